@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -252,6 +253,22 @@ def test_back_ends_that_others_start_attach_by_a_connection_file(tmp_path):
         stream.send("", tag=OWN)
         assert stream.receive(seconds=60).values[0].tolist() == [1, 3, 5, 7, 9]
     assert [other.wait(60) for other in others] == [0, 0]
+
+
+def test_threads_have_streams_of_their_own(network):
+    network.share()
+
+    def ask(name):
+        for _ in range(20):
+            with network.stream(filter=name) as stream:
+                stream.send("", tag=OWN)
+                yield stream.receive(seconds=60).values[0].tolist()
+
+    own = np.arange(5) + np.arange(4)[:, None]
+    wanted = {"sum": own.sum(0), "max": own.max(0), "min": own.min(0)}
+    with ThreadPoolExecutor() as pool:
+        for name, answers in zip(wanted, pool.map(lambda name: list(ask(name)), wanted), strict=True):
+            assert answers == [wanted[name].tolist()] * 20
 
 
 def test_back_ends_join_a_running_network(tmp_path):

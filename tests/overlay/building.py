@@ -12,7 +12,7 @@ FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
 # The sanitizers of addresses, of leaks and of undefined behaviour.
 CHECKED = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 PROGRAMS = {"drive": ["drive.c", "answers.c"], "parts": ["parts.c"], "speed": ["speed.c", "bare.c"]}
-PROGRAMS |= {"hostile": ["hostile.c"]}
+PROGRAMS |= {"hostile": ["hostile.c"], "threads": ["threads.c"]}
 
 
 def run_clean(command, **more):
@@ -31,5 +31,5 @@ def link(folder: Path, flags: str, programs: Iterable[str]) -> None:
     """With the library that is there. What a program defines itself, as `hostile` does, is not taken from it."""
     for name in programs:
         sources = [HERE / file for file in PROGRAMS[name]]
-        libraries = [folder / "liboverlay.a", "-ldl", "-lm", "-rdynamic", "-o", folder / name]
+        libraries = [folder / "liboverlay.a", "-ldl", "-lm", "-lpthread", "-rdynamic", "-o", folder / name]
         run_clean(["cc", *FLAGS, *flags.split(), "-I", SOURCES, *sources, *libraries])

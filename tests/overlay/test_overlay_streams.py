@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from tests.overlay.building import build, run_clean
 from tests.overlay.conftest import flat, kary
 from tests.overlay.wire import reduced, sent
 
@@ -142,6 +143,18 @@ def test_wrong_members_are_refused(start):
     assert "found the back-end 3, wanted 0 to 2" in tool.do("open sum 0 0 0 1 3")["error"]
     assert "found the back-end 1 twice" in tool.do("open sum 0 0 0 1 1")["error"]
     assert "more than 0 seconds" in tool.do("open sum 1 0 0")["error"]
+
+
+RACES = "-O1 -g -fsanitize=thread"
+
+
+@pytest.mark.parametrize("flags", ["-O2", pytest.param(RACES, marks=pytest.mark.slow)])
+def test_threads_use_streams_of_their_own(tmp_path, flags):
+    build(tmp_path, flags, ["threads"])
+    (tmp_path / "tree").write_text(kary(2, 2))
+    command = [tmp_path / "threads", tmp_path / "tree", 4, 10]
+    done = run_clean(["setarch", "-R", *command] if flags == RACES else command)
+    assert (done.stdout, done.stderr) == ("0 failures\n", "")
 
 
 @pytest.mark.slow

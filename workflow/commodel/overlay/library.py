@@ -119,6 +119,7 @@ FUNCTIONS = {  # what each returns and takes
     "skew": (c_int, P, c_int, c_int, POINTER(c_double), POINTER(c_double)),
     "attach": (P, c_char_p, c_int),
     "backend": (c_int, P),
+    "share": (c_int, P),
     "flush": (c_int, P),
     "fd": (c_int, P),
     "close": (None, P),

@@ -125,6 +125,10 @@ class _Joined(_Ended):
         _patiently(seconds, lambda wait: call("recv_any", self.own, wait, ctypes.byref(packet), ctypes.byref(stream)))
         return Packet(packet.value), Stream(stream.value, self, False)
 
+    def share(self) -> None:
+        """Let several threads use this network, each with streams of its own. One of them closes it in the end."""
+        must("share", self.own)
+
     def flush(self) -> None:
         """Hands what was sent to the kernel at once; receiving does so, too."""
         must("flush", self.own)

@@ -39,7 +39,7 @@ void mark_lost(OverlayNetwork *network, const Neighbour *child, int first, int w
   log_line("%s", why);
   for (int bucket = 0; bucket < 64; bucket++)
     for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next)
-      if (stream->options.on_loss == OVERLAY_STOP && overlay_missing(stream, NULL, 0) > 0)
+      if (stream->options.on_loss == OVERLAY_STOP && stream_missing(stream, NULL, 0) > 0)
         stream_end(stream, OVERLAY_LOST, why);
 }
 

@@ -116,13 +116,21 @@ OverlayNetwork *overlay_start(const OverlayOptions *options)
   return NULL;
 }
 
-int overlay_await(OverlayNetwork *network, double seconds)
+static int await_locked(OverlayNetwork *network, double seconds)
 {
   if (network->role != FRONT_END) return overlay_fail("only the front-end waits for back-ends");
   return wait_for(network, &network->phases.backends, seconds, "back-ends");
 }
 
-int overlay_lost(const OverlayNetwork *network, int *backends, int most)
+int overlay_await(OverlayNetwork *network, double seconds)
+{
+  enter(network);
+  int result = await_locked(network, seconds);
+  leave(network);
+  return result;
+}
+
+static int lost_locked(const OverlayNetwork *network, int *backends, int most)
 {
   int count = 0;
   for (uint32_t i = 0; network->lost && i < network->backends; i++) {
@@ -131,6 +139,14 @@ int overlay_lost(const OverlayNetwork *network, int *backends, int most)
     count++;
   }
   return count;
+}
+
+int overlay_lost(const OverlayNetwork *network, int *backends, int most)
+{
+  enter(network);
+  int result = lost_locked(network, backends, most);
+  leave(network);
+  return result;
 }
 
 const char *overlay_backend_name(const OverlayNetwork *network, int backend)

@@ -75,17 +75,19 @@ void loop_close(Loop *loop, Watch *watch)
   if (watch->fd >= 0) close(loop_forget(loop, watch));
 }
 
-int loop_turn(Loop *loop, double seconds)
+int loop_wait(Loop *loop, struct epoll_event ready[static MOST_READY], double seconds)
 {
-  enum { MOST = 64 };
-  struct epoll_event ready[MOST];
   /* Rounded up: a wait that ends before its time only turns once more. */
   int milliseconds = seconds < 0 ? -1 : seconds > 1e6 ? 1000000000 : (int)(seconds * 1e3 + 0.999);
-  int count = epoll_wait(loop->epoll, ready, MOST, milliseconds);
+  int count = epoll_wait(loop->epoll, ready, MOST_READY, milliseconds);
   if (count < 0 && errno != EINTR) return overlay_fail("cannot wait for sockets: %s", strerror(errno));
+  return count < 0 ? 0 : count;
+}
+
+void loop_call(struct epoll_event *ready, int count)
+{
   for (int i = 0; i < count; i++) {
     Watch *watch = ready[i].data.ptr;
     if (watch->fd >= 0) watch->ready(watch, ready[i].events);
   }
-  return OVERLAY_OK;
 }

@@ -3,6 +3,7 @@
 #define OVERLAY_LOOP_H
 
 #include <stdint.h>
+#include <sys/epoll.h>
 
 typedef struct Watch Watch;
 struct Watch {
@@ -26,7 +27,9 @@ int loop_period(Loop *loop, double seconds);               /* of the tick */
 int loop_watch(Loop *loop, Watch *watch, uint32_t events); /* from now on for these */
 int loop_forget(Loop *loop, Watch *watch);                 /* the socket, which is somebody else's then */
 void loop_close(Loop *loop, Watch *watch); /* and its socket; further events of the same turn find fd -1 */
-/* Waits until something is ready, the tick too, or the time has come (below 0: never), and calls what is. */
-int loop_turn(Loop *loop, double seconds);
+enum { MOST_READY = 64 };
+/* Waits until something is ready, the tick too, or the time has come (below 0: never). How many are; OVERLAY_FAILED. */
+int loop_wait(Loop *loop, struct epoll_event ready[static MOST_READY], double seconds);
+void loop_call(struct epoll_event *ready, int count);
 
 #endif

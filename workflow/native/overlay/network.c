@@ -59,6 +59,7 @@ void network_free(OverlayNetwork *network)
   for (int node = 0; network->addresses && node < network->tree->nodes; node++) free(network->addresses[node]);
   free(network->addresses);
   skew_free(network);
+  share_free(network);
   free(network->rows), free(network->events), free(network->parent_now);
   topology_free(network->tree);
   lines_free(network->settings.backend), lines_free(network->settings.launch), lines_free(network->lineage);
@@ -207,7 +208,7 @@ static void check(OverlayNetwork *network)
 static bool waits_for_parent_alone(const OverlayNetwork *network)
 {
   return network->role == BACK_END && network->state == RUNNING && peer_is_up(&network->parent.peer) &&
-         !blocked(&network->parent);
+         !blocked(&network->parent) && !network->share;
 }
 
 static int wait_for_parent(OverlayNetwork *network)
@@ -227,7 +228,13 @@ static int wait_for_parent(OverlayNetwork *network)
 static int wait_for_any(OverlayNetwork *network, double seconds)
 {
   if (loop_period(&network->loop, check_period(network)) != OVERLAY_OK) return OVERLAY_FAILED;
-  return loop_turn(&network->loop, seconds);
+  struct epoll_event ready[MOST_READY];
+  if (network->share) let_go(network);
+  int count = loop_wait(&network->loop, ready, seconds);
+  if (network->share) take_back(network);
+  loop_call(ready, count);
+  if (network->share) turn_done(network);
+  return count < 0 ? OVERLAY_FAILED : OVERLAY_OK;
 }
 
 int network_turn(OverlayNetwork *network, double seconds)
@@ -236,6 +243,11 @@ int network_turn(OverlayNetwork *network, double seconds)
   double wave = network->timed ? streams_deadline(network) : 0, wait = wave > 0 ? wave - now() : -1;
   if (wave > 0 && wait < 0) wait = 0;
   if (seconds >= 0 && (wait < 0 || seconds < wait)) wait = seconds;
+  if (network->share && other_turns(network)) {
+    handle_losses(network);
+    await_turn(network, wait);
+    return OVERLAY_OK;
+  }
   bool alone = wait < 0 && waits_for_parent_alone(network);
   if ((alone ? wait_for_parent(network) : wait_for_any(network, wait)) != OVERLAY_OK) return OVERLAY_FAILED;
   if (network->timed) streams_timed(network);

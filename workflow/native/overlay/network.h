@@ -86,6 +86,7 @@ struct Neighbour {
 
 typedef struct Stranger Stranger; /* a connection that has not said who it is: join.c */
 typedef struct Skew Skew;         /* skew.c */
+typedef struct Share Share;       /* share.c */
 
 struct OverlayComm {
   OverlayNetwork *network;
@@ -134,6 +135,7 @@ struct OverlayNetwork {
   void *event_context;
   int *parent_now; /* of each process, in the front-end */
   Skew *skew;
+  Share *share; /* NULL: one thread uses it */
   double clock_ahead; /* seconds that OVERLAY_CLOCKS adds to this process's clock, for tests */
   char failure[512];  /* of start-up */
 };
@@ -204,6 +206,16 @@ void remove_connection_file(OverlayNetwork *network);
 /* What attach_by() takes, of this back-end; -1: of the rank that this process has in its job. */
 int read_connection_file(const char *path, int backend, char attach[static MOST_ADDRESS + 110]);
 
+/* ---- share.c ---- */
+void share_lock(Share *share);
+void share_unlock(Share *share);
+bool other_turns(const OverlayNetwork *network);
+void await_turn(OverlayNetwork *network, double seconds);
+void let_go(OverlayNetwork *network);
+void take_back(OverlayNetwork *network);
+void turn_done(OverlayNetwork *network);
+void share_free(OverlayNetwork *network);
+
 /* ---- observe.c ---- */
 void add_counts(Counts *sum, const Counts *more);
 void gather_on(OverlayNetwork *network);
@@ -223,5 +235,16 @@ void on_echo(Neighbour *from, OverlayPacket *packet);
 void on_skew(Neighbour *from, OverlayPacket *packet);
 void on_skews(Neighbour *from, OverlayPacket *packet);
 void skew_without(OverlayNetwork *network, const Neighbour *lost); /* NULL: back-ends further below */
+
+/* What public functions do first and last: nothing, unless threads share the network. */
+static inline void enter(const OverlayNetwork *network)
+{
+  if (network->share) share_lock(network->share);
+}
+
+static inline void leave(const OverlayNetwork *network)
+{
+  if (network->share) share_unlock(network->share);
+}
 
 #endif

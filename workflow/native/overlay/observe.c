@@ -150,7 +150,7 @@ static int by_node(const void *one, const void *other)
   return a->node != b->node ? a->node - b->node : (a->stream > b->stream) - (a->stream < b->stream);
 }
 
-int overlay_metrics(OverlayNetwork *network, double seconds, const OverlayMetrics **rows)
+static int metrics_locked(OverlayNetwork *network, double seconds, const OverlayMetrics **rows)
 {
   double end = now() + seconds;
   *rows = NULL;
@@ -166,6 +166,14 @@ int overlay_metrics(OverlayNetwork *network, double seconds, const OverlayMetric
   return network->nrows;
 }
 
+int overlay_metrics(OverlayNetwork *network, double seconds, const OverlayMetrics **rows)
+{
+  enter(network);
+  int result = metrics_locked(network, seconds, rows);
+  leave(network);
+  return result;
+}
+
 /* ---- events ---- */
 void note_event(OverlayNetwork *network, OverlayEvent event, const char *why)
 {
@@ -177,11 +185,19 @@ void note_event(OverlayNetwork *network, OverlayEvent event, const char *why)
   if (network->nevents - network->taken_events > MOST_EVENTS) network->taken_events++; /* the oldest makes room */
 }
 
-int overlay_event(OverlayNetwork *network, OverlayEvent *event)
+static int event_locked(OverlayNetwork *network, OverlayEvent *event)
 {
   if (network->taken_events == network->nevents) return 0;
   *event = network->events[network->taken_events++ % MOST_EVENTS];
   return 1;
+}
+
+int overlay_event(OverlayNetwork *network, OverlayEvent *event)
+{
+  enter(network);
+  int result = event_locked(network, event);
+  leave(network);
+  return result;
 }
 
 void overlay_on_event(OverlayNetwork *network, void (*call)(void *context, const OverlayEvent *event), void *context)
@@ -205,7 +221,7 @@ void note_parent(OverlayNetwork *network, int node, int parent)
 
 int overlay_nodes(const OverlayNetwork *network) { return network->role == FRONT_END ? network->tree->nodes : 0; }
 
-int overlay_node(const OverlayNetwork *network, int node, OverlayNode *about)
+static int node_locked(const OverlayNetwork *network, int node, OverlayNode *about)
 {
   const Topology *tree = network->tree;
   if (node < 0 || node >= overlay_nodes(network)) return overlay_fail("found no process %d in the tree", node);
@@ -217,4 +233,12 @@ int overlay_node(const OverlayNetwork *network, int node, OverlayNode *about)
     about->children += network->parent_now[other] == node &&
                        !(topology_is_leaf(tree, other) && network->lost[tree->first[other]]);
   return OVERLAY_OK;
+}
+
+int overlay_node(const OverlayNetwork *network, int node, OverlayNode *about)
+{
+  enter(network);
+  int result = node_locked(network, node, about);
+  leave(network);
+  return result;
 }

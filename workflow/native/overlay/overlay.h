@@ -3,7 +3,8 @@
  * A network is started by the front-end; a communicator is a set of its back-ends; a stream carries typed packets down
  * to them and up through filters; a packet is values behind a format string. Back-ends have the numbers 0 … n - 1.
  * Functions return OVERLAY_OK or one of the codes below, pointers are NULL where it failed; overlay_error() says why.
- * Seconds below 0 wait without end, 0 does not wait. One network belongs to one thread; nothing here starts threads.
+ * Seconds below 0 wait without end, 0 does not wait. One network belongs to one thread, or is shared by overlay_share();
+ * nothing here starts threads.
  */
 #ifndef OVERLAY_H
 #define OVERLAY_H
@@ -85,6 +86,8 @@ OverlayNetwork *overlay_attach(const char *connection_file, int backend);
 int overlay_backend(const OverlayNetwork *network); /* its own number; -1 in the front-end */
 
 /* ---- Networks: both ---- */
+/* Before others use it: from now on several threads may, each with streams of its own, by overlay_recv(). One closes it. */
+int overlay_share(OverlayNetwork *network);
 int overlay_flush(OverlayNetwork *network);    /* hands what was sent to the kernel; receiving does so, too */
 int overlay_fd(const OverlayNetwork *network); /* for poll(), once a receive of 0 seconds has found nothing more */
 void overlay_close(OverlayNetwork *network);   /* ends it: by the front-end all processes, each waited for */

@@ -51,13 +51,13 @@ typedef struct {
 } Block;
 Block *block_new(size_t size);
 void block_release(Block *block);
+void count_references_atomically(void); /* from now on: several threads have packets */
 
 struct OverlayPacket {
   int references;
   Block *block; /* that the frame lies in */
   Frame *frame;
-  uint64_t arrival;     /* counts what a process received */
-  uint64_t wave;        /* of the process that sends it up, in which it was made */
+  uint64_t arrival;     /* counts what a tool can receive; in an internal process, the wave that it was made in */
   const char ***tables; /* of string arrays that were unpacked */
 };
 /* The packet of a frame in a block. NULL: no memory, or it is malformed: overlay_error() says how. */

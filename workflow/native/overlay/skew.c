@@ -185,7 +185,7 @@ void skew_without(OverlayNetwork *network, const Neighbour *lost)
     finish(network);
 }
 
-int overlay_skew(OverlayNetwork *network, int how, int rounds, double *seconds, double *uncertainty)
+static int skew_locked(OverlayNetwork *network, int how, int rounds, double *seconds, double *uncertainty)
 {
   if (network->role != FRONT_END || network->state != RUNNING || rounds < 1)
     return overlay_fail("clocks are compared by the front-end, once all back-ends are there, in at least one round");
@@ -197,4 +197,12 @@ int overlay_skew(OverlayNetwork *network, int how, int rounds, double *seconds, 
     if (uncertainty) uncertainty[i] = network->skew->backends[i].uncertainty;
   }
   return OVERLAY_OK;
+}
+
+int overlay_skew(OverlayNetwork *network, int how, int rounds, double *seconds, double *uncertainty)
+{
+  enter(network);
+  int result = skew_locked(network, how, rounds, seconds, uncertainty);
+  leave(network);
+  return result;
 }

@@ -22,7 +22,7 @@ static uint64_t safe_below(const OverlayStream *stream)
 static uint64_t safe_above(const OverlayStream *stream, const Link *link)
 {
   const Queue *kept = stream->kept.count ? &stream->kept : &stream->out;
-  uint64_t oldest = kept->count ? kept->items[kept->head]->wave : stream->waves + 1;
+  uint64_t oldest = kept->count ? kept->items[kept->head]->arrival : stream->waves + 1;
   for (int i = 0; stream->rejoined && i < stream->nlinks; i++)
     if (stream->links[i].gone && stream->links[i].queue.count) return 0;
   if (stream->network->role == FRONT_END) return link->taken;
@@ -293,7 +293,7 @@ static void make_wave(OverlayStream *stream)
   stream->waves++, stream->counts.of[WAVES]++;
   for (uint32_t i = first; i < stream->out.count; i++) {
     OverlayPacket *packet = stream->out.items[(stream->out.head + i) & (stream->out.room - 1)];
-    packet->arrival = ++stream->network->arrivals, packet->wave = stream->waves;
+    packet->arrival = stream->network->role == FRONT_END ? ++stream->network->arrivals : stream->waves;
   }
   for (int i = 0; i < count; i++) overlay_release(stream->wave[i]);
   /* Not before what came of the wave is kept: the senders keep it that long. */
@@ -545,4 +545,18 @@ void on_drained(Neighbour *from, OverlayPacket *packet)
 {
   OverlayStream *stream = stream_of(from->network, packet->frame->stream);
   if (stream) without(stream, from);
+}
+
+int stream_missing(const OverlayStream *stream, int *backends, int most)
+{
+  int count = 0;
+  for (uint32_t pair = 0; pair < stream->members.pairs && stream->network->lost; pair++) {
+    const uint32_t *range = &stream->members.ranges[2 * pair];
+    for (uint32_t i = range[0]; i < range[0] + range[1]; i++) {
+      if (!stream->network->lost[i]) continue;
+      if (count < most) backends[count] = (int)i;
+      count++;
+    }
+  }
+  return count;
 }

@@ -89,6 +89,7 @@ double streams_deadline(const OverlayNetwork *network);            /* the next o
 void streams_timed(OverlayNetwork *network);                       /* waves whose time has come */
 void stream_end(OverlayStream *stream, int code, const char *why); /* here, and below */
 bool stream_has_sources(const OverlayStream *stream);              /* something may still come */
+int stream_missing(const OverlayStream *stream, int *backends, int most); /* counts, and lists, its lost back-ends */
 bool stream_has_members(const OverlayStream *stream, int first, int width);
 void stream_insert(OverlayStream *stream, Link link);
 int stream_grow(OverlayStream *stream); /* room for all children that there are */

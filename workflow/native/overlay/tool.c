@@ -16,16 +16,25 @@ static int ended(void)
   return OVERLAY_CLOSED;
 }
 
-int overlay_flush(OverlayNetwork *network)
+static int flush_locked(OverlayNetwork *network)
 {
   network_flush(network);
   handle_losses(network);
   return network->state >= ENDING ? ended() : OVERLAY_OK;
 }
 
+int overlay_flush(OverlayNetwork *network)
+{
+  enter(network);
+  int result = flush_locked(network);
+  leave(network);
+  return result;
+}
+
 void overlay_close(OverlayNetwork *network)
 {
   if (!network) return;
+  share_free(network); /* the other threads are done with it */
   network_flush(network);
   if (network->role == BACK_END)
     network->state = ENDING, drain(network);
@@ -35,7 +44,7 @@ void overlay_close(OverlayNetwork *network)
 }
 
 /* ---- streams ---- */
-OverlayStream *overlay_open(OverlayComm *comm, const OverlayStreamOptions *options)
+static OverlayStream *open_locked(OverlayComm *comm, const OverlayStreamOptions *options)
 {
   static const OverlayStreamOptions defaults;
   OverlayNetwork *network = comm->network;
@@ -54,13 +63,25 @@ OverlayStream *overlay_open(OverlayComm *comm, const OverlayStreamOptions *optio
   return stream;
 }
 
+OverlayStream *overlay_open(OverlayComm *comm, const OverlayStreamOptions *options)
+{
+  OverlayNetwork *network = comm->network;
+  enter(network);
+  OverlayStream *result = open_locked(comm, options);
+  leave(network);
+  return result;
+}
+
 uint32_t overlay_stream_id(const OverlayStream *stream) { return stream->id; }
 
 void overlay_close_stream(OverlayStream *stream)
 {
   if (!stream || stream->network->role != FRONT_END) return;
+  OverlayNetwork *network = stream->network;
+  enter(network);
   stream_end(stream, OVERLAY_CLOSED, "the front-end has closed the stream");
   stream_free(stream);
+  leave(network);
 }
 
 static int why_ended(const OverlayStream *stream)
@@ -69,32 +90,51 @@ static int why_ended(const OverlayStream *stream)
   return stream->ended;
 }
 
-int overlay_set_argument(OverlayStream *stream, const char *argument)
+static int set_argument_locked(OverlayStream *stream, const char *argument)
 {
   if (stream->network->role != FRONT_END) return overlay_fail("only the front-end sets the argument of filters");
   return stream->ended ? why_ended(stream) : stream_set_argument(stream, argument);
 }
 
-int overlay_missing(const OverlayStream *stream, int *backends, int most)
+int overlay_set_argument(OverlayStream *stream, const char *argument)
 {
-  int count = 0;
-  for (uint32_t pair = 0; pair < stream->members.pairs && stream->network->lost; pair++) {
-    const uint32_t *range = &stream->members.ranges[2 * pair];
-    for (uint32_t i = range[0]; i < range[0] + range[1]; i++) {
-      if (!stream->network->lost[i]) continue;
-      if (count < most) backends[count] = (int)i;
-      count++;
-    }
-  }
-  return count;
+  OverlayNetwork *network = stream->network;
+  enter(network);
+  int result = set_argument_locked(stream, argument);
+  leave(network);
+  return result;
 }
 
-int overlay_ended(const OverlayStream *stream) { return stream->ended ? why_ended(stream) : OVERLAY_OK; }
+int overlay_missing(const OverlayStream *stream, int *backends, int most)
+{
+  const OverlayNetwork *network = stream->network;
+  enter(network);
+  int result = stream_missing(stream, backends, most);
+  leave(network);
+  return result;
+}
+
+int overlay_ended(const OverlayStream *stream)
+{
+  enter(stream->network);
+  int code = stream->ended ? why_ended(stream) : OVERLAY_OK;
+  leave(stream->network);
+  return code;
+}
 
 /* ---- sending ---- */
-int overlay_writable(const OverlayStream *stream)
+static int writable_locked(const OverlayStream *stream)
 {
   return !stream->ended && stream->network->state == RUNNING && stream_can_send(stream);
+}
+
+int overlay_writable(const OverlayStream *stream)
+{
+  const OverlayNetwork *network = stream->network;
+  enter(network);
+  int result = writable_locked(stream);
+  leave(network);
+  return result;
 }
 
 /* What a back-end's filter makes of a packet, each with a number of its own. Takes the reference. */
@@ -110,7 +150,7 @@ static void send_filtered(OverlayStream *stream, OverlayPacket *packet)
   overlay_release(packet);
 }
 
-int overlay_send_packet(OverlayStream *stream, OverlayPacket *packet)
+static int send_packet_locked(OverlayStream *stream, OverlayPacket *packet)
 {
   OverlayNetwork *network = stream->network;
   bool up = network->role == BACK_END;
@@ -138,6 +178,15 @@ int overlay_send_packet(OverlayStream *stream, OverlayPacket *packet)
   return up || !stream->ended ? OVERLAY_OK : why_ended(stream);
 }
 
+int overlay_send_packet(OverlayStream *stream, OverlayPacket *packet)
+{
+  OverlayNetwork *network = stream->network;
+  enter(network);
+  int result = send_packet_locked(stream, packet);
+  leave(network);
+  return result;
+}
+
 /* ---- receiving ---- */
 
 /* OVERLAY_OK: nothing yet, but something may come. */
@@ -161,7 +210,7 @@ static int turn_until(OverlayNetwork *network, double seconds, double end, bool 
   return network_turn(network, seconds < 0 ? -1 : left > 0 ? left : 0);
 }
 
-int overlay_recv(OverlayStream *stream, double seconds, OverlayPacket **packet)
+static int recv_locked(OverlayStream *stream, double seconds, OverlayPacket **packet)
 {
   double end = seconds > 0 ? now() + seconds : 0;
   bool waited = false;
@@ -170,6 +219,15 @@ int overlay_recv(OverlayStream *stream, double seconds, OverlayPacket **packet)
     if ((code = turn_until(stream->network, seconds, end, &waited)) != OVERLAY_OK) return code;
   }
   return OVERLAY_OK;
+}
+
+int overlay_recv(OverlayStream *stream, double seconds, OverlayPacket **packet)
+{
+  OverlayNetwork *network = stream->network;
+  enter(network);
+  int result = recv_locked(stream, seconds, packet);
+  leave(network);
+  return result;
 }
 
 /* The stream with what came first, or one that has ended and has not said so. */
@@ -199,7 +257,7 @@ static OverlayStream *newly_ended(OverlayNetwork *network)
   return NULL;
 }
 
-int overlay_recv_any(OverlayNetwork *network, double seconds, OverlayPacket **packet, OverlayStream **stream)
+static int recv_any_locked(OverlayNetwork *network, double seconds, OverlayPacket **packet, OverlayStream **stream)
 {
   double end = seconds > 0 ? now() + seconds : 0;
   bool waited = false;
@@ -214,4 +272,12 @@ int overlay_recv_any(OverlayNetwork *network, double seconds, OverlayPacket **pa
   }
   *packet = stream_take(*stream);
   return OVERLAY_OK;
+}
+
+int overlay_recv_any(OverlayNetwork *network, double seconds, OverlayPacket **packet, OverlayStream **stream)
+{
+  enter(network);
+  int result = recv_any_locked(network, seconds, packet, stream);
+  leave(network);
+  return result;
 }

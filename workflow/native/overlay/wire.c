@@ -55,7 +55,6 @@ static size_t tag_bytes(const Peer *peer) { return peer->authentic ? TAG_BYTES :
 static bool is_authentic(const Peer *peer, const Frame *frame)
 {
   unsigned char tag[TAG_BYTES];
-  if (!peer->authentic) return true;
   tag_of(&peer->authentic->receive_key, peer->authentic->received++, frame, frame->bytes, tag);
   if (same_bytes(tag, (const unsigned char *)frame + frame->bytes, TAG_BYTES)) return true;
   overlay_fail("its tag is wrong");
@@ -85,16 +84,17 @@ static bool make_room(Peer *peer)
 /* Hands on all whole frames. False: a malformed one, or the peer was lost meanwhile. */
 static bool take_frames(Peer *peer)
 {
+  size_t tag = tag_bytes(peer);
   while (peer->end - peer->start >= sizeof(Frame)) {
     Frame *frame = (Frame *)(peer->block->bytes + peer->start);
     if (frame->bytes < sizeof *frame || frame->bytes % 8 || frame->bytes > MOST_FRAME_BYTES)
       return overlay_fail("found a packet of %u bytes, wanted at most %d MiB", frame->bytes, MOST_FRAME_BYTES >> 20),
              false;
-    if (peer->end - peer->start < frame->bytes + tag_bytes(peer)) return true;
-    if (!is_authentic(peer, frame)) return false;
+    if (peer->end - peer->start < frame->bytes + tag) return true;
+    if (tag && !is_authentic(peer, frame)) return false;
     OverlayPacket *packet = packet_of(peer->block, frame);
     if (!packet) return false;
-    peer->start += frame->bytes + tag_bytes(peer);
+    peer->start += frame->bytes + tag;
     peer->received(peer, packet);
     if (!peer_is_up(peer)) return true;
   }
