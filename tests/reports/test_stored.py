@@ -228,7 +228,7 @@ def change_number(book):
 
 
 def change_sentence(book):
-    cell = next(cell for cell in book["Summary"]["A"] if str(cell.value).startswith("•"))
+    cell = next(cell for cell in book["Summary"]["A"] if "predicts best" in str(cell.value))
     cell.value = cell.value.replace("predicts best", "is poor")
 
 
