@@ -1,14 +1,7 @@
 from commodel.plan.planning import constraint_of, launcher_of, programs_of
-from commodel.plan.surveys import is_survey, network_file
+from commodel.plan.surveys import is_survey, network_file, networks_before
 
 SURVEYED = {batch.platform: batch for batch in PLAN.batches if is_survey(batch)}
-
-
-def network_of(wildcards):
-    """The network that the probes of a batch are chosen by, if a survey learns it."""
-    batch = BATCHES[wildcards.batch]
-    waits = batch.cases and not is_survey(batch) and batch.platform in SURVEYED
-    return [str(network_file(batch.platform, PLAN.platforms[batch.platform].digest))] if waits else []
 
 
 # The survey of a platform becomes its network, and results/EXPERIMENT/plan.json a plan with its levels.
@@ -37,7 +30,7 @@ rule measure:
         plan=ancient(str(RESULTS.plan)),
         programs=lambda wildcards: programs_of(PLAN, wildcards.batch),
         cases=str(RESULTS.cases("{batch}")),
-        network=lambda wildcards: [ancient(path) for path in network_of(wildcards)],
+        network=lambda wildcards: [ancient(path) for path in networks_before(PLAN, wildcards.batch)],
     output:
         str(RESULTS.done("{batch}")),
     log:

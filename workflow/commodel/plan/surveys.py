@@ -19,7 +19,7 @@ from commodel.files.yaml import read, written
 from commodel.hierarchy import Hierarchy
 from commodel.models.probes.node_pairs import MIN_NODES
 from commodel.platforms.platform import Platform
-from commodel.records import Batch, Count
+from commodel.records import Batch, Count, Plan
 
 FOLDER = "networks"
 PROBE = "nodepairs"
@@ -97,6 +97,15 @@ def needs_survey(platform: Platform, name: str, experiment: str, root: str | Pat
         return False
     known = read_learned(name, platform, root)
     return known is None or known.experiment == experiment
+
+
+def networks_before(plan: Plan, name: str) -> list[str]:
+    """Return the file of the network that a survey has to learn before a batch: its probes are chosen by it."""
+    batch = plan.batch(name)
+    surveyed = {own.platform for own in plan.batches if is_survey(own)}
+    if is_survey(batch) or not batch.cases or batch.platform not in surveyed:
+        return []
+    return [str(network_file(batch.platform, plan.platforms[batch.platform].digest))]
 
 
 def is_survey(batch: Batch) -> bool:
