@@ -72,7 +72,7 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
                 "bytes": float(point.bytes),
                 "measured": times[point.id],
                 "predicted": prediction.seconds,
-                "alone": prediction.single_message_ratio,
+                "single_message_ratio": prediction.single_message_ratio,
                 "validity": prediction.validity_text,
             }
 
@@ -203,45 +203,40 @@ CABLES = {  # overheads that grow, and three protocols
     "smpi/wtime": "0",
 }
 
-# name: nodes, levels, settings, the network
+# name: nodes, settings, the network
 PLATFORMS = {
-    "fat-tree-96": (96, {"leaf": 8}, eager(3e-7, 16384), switched("FAT_TREE", "2;8,12;1,2;1,1", 96, "3GBps", "1.1us")),
+    "fat-tree-96": (96, eager(3e-7, 16384), switched("FAT_TREE", "2;8,12;1,2;1,1", 96, "3GBps", "1.1us")),
     "fat-tree-128": (
         128,
-        {"leaf": 16},
         eager(8e-7, 65536),
         switched("FAT_TREE", "2;16,8;1,8;1,1", 128, "1GBps", "2us"),
     ),
-    "trunks-64": (64, {"cluster": 32}, eager(1e-6, 16384), trunks(2, 32, "500MBps", "3us", "1GBps", "50us")),
-    "trunks-96": (96, {"cluster": 24}, eager(4e-6, 32768), trunks(4, 24, "120MBps", "15us", "480MBps", "30us")),
+    "trunks-64": (64, eager(1e-6, 16384), trunks(2, 32, "500MBps", "3us", "1GBps", "50us")),
+    "trunks-96": (96, eager(4e-6, 32768), trunks(4, 24, "120MBps", "15us", "480MBps", "30us")),
     "dragonfly-64": (
         64,
-        {"router": 2, "chassis": 8, "group": 16},
         eager(5e-7, 8192),
         switched("DRAGONFLY", "4,2;2,1;4,1;2", 64, "3GBps", "0.8us"),
     ),
     "dragonfly-128": (
         128,
-        {"router": 2, "chassis": 8, "group": 32},
         eager(1e-6, 32768),
         switched("DRAGONFLY", "4,1;4,1;4,1;2", 128, "1GBps", "1.2us"),
     ),
-    "fat-tree-64-plain": (64, {"leaf": 16}, AS_IS, switched("FAT_TREE", "2;16,4;1,8;1,1", 64, "1.25GBps", "5us")),
-    "trunks-64-plain": (64, {"cluster": 32}, AS_IS, behind(2, 32, "125MBps", "25us", "1GBps", "125MBps", "500us")),
+    "fat-tree-64-plain": (64, AS_IS, switched("FAT_TREE", "2;16,4;1,8;1,1", 64, "1.25GBps", "5us")),
+    "trunks-64-plain": (64, AS_IS, behind(2, 32, "125MBps", "25us", "1GBps", "125MBps", "500us")),
     "dragonfly-72-plain": (
         72,
-        {"router": 2, "chassis": 8, "group": 24},
         AS_IS,
         switched("DRAGONFLY", "3,1;3,1;4,1;2", 72, "1.25GBps", "2us"),
     ),
-    "fat-tree-128-cables": (128, {"leaf": 16}, CABLES, switched("FAT_TREE", "2;16,8;1,4;2,1", 128, "3GBps", "600ns")),
+    "fat-tree-128-cables": (128, CABLES, switched("FAT_TREE", "2;16,8;1,4;2,1", 128, "3GBps", "600ns")),
     "fat-tree-64-calibrated": (
         64,
-        {"cabinet": 8},
         CALIBRATED,
         switched("FAT_TREE", "2;8,8;1,2;1,1", 64, "125MBps", "20us"),
     ),
-    "dragonfly-96-groups": (96, {"group": 24}, AS_IS, switched("DRAGONFLY", "4,2;3,1;4,2;2", 96, "1.5GBps", "1us")),
+    "dragonfly-96-groups": (96, AS_IS, switched("DRAGONFLY", "4,2;3,1;4,2;2", 96, "1.5GBps", "1us")),
 }
 
 
@@ -252,7 +247,7 @@ def write_unseen(folder: Path, seed: int) -> list[str]:
     for made in (platforms, experiments):
         made.mkdir(parents=True, exist_ok=True)
     drawn = {f"drawn-{seed}-{number}": draw_network(10 * seed + number) for number in range(DRAWN)}
-    for name, (nodes, _, config, network) in PLATFORMS.items():
+    for name, (nodes, config, network) in PLATFORMS.items():
         drawn[name] = Drawn(name, nodes, f"{HEAD}{network}</platform>\n", config)
     matrix = []
     for name, own in drawn.items():
