@@ -1,6 +1,8 @@
-"""The attempts at a batch, as its state.json tells them: who measures it where, since when, and how far it is.
+"""The attempts at a batch, as stored in its state.json (`read_story`, `OwnAttempt`): where and when it was measured,
+and its state.
 
-This is its only reader and writer. A damaged file stops nobody: it is one ended attempt, which says what was lost.
+Only this module reads and writes the file. A damaged file stops no process. It counts as one ended attempt, whose
+outcome names the loss.
 """
 
 import os
@@ -62,13 +64,13 @@ class Attempt:
 
     @property
     def how(self) -> str:
-        """How it ended, if it has."""
+        """The outcome; that of an attempt without an end is that it ended without a message."""
         return SILENT if self.ended is None else self.outcome or "ended"
 
 
 @dataclass(frozen=True)
 class Story:
-    """All that the file says: the attempts, the first one first, and which pass the last one is in."""
+    """The content of a state file: the attempts in order, and the pass in which the last one is."""
 
     attempts: tuple[Attempt, ...]
     turn: Annotated[int, Field(alias="pass", ge=1, le=100)] = 1
@@ -80,7 +82,7 @@ class Story:
 
     @property
     def end(self) -> str:
-        """In words, for a case that nobody got to."""
+        """How the attempts ended, in words, for a case that none of them reached."""
         if not self.attempts:
             return "never started"
         times = f"{len(self.attempts)} attempt{'' if len(self.attempts) == 1 else 's'}"
@@ -88,7 +90,7 @@ class Story:
 
 
 def spent(attempts: Iterable[Attempt]) -> float:
-    """Seconds of those that have ended."""
+    """Return the total seconds of the attempts that have ended."""
     return sum(attempt.ended - attempt.started for attempt in attempts if attempt.ended)
 
 
@@ -96,7 +98,7 @@ FORM = TypeAdapter(Story)
 
 
 def read_story(folder: AnyPath) -> Story:
-    """Return the story of the batch of a folder; without attempts where none began."""
+    """Return the attempts at the batch of a folder; there are none if none has begun."""
     path = folder / STATE
     try:
         written = path.stat().st_mtime
@@ -110,7 +112,7 @@ def read_story(folder: AnyPath) -> Story:
 
 
 class OwnAttempt:
-    """This process's attempt, which is added to the story of its folder when something is written."""
+    """The attempt of this process. Each write adds it to the attempts in the state file of the folder."""
 
     def __init__(self, folder: AnyPath, seconds: float | None, commit: str):
         self.path = folder / STATE
@@ -139,7 +141,7 @@ class OwnAttempt:
         return len(self.before) + 1
 
     def sign_of_life(self) -> None:
-        """If one is due."""
+        """Write the state file if the last write was `UPDATE` seconds ago or earlier."""
         if time.monotonic() - self.written >= UPDATE:
             self.write()
 
@@ -154,17 +156,20 @@ class OwnAttempt:
         self.write()
 
     def starts_on(self, nodes: Iterable[str]) -> None:
-        """Notes nodes before ranks are started on them."""
+        """Record nodes, before ranks are started on them."""
         if more := [name for name in nodes if name not in self.own.nodes]:
             self.own = replace(self.own, nodes=(*self.own.nodes, *more))
             self.write()
 
     def died_in(self, case: str) -> int:
-        """Notes that the last attempt ended without a message in a case; how many have died in it by now."""
+        """Return how many attempts have ended without a message in a case.
+
+        If the last attempt before this one has no end, it is recorded as ended in this case.
+        """
         if self.before and self.before[-1].ended is None:
             self.before[-1] = replace(self.before[-1], case=case)
         return sum(attempt.case == case for attempt in self.before)
 
     def forgive(self, case: str) -> None:
-        """A case that is marked for it starts anew, should its marker be removed."""
+        """Remove a case from the earlier attempts, so that it starts anew if its marker is removed."""
         self.before = [replace(attempt, case="") if attempt.case == case else attempt for attempt in self.before]

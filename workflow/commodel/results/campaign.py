@@ -1,12 +1,10 @@
-"""A campaign: the lock on a folder of results, and which batches are still to be measured.
+"""A campaign (`begin`): the plan and the lock of a results folder, and the batches that are still to be measured.
 
-One process at a time: a folder is held while a process works in it, and let go when the process ends, however.
+One process works in a results folder at a time: it has the lock on the folder until it ends, even if it is killed. An
+error of a second process names the first one. On a file system without locks, other processes are not kept out, and a
+line on stderr warns of this.
 
-A second one is told who holds it. On a file system without locks nobody is kept out, and that is said.
-
-A campaign is all that a workflow does in one results folder: who may work there, and under which plan.
-
-Its plan is made by the process that holds the folder; jobs, and whoever only looks, take the plan that is there.
+The process with the lock makes the plan. Jobs of the workflow, and processes that only read, load the existing plan.
 """
 
 import errno
@@ -38,13 +36,13 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 @contextmanager
 def held(folder: AnyPath, what: str) -> Iterator[None]:
-    """Holds a folder while a block runs, or says who holds it."""
+    """Lock a folder while a block runs; raise an error that names the holder if another process has the lock."""
     with hold(folder, what):
         yield
 
 
 def hold(folder: AnyPath, what: str) -> TextIO:
-    """Holds a folder until the file returned is closed. The kernel closes it even after a kill -9."""
+    """Lock a folder until the returned file is closed. The kernel closes it even after a kill -9."""
     folder.mkdir(parents=True, exist_ok=True)
     stream = (folder / FILE).open("a+", encoding="utf-8")
     try:
@@ -58,8 +56,11 @@ def hold(folder: AnyPath, what: str) -> TextIO:
 
 
 def handed_down(folder: AnyPath) -> TextIO | None:
-    """Return the hold on a folder that this process shares with its parent: nobody gets in between, nor before both are
-    gone. Nothing where the parent does not hold just this folder."""
+    """Return the lock on a folder that the parent process shares with this one; None if it shares no lock on this
+    folder.
+
+    The folder stays locked without interruption until both processes have ended.
+    """
     number = os.environ.pop(HANDED_DOWN, "")
     try:
         if not os.path.samestat(os.fstat(int(number)), (folder / FILE).stat()):
@@ -80,7 +81,8 @@ def _sign(stream: TextIO) -> None:
 
 
 def holder(folder: AnyPath) -> str:
-    """Return who holds a folder, as far as locks tell; empty: nobody. Needs no right to write there."""
+    """Return which process has the lock on a folder; empty if none, or without locks. The folder need not be
+    writable."""
     try:
         with (folder / FILE).open(encoding="utf-8") as stream:
             return "" if _locked(stream, fcntl.LOCK_SH, 0, folder) else _written(stream)
@@ -149,10 +151,12 @@ def results(experiment: str) -> SafePath:
 
 
 def begin(experiment: str, only: str | None, leading: bool, survey: bool = True) -> Campaign:
-    """Return the campaign as the workflow sees it. The leading process holds its folder, perhaps as `commodel run`
-    hands it down, and plans. Where another process holds it, there is that one's plan to look at, and a refusal. A job
-    of the workflow never plans: a node may be slow to see files, and an experiment edited meanwhile is the next run's
-    matter."""
+    """Return the campaign of an experiment, as the workflow uses it.
+
+    The leading process locks the folder, or takes over the lock of `commodel run`, and makes the plan. If another
+    process has the lock, the campaign has the plan of that process, and a refusal. A job of the workflow never plans:
+    its node may see changed files late, and an experiment edited meanwhile concerns the next run.
+    """
     folder = results(experiment)
     if not leading:
         return Campaign(load_plan(Results(folder).plan), folder)
@@ -166,8 +170,10 @@ def begin(experiment: str, only: str | None, leading: bool, survey: bool = True)
 
 
 def forget_failures(campaign: Campaign) -> int:
-    """Makes what was given up, or came late in every sample, be tried again: its batches are not done any more. Returns
-    how many cases that is."""
+    """Remove the marks of all cases that were given up or have no valid sample, and return their number.
+
+    Their batches are no longer done, so the next run measures these cases again.
+    """
     count = 0
     for batch in campaign.plan.batches:
         folder = campaign.done(batch).parent

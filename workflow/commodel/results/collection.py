@@ -1,4 +1,5 @@
-"""Gathers a campaign's raw files into one tidy table of observations, one row a sample, and a summary of each case."""
+"""Collection of a campaign's raw files: one table of observations with a row for each sample (`collect`), and a summary
+of each case (`summarize_raw`)."""
 
 from collections.abc import Iterator
 
@@ -33,8 +34,11 @@ SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", *OF_SOME_PROGRAM
 
 
 def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return all samples of all cases that the plan names, and the cases without a valid one, each with the reason.
-    `unfinished` takes a case that was neither measured nor given up for one of these; otherwise it is an error."""
+    """Return the samples of all cases of the plan, and the table of the cases without a valid sample, each with the
+    reason.
+
+    With `unfinished`, a case that was neither measured nor given up is listed in that table; otherwise it is an error.
+    """
     measured: list[dict] = []  # of each case
     samples = {name: [] for name in SAMPLE}  # of all of them
     lacking: list[dict] = []
@@ -76,7 +80,7 @@ def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.Data
 
 
 def _put_aside(path: AnyPath) -> None:
-    """A damaged file is kept for whoever wants to know; its batch is not done any more."""
+    """Rename a damaged file, to keep it for inspection, and mark its batch as not done."""
     path.replace(path.with_name(f"{path.name}{ASIDE}"))
     (path.parent / DONE).unlink(missing_ok=True)
 
@@ -89,7 +93,10 @@ def _why(folder: AnyPath, case: str) -> dict[str, str]:
 
 
 def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
-    """(id, columns, room) of everything in a batch. A probe's name is in `name`; a point's operation is."""
+    """Yield the id of each case and point of a batch, its columns, and the nodes and leaves that it uses.
+
+    The column `name` has the probe of a case, or the operation of a point.
+    """
     where = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
     for case in batch.cases:
         about = {"kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair, "ranks": case.ranks}
@@ -102,7 +109,7 @@ def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
 
 
 def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a case: how its samples are spread, how many there are, and why sampling stopped."""
+    """Return one row for each case: the distribution of its samples, their number, and why sampling stopped."""
     rows = []
     for case, group in by_case(observations):
         first, summary = group.iloc[0], summary_of(group)
@@ -119,14 +126,14 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_case(observations: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the samples of each case with its id; those of another setting are of another."""
+    """Yield the id and the samples of each case; samples of different settings are separate cases."""
     many_settings = "setting" in observations and observations["setting"].nunique() > 1
     for key, group in observations.groupby(["id", "setting"] if many_settings else ["id"], sort=False):
         yield key[0], group
 
 
 def summary_of(samples: pd.DataFrame) -> dict[str, object]:
-    """Of the samples of one case: the median of the valid ones with its interval, and what it rests on."""
+    """Return the median of the valid samples of one case with its confidence interval, and the counts behind it."""
     valid = samples[samples["valid"]]
     median, low, high = median_interval(valid["seconds"].to_numpy(), valid["pass"].to_numpy())
     return {

@@ -1,6 +1,7 @@
-"""How the latencies of each message size are spread: histograms of half the round trip, and how many modes they have.
+"""Distributions of latencies by message size (`distributions`): histograms of half the round trip, and their number of
+modes (`modes`).
 
-On nodes of two sockets they have two: which one a mean falls between, no single number tells.
+On nodes of two sockets, latencies may have two modes. A single mean then lies between them and describes neither.
 """
 
 from itertools import pairwise
@@ -18,8 +19,10 @@ SHARE = 0.1  # of the samples that a mode holds at least
 
 
 def distributions(observations: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a bin of every pingpong case, in seconds of half the round trip. `tail` marks the bin of
-    outliers."""
+    """Return one row for each histogram bin of every pingpong case, in seconds of half the round trip.
+
+    `tail` marks the bin of outliers.
+    """
     probes = observations[(observations["kind"] == "probe") & (observations["name"] == "pingpong")]
     if "where" in probes:
         probes = probes[probes["where"].fillna("") == ""]  # on the first nodes, whatever other classes there are
@@ -33,8 +36,10 @@ def distributions(observations: pd.DataFrame) -> pd.DataFrame:
 
 
 def histogram(samples: np.ndarray) -> list[dict]:
-    """Bins of equal width by Freedman and Diaconis, 8 to 40 of them, and a last one for outliers: what lies above the
-    99.5th percentile, or far out and above the 98th. Samples that are all the same get one bin."""
+    """Return the bins of a histogram: equal widths by Freedman and Diaconis, 8 to 40 bins, and a last bin for outliers.
+
+    Outliers are samples above the 99.5th percentile, and far outlying ones above the 98th. Equal samples get one bin.
+    """
     quarter, three = np.percentile(samples, [25, 75])
     earliest, latest = np.percentile(samples, TAIL, method="higher")
     edge = max(earliest, min(latest, samples[samples <= three + OUTLYING * (three - quarter)].max()))
@@ -53,9 +58,11 @@ def histogram(samples: np.ndarray) -> list[dict]:
 
 
 def modes(counts: np.ndarray) -> int:
-    """Return how many peaks a histogram has. Two peaks are two modes where the valley between them is below half of
-    the lower one and deeper than counting noise explains (two standard deviations), and each holds a tenth of the
-    samples."""
+    """Return the number of modes of a histogram.
+
+    Two peaks are two modes if the valley between them is below half of the lower peak, and deeper than counting noise
+    explains (two standard deviations). Each mode has at least a tenth of the samples.
+    """
     counts = np.asarray(counts, dtype=float)
     peaks = [place for place in range(len(counts)) if counts[place] == counts[max(place - 1, 0) : place + 2].max()]
     while len(peaks) > 1:

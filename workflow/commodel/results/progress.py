@@ -1,17 +1,14 @@
-"""Progress of a campaign: attempts, forecasts, and how they are shown.
+"""Progress of a campaign (`Reader`, `Status`): the state of each batch, the forecast of its end, and both as text and
+data.
 
-When a campaign will be done: from the pace of what runs, and the plan's estimates of what is left.
+The status is computed from the results folder alone: which cases are measured, given up or left, and the attempts at
+each batch. It can therefore be read on any node that sees the folder.
 
-A forecast is a range of seconds. Where nothing has been measured yet there is no pace, and no forecast.
+A forecast is a range of seconds. It follows from the plan's estimates of the remaining cases, and from the pace of what
+has been measured: seconds per estimated second. Without a pace there is no forecast.
 
-How far a campaign is, read off its results folder alone: what is measured, given up and left, each batch's state.
-
-It needs no word from the processes at work, so it can be read on any node that sees the folder.
-
-How long it took to measure on a platform before, beside what was estimated: packets that are lost, and whoever else
-computes there, are in no estimate.
-
-A campaign's status as text for people, and as data for programs.
+`beside_estimates` compares the estimates of a plan with earlier measurements on the same platform. Estimates include
+neither packet loss nor other load.
 """
 
 import math
@@ -40,15 +37,15 @@ UNSURE = 2.0  # a batch that has not begun may be off by so much from the pace o
 
 @dataclass(frozen=True)
 class Work:
-    """What an attempt at a batch has measured, or has left: so many cases, which were to take so long. A pass over a
-    case is a part of it."""
+    """The work that an attempt at a batch has done, or has left: the number of cases, and their estimated seconds. One
+    pass over a case is a fraction of it."""
 
     cases: float = 0
     estimate: float = 0.0
 
 
 class Estimates:
-    """The plan's guesses for single cases; each batch is predicted once."""
+    """The plan's estimates for single cases; each batch is estimated once."""
 
     def __init__(self, plan: Plan):
         self.plan = plan
@@ -56,7 +53,7 @@ class Estimates:
         self.predicted: dict[str, dict[str, float]] = {}
 
     def work(self, batch: Batch, cases: Iterable[str], passes: int) -> Work:
-        """Of single passes over cases."""
+        """Return the work of single passes over cases, if a case has `passes` passes."""
         known = self.predicted.get(batch.name) or self._predict(batch)
         chosen = [known[case] for case in cases]
         return Work(len(chosen) / passes, sum(chosen) / passes)
@@ -74,8 +71,10 @@ class Estimates:
 
 
 def running(spent: float, done: Work, left: Work) -> Span | None:
-    """Of a batch at work: by the number of cases left, and by the estimates for just those. The n cases that it has
-    measured are a sample of all, and their mean is sure to one part in the root of n."""
+    """Return the forecast of a running batch: by the number of cases left, and by their estimates.
+
+    The n measured cases are a sample of all, so the relative uncertainty of their mean is taken to be 1/√n.
+    """
     if not done.cases:
         return None
     ways = [spent * left.cases / done.cases]
@@ -85,12 +84,12 @@ def running(spent: float, done: Work, left: Work) -> Span | None:
 
 
 def measure_pace(spent: float, done: Work) -> float | None:
-    """Seconds that a second of the plan's estimate takes."""
+    """Return the pace, in seconds per second of the plan's estimate; None if nothing has been measured."""
     return spent / done.estimate if done.estimate and spent > 0 else None
 
 
 def waiting(left: Work, paces: list[float]) -> Span | None:
-    """Of a batch that has not begun: as far off from its estimate as others on its platform were."""
+    """Return the forecast of a batch that has not begun, from the paces of the other batches on its platform."""
     if not paces:
         return None
     low, high = min(paces), max(paces)
@@ -100,7 +99,7 @@ def waiting(left: Work, paces: list[float]) -> Span | None:
 
 
 def together(spans: list[Span | None], lanes: int) -> Span | None:
-    """Of all batches, if as many run at a time as now do; never sooner than the longest one."""
+    """Return the forecast of all batches if `lanes` of them run at a time; it is never shorter than the longest one."""
     if not spans or not lanes or None in spans:
         return None
     low, high = (max(max(ends), sum(ends) / lanes) for ends in zip(*spans, strict=True))
@@ -108,12 +107,12 @@ def together(spans: list[Span | None], lanes: int) -> Span | None:
 
 
 def within(span: Span | None, limit: float) -> Span | None:
-    """Something that is ended after so many seconds."""
+    """Return the forecast of something that is stopped after `limit` seconds."""
     return span and tuple(min(end, max(limit, 0.0)) for end in span)
 
 
 def then(span: Span | None, more: float) -> Span | None:
-    """With what comes afterwards, which may be off by as much as a batch."""
+    """Return the forecast with `more` estimated seconds of later work, which may differ by the factor `UNSURE`."""
     return span and (span[0] + more / UNSURE, span[1] + more * UNSURE)
 
 
@@ -123,7 +122,7 @@ QUIET = 180.0  # seconds without a heartbeat; a driver gives one every few secon
 
 @dataclass(frozen=True)
 class Progress:
-    """A batch: its cases counted, its state, and what the attempt at work has done and has left."""
+    """A batch: the counts of its cases, its state, and the work that the current attempt has done and has left."""
 
     batch: Batch
     simulated: bool
@@ -156,7 +155,7 @@ class Progress:
 
     @property
     def pace(self) -> float | None:
-        """Seconds of this batch for a second of the plan's estimate."""
+        """Seconds of this batch per second of the plan's estimate; None if unknown."""
         if self.state == RUNNING:
             return measure_pace(self.last.updated - self.since, self.done)
         whole = replace(self.done, estimate=START + self.done.estimate)
@@ -185,7 +184,7 @@ class Status:
 
     @property
     def part(self) -> float:
-        """How much of the measuring is done; a case with one pass of three counts for a third."""
+        """The part of the measurements that is done; a case with one pass of three counts as a third."""
         return 1 - sum(batch.ahead.cases for batch in self.batches) / sum(batch.total for batch in self.batches)
 
     def count(self, state: str) -> int:
@@ -193,18 +192,18 @@ class Status:
 
     @property
     def over(self) -> bool:
-        """Nothing changes any more by itself."""
+        """Whether the campaign has ended: all batches are finished, or no process works on it."""
         return self.count(FINISHED) == len(self.batches) or not (self.at_work or self.count(RUNNING))
 
     @property
     def seconds(self) -> Span | None:
-        """Until the report is there."""
+        """The forecast of the seconds until the report is complete."""
         spans = [batch.seconds for batch in self.batches if batch.state in (RUNNING, WAITING)]
         return then(together(spans, self.count(RUNNING)), self.analysis)
 
 
 class Reader:
-    """Reads the same folder again and again; a batch whose folder has not changed is not listed again."""
+    """A reader that reads the same folder again and again; a batch is only listed again if its folder has changed."""
 
     def __init__(self, campaign: Campaign):
         self.campaign = campaign
@@ -224,7 +223,7 @@ class Reader:
         return Status(self.campaign.plan.experiment, batches, at_work, now, self.analysis)
 
     def _follow_plan(self) -> None:
-        """Take the plan that is there: a survey changes it while a campaign runs."""
+        """Load the plan again if it has changed: a survey changes it while a campaign runs."""
         path = self.campaign.results.plan
         with suppress(FileNotFoundError):
             if self.planned != (changed := path.stat().st_mtime_ns):
@@ -270,7 +269,7 @@ class Reader:
         )
 
     def _files(self, batch: Batch, folder: SafePath) -> tuple[frozenset[str], dict[str, str]]:
-        """Of a batch's cases: which have samples, and why others have none."""
+        """Return which cases of a batch have samples, and the status of those that were given up."""
         try:
             changed = folder.stat().st_mtime_ns
         except FileNotFoundError:
@@ -284,7 +283,7 @@ class Reader:
 
 
 def _written(folder: SafePath) -> dict[str, float]:
-    """Of the cases that a pass has samples of, when they were written."""
+    """Return when the samples of each case of a pass were written, by id."""
     try:
         return {name.removesuffix(".csv"): time for name, time in folder.changed().items() if SAMPLES.fullmatch(name)}
     except FileNotFoundError:  # not begun, or joined this very moment
@@ -292,7 +291,8 @@ def _written(folder: SafePath) -> dict[str, float]:
 
 
 def _seconds(entry: Progress, paces: Mapping[str, list[float]], now: float) -> Span | None:
-    """Never longer than its time limit lets it measure."""
+    """Return the forecast of a batch, at most the time that its time limit leaves; None if it neither runs nor
+    waits."""
     if entry.state == RUNNING:
         limit = math.inf if entry.last.deadline is None else entry.last.deadline - now
         return within(running(max(now - entry.since, 0.0), entry.done, entry.ahead), limit)
@@ -303,7 +303,7 @@ def _seconds(entry: Progress, paces: Mapping[str, list[float]], now: float) -> S
 
 @dataclass(frozen=True)
 class Earlier:
-    """What the batches of an experiment took, and what was estimated."""
+    """The measured and the estimated seconds of the batches of an earlier experiment."""
 
     experiment: str
     seconds: float
@@ -315,7 +315,8 @@ class Earlier:
 
 
 def earlier(platform: str, digest: str, results: Path) -> Earlier | None:
-    """By the results of the last experiment that was measured on the platform as it is now."""
+    """Return the durations of the latest experiment measured on the platform with this digest; None if there is
+    none."""
     folders = [folder for folder in results.glob("*") if (folder / "plan.json").is_file()]
     for folder in sorted(folders, key=lambda folder: -(folder / "plan.json").stat().st_mtime):
         with suppress(UserError):  # from another version, damaged, or with links: others may say it
@@ -338,7 +339,7 @@ def _of(results: Results, platform: str, digest: str) -> Earlier | None:
 
 
 def beside_estimates(plan: Plan, results: Path) -> Iterator[str]:
-    """Yield a sentence for each platform: what the plan's estimate comes to at the pace of what was measured there."""
+    """Yield a sentence for each platform: the plan's estimate, scaled by the pace of earlier measurements there."""
     for name, platform in plan.platforms.items():
         before = earlier(name, platform.digest, results)
         if before:
@@ -354,7 +355,7 @@ Row = dict[str, object]
 
 
 def sentence(status: Status, stage: str = "") -> str:
-    """Return all of it in one line; `stage` is what goes on beside the measuring."""
+    """Return the status in one line; `stage` is the current stage of the workflow, for when no batch is running."""
     parts = [f"{status.measured} of {sum(batch.total for batch in status.batches)} measured"]
     if status.unmeasured:
         reasons = ", ".join(f"{count} {kind}" for kind, count in sorted(status.unmeasured.items()))
@@ -370,7 +371,7 @@ def sentence(status: Status, stage: str = "") -> str:
 
 
 def platform_rows(status: Status) -> list[Row]:
-    """Return one row a platform, and one for all where there are several."""
+    """Return one row for each platform, and a last one for all if there are several."""
     kinds = sorted(status.unmeasured)
     platforms: dict[str, list[Progress]] = {}
     for batch in status.batches:
@@ -422,7 +423,7 @@ def state(batch: Progress) -> str:
 
 
 def as_data(status: Status) -> Row:
-    """Everything, for programs; times are seconds since 1970, and expected ends ranges of them."""
+    """Return the status as data for programs; times are seconds since 1970, and expected ends are ranges of these."""
 
     def range_of(span: Span | None) -> list[float] | None:
         return [round(status.now + end) for end in span] if span else None
@@ -456,7 +457,7 @@ def as_data(status: Status) -> Row:
 
 
 def ends(span: Span | None, now: float) -> str:
-    """Return when something will be done, as an honest range."""
+    """Return the expected end as a range of times of day."""
     if span is None:
         return "unknown"
     low, high = (clock(now + end) for end in span)
@@ -464,6 +465,6 @@ def ends(span: Span | None, now: float) -> str:
 
 
 def clock(when: float) -> str:
-    """Return the time of day, with the date where that is not today's."""
+    """Return the time of day, with the date if it is not today."""
     then = time.localtime(when)
     return time.strftime("%H:%M" if then[:3] == time.localtime()[:3] else "%F %H:%M", then)

@@ -1,11 +1,9 @@
-"""Provenance of a run: hosts, versions, and the digest of the code.
+"""Provenance of results: the setting and the programs of a batch (`setting_of`, `read_program`), the digests, attempts
+and inputs of an experiment (`Traces`), and the version of the code (`revision`, `versions`).
 
-What a batch's notes say of where its numbers come from: its setting, and what its programs say of themselves.
-
-What the numbers of an experiment rest on: the digest of every file of its results, the attempts at its batches, and
-the texts that it was planned from. A report prints them, and `commodel report --verify` computes them again.
-
-Which code computes: its commit, its version, and those of the packages that can change a number.
+A report prints the digest of every result file, the attempts at each batch, and the texts of the inputs. `commodel
+report --verify` computes the digests again. The version of the code is its commit, its release, and the versions of the
+packages that can change a number.
 """
 
 import hashlib
@@ -35,7 +33,7 @@ from commodel.sources import INSTALLED, ROOT
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a native program says of itself and its ranks, as far as reports tell it."""
+    """What a native program reports of itself and its ranks, as far as reports show it."""
 
     mpi: str = ""
     compiler: str = ""
@@ -57,7 +55,7 @@ def read_program(path: AnyPath) -> Program:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What is read back of a batch's provenance."""
+    """The part of a batch's provenance that is read back."""
 
     setting: str = ""
 
@@ -66,7 +64,7 @@ NOTED = TypeAdapter(Noted)
 
 
 def setting_of(path: AnyPath) -> str:
-    """Return the setting that a batch was measured in, where its provenance says one."""
+    """Return the setting in which a batch was measured; empty if its provenance names none."""
     if not path.exists():
         return ""
     try:
@@ -76,7 +74,10 @@ def setting_of(path: AnyPath) -> str:
 
 
 def same_setting(path: AnyPath, wanted: str) -> str:
-    """Of a batch that has samples and goes on: those of one batch are of one setting. Who says none goes on in that."""
+    """Return the setting in which a batch was begun; raise an error if `wanted` names another one.
+
+    All samples of a batch are of one setting. If `wanted` is empty, the batch continues in its own setting.
+    """
     began = setting_of(path)
     if wanted not in ("", began):
         what = f"in setting '{began}'" if began else "without a setting"
@@ -86,7 +87,8 @@ def same_setting(path: AnyPath, wanted: str) -> str:
 
 
 def processors(paths: Iterable[AnyPath]) -> int | None:
-    """Return those that the programs of a batch saw on their first host; None where none says."""
+    """Return the least number of processors that the programs of a batch report of their first host; None if none
+    reports it."""
     return min((number for path in paths if (number := read_program(path).processors)), default=None)
 
 
@@ -97,7 +99,8 @@ BINARY = re.compile(r"[\0\ufffd]")
 
 @dataclass(frozen=True)
 class Traces:
-    """`files` has digests by name; an attempt is one start of the driver on a batch; `texts` are the inputs."""
+    """The provenance of an experiment: `files` has digests by name, `attempts` a record for each attempt at a batch,
+    `texts` the inputs."""
 
     files: Mapping[str, str] = field(default_factory=dict)
     attempts: tuple[Mapping[str, object], ...] = ()
@@ -110,8 +113,10 @@ NO_TRACES = Traces()
 
 
 def digests(plan: Plan, folder: AnyPath) -> dict[str, str]:
-    """SHA-256 of each file of the results, by its name below `folder`. Raw files have one digest a batch: that of the
-    list of their digests and names, as sha256sum prints it."""
+    """Return the SHA-256 of each result file, by its name below `folder`.
+
+    The raw files of a batch have one digest: that of the list of their digests and names, as sha256sum prints it.
+    """
     results = Results.of(folder)
     stages = results.stages(plan.platforms, plan.families)
     known = {path.below(results.folder): _sha256(path) for path in stages if path.exists()}
@@ -128,7 +133,7 @@ def _sha256(path: SafePath) -> str:
 
 
 def attempts(batch: Batch, raw: AnyPath) -> Iterator[dict[str, object]]:
-    """Yield what the driver noted at each of its starts on a batch; nothing where an older commodel measured it."""
+    """Yield a record of each attempt at a batch; nothing if no attempts were recorded."""
     story = read_story(raw / batch.name).attempts
     for number, attempt in enumerate(story, 1):
         unknown = number == len(story) and attempt.ended is None  # it may be at work
@@ -139,8 +144,10 @@ def attempts(batch: Batch, raw: AnyPath) -> Iterator[dict[str, object]]:
 
 
 def texts(folder: AnyPath, files: Mapping[str, KeptFile] | None = None) -> dict[str, str]:
-    """Return the experiment first, then its platforms, then what is short of the patterns, partitions and sets that a
-    plan rests on. Trees and rank files name machines: they are not shown."""
+    """Return the texts of the inputs by name: the experiment, its platforms, then short files that the plan depends on.
+
+    These are patterns, partitions and published sets. Trees and rank files are left out, since they name machines.
+    """
     results = Results.of(folder)
     shown = {
         f"{path.parent.name}/{path.name}": read_text(path, LARGEST_FILE, "an experiment or a platform", strict=False)
@@ -163,15 +170,17 @@ PACKAGES = ("numpy", "pandas", "scipy", "snakemake")
 
 
 def commit() -> str:
-    """As texts name it: an edited clone is not what its commit is."""
+    """Return the commit of the code, with the suffix `-dirty` if the clone has other changes."""
     commit, dirty = revision()
     return f"{commit}-dirty" if dirty else commit
 
 
 @lru_cache
 def revision() -> tuple[str, bool | None]:
-    """Return the commit of the clone and whether it was changed since; in an image or an installation, what was noted
-    when that was built."""
+    """Return the commit of the clone, and whether its files have changed since.
+
+    In an image or an installation, both are as they were recorded when it was built.
+    """
     if ROOT != INSTALLED and (commit := _git("rev-parse", "HEAD")):
         return commit, bool(_git("status", "--porcelain", "--untracked-files=no"))
     noted = text_if_any(ROOT / "COMMIT")
@@ -179,7 +188,8 @@ def revision() -> tuple[str, bool | None]:
 
 
 def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
-    """Return the versions of this program and of its libraries. A digest of the code tells edited from released."""
+    """Return the versions of this program and its libraries. The digest of the code distinguishes edited from released
+    code."""
     installed = {"commodel": __version__, "code_digest": code_digest(), "python": platform.python_version()}
     for name in (*PACKAGES, *more):
         try:

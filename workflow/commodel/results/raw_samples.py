@@ -1,14 +1,12 @@
-"""Raw samples of batches: files, their integrity, and points that could not be measured.
+"""Raw samples of the cases of a batch (`join`, `read_samples`), and marks of cases that were not measured (`mark`,
+`why_unmeasured`).
 
-The raw samples of a case: one file of each pass becomes one file, in which nothing can change unnoticed.
+The files of a case, one for each pass, are joined into one raw file in which every change is detected. In each line,
+`of` is the number of samples in the file, and `check` is a checksum of the rest of the line: a file that was cut off or
+has a flipped bit is damaged. The name of the file says whether any of its samples is valid.
 
-`of` tells how many samples the file holds, and `check` is a checksum of the rest of the line: a file that was cut off
-or has a flipped bit is damaged. The name of a file tells whether any of its samples is valid.
-
-What was not measured, and why: marks beside the raw files of a batch, and the table of a whole campaign's.
-
-A marked case counts as finished: <id>.unmeasured.json says why it was given up, and <id>.late.csv has its samples, of
-which none is valid. Whoever wants it tried again removes its marks.
+A marked case counts as finished. <id>.unmeasured.json has the reason why it was given up; <id>.late.csv has samples
+none of which is valid. If these files are removed, the case is measured again.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ class DamagedError(UserError):
 
 
 def is_whole(path: AnyPath) -> bool:
-    """Return whether a program's file of one pass is worth joining: what a crash of the machine leaves often is not."""
+    """Return whether a program's file of one pass is complete; after a crash of the machine it often is not."""
     try:
         text = _text(path)
     except UnicodeDecodeError:
@@ -70,7 +68,7 @@ def raw_file(folder: AnyPath, case: str) -> AnyPath | None:
 
 
 def raw_name(batch: str, case: str, valid: bool) -> str:
-    """Return where the samples of a case lie below the folder of the results; `valid`: whether any of them is."""
+    """Return the path of a case's raw file below the results folder; `valid`: whether any of its samples is valid."""
     return f"{RAW}/{batch}/{_file_name(case, valid)}"
 
 
@@ -79,7 +77,7 @@ def _file_name(case: str, valid: bool) -> str:
 
 
 def join(passes: dict[int, AnyPath], folder: AnyPath, case: str) -> None:
-    """One raw file of a case from those of its passes, with a column that tells them apart."""
+    """Write the raw file of a case from the files of its passes, with the pass of each sample as a column."""
     files = {number: _text(path).splitlines() for number, path in passes.items()}
     header = next(iter(files.values()))[0]
     total = sum(len(lines) - 1 for lines in files.values())
@@ -102,7 +100,7 @@ def checksum(text: str) -> str:
 
 
 def read_samples(path: AnyPath, case: str) -> list[dict]:
-    """Return the samples of a case; DamagedError, with the line, if the file is not as it was written."""
+    """Return the samples of a case; raise DamagedError, with the line, if the file is not as it was written."""
     number = 0
     try:
         lines = _text(path).split("\n")
@@ -170,7 +168,8 @@ def unmark(folder: AnyPath, case: str) -> None:
 
 
 def why_unmeasured(folder: AnyPath, case: str) -> tuple[str, str] | None:
-    """Status and reason of a case that was given up. A case that has valid samples was measured after all."""
+    """Return status and reason of a case that was given up; None if it was not, or if it has valid samples after
+    all."""
     path = marker(folder, case)
     if (folder / f"{case}.csv").exists():
         return None
@@ -186,7 +185,7 @@ def why_unmeasured(folder: AnyPath, case: str) -> tuple[str, str] | None:
 
 
 def finished(folder: AnyPath) -> tuple[set[str], set[str]]:
-    """Return the cases of a folder that are measured, and those that were given up."""
+    """Return the ids of the cases in a folder that are measured, and of those that were given up."""
     names = {path.name for path in folder.iterdir()} if folder.exists() else set()
     marked = {name.removesuffix(end) for end in (SUFFIX, LATE_SUFFIX) for name in names if name.endswith(end)}
     measured = {name.removesuffix(".csv") for name in names if name.endswith(".csv") and not name.endswith(LATE_SUFFIX)}
@@ -194,7 +193,7 @@ def finished(folder: AnyPath) -> tuple[set[str], set[str]]:
 
 
 def table_of(rows: list[dict]) -> pd.DataFrame:
-    """Return one row a case."""
+    """Return the table of unmeasured cases, one row for each case."""
     import pandas as pd  # here, because it takes longer to load than most verbs to run
 
     types = dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(TEXTS, object)
@@ -202,7 +201,7 @@ def table_of(rows: list[dict]) -> pd.DataFrame:
 
 
 def read_unmeasured(path: AnyPath) -> pd.DataFrame | None:
-    """Return the table that `collect` left; nothing where an older commodel collected."""
+    """Return the table of unmeasured cases; None if the results are older than this table."""
     if not path.exists():
         return None
     rows = read_table(path, UNMEASURED).reindex(columns=names(UNMEASURED))  # an older one knows no waves

@@ -1,5 +1,7 @@
-"""What calibrations of a campaign leave: for each a folder with the moved parameter sets, and a file that says in which
-job they were measured, at which points, and which factors that gave. This is the file's only reader and writer.
+"""Records of the recalibrations of a campaign (`write_calibration`, `read_calibrations`).
+
+Each recalibration has a folder with the recalibrated parameter sets, and a file with the setting of the new
+measurement, its points, and the resulting factors. Only this module reads and writes that file.
 """
 
 from collections.abc import Mapping
@@ -41,7 +43,7 @@ class NotedFactor:
 
 @dataclass(frozen=True, slots=True)
 class NotedPace:
-    """The factors of one family, and its μ at the points kept aside, before and after."""
+    """The factors of one model, and its μ at held-out points before and after recalibration."""
 
     latency: NotedFactor
     per_byte: NotedFactor
@@ -55,7 +57,8 @@ class NotedPace:
 
 @dataclass(frozen=True, slots=True)
 class NotedPoint:
-    """A point of the job; `elsewhere` is its time in the campaign, blank where that did not measure it."""
+    """A point measured in the new setting; `elsewhere` is its time in the campaign, None if it was not measured
+    there."""
 
     operation: Text
     choice: Text
@@ -86,6 +89,6 @@ def write_calibration(folder: AnyPath, calibration: Calibration) -> None:
 
 
 def read_calibrations(results: Results) -> dict[str, Calibration]:
-    """Return all of a folder of results, by the name of their folder, in the order of their dates."""
+    """Return all recalibrations of a results folder, by the name of their folder, in the order of their dates."""
     calibrations = {folder.name: read_json_record(FORM, folder / CALIBRATION) for folder in results.calibrations()}
     return dict(sorted(calibrations.items(), key=lambda entry: (entry[1].date, entry[0])))
