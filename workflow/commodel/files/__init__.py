@@ -1,3 +1,2 @@
-"""Reading and writing files safely, those of strangers too. What lies where below a results folder, and in which
-columns, is here as well: every stage asks `results.py` and `columns.py`.
-"""
+"""Safe reading and writing of files, also of files from unknown sources. The names in a results folder and the columns
+of its tables are defined here as well (`results_folder.py`, `tables.py`)."""

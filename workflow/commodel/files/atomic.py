@@ -1,4 +1,5 @@
-"""Files that appear under their final name whole or not at all, and the JSON that stages leave for each other."""
+"""Files that appear under their final name complete or not at all (`whole`), and the JSON files that stages write for
+each other."""
 
 import json
 from collections.abc import Iterator
@@ -15,14 +16,16 @@ MAX_FILE = 512 * MIB
 
 
 def whole(path: AnyPath) -> AbstractContextManager[IO[bytes]]:
-    """Return a file that takes its name when the block ends well. It takes the place of a link, and writes through
-    none."""
+    """Return a context for writing a file, which gets its name when the block ends without an error.
+
+    If the name is a link, the link is replaced and its target is not written.
+    """
     return (path if isinstance(path, SafePath) else SafePath(path.parent) / path.name).whole()
 
 
 @contextmanager
 def temporary_path(path: Path) -> Iterator[str]:
-    """Give a folder for parts of a file, on the disk that will hold the file: the system's own may be small."""
+    """Yield a folder for parts of a file, on the disk that will hold the file: the system's own folder may be small."""
     with TemporaryDirectory(dir=path.parent, prefix=".") as folder:
         yield folder
 
@@ -37,7 +40,7 @@ def write_json(path: AnyPath, data: object) -> None:
 
 
 def read_json(path: AnyPath) -> dict[str, object]:
-    """Return a file with a JSON object, which all of ours are."""
+    """Return the object in a JSON file; all JSON files of this project have an object."""
     try:
         data = json.loads(read_text(path, MAX_FILE, "a smaller file"))
     except (ValueError, RecursionError) as error:

@@ -1,5 +1,7 @@
-"""Files that a plan rests on beside its experiment and platforms: what a matrix names by `file:PATH`, and the published
-sets that a paper is compared with. A results folder keeps copies, and a block that is `standing_on` one reads these.
+"""Copies of the files that a plan depends on, in a results folder (`keep`): files that a matrix names by `file:PATH`,
+and the published parameter sets that a paper is compared with.
+
+In a block of `standing_on`, `reached` returns the copies of a results folder in place of these files.
 """
 
 import gzip
@@ -26,7 +28,7 @@ LONGEST_NAME = 80  # characters of its name
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """A results folder, and the files that its plan rests on."""
+    """A results folder, and the records of the files that its plan depends on."""
 
     results: Results
     files: Mapping[str, KeptFile]
@@ -38,7 +40,7 @@ _GROUND: ContextVar[Ground | None] = ContextVar("ground", default=None)
 
 @contextmanager
 def standing_on(results: Results, files: Mapping[str, KeptFile]) -> Iterator[None]:
-    """Refuses a copy that is not what the plan says."""
+    """Use the copies of a plan's files while a block runs; refuse a copy that differs from its record."""
     for name, file in files.items():
         copy = file.copy and results.copy(file.copy)
         if copy and copy.exists() and not _is(copy, file):
@@ -51,7 +53,10 @@ def standing_on(results: Results, files: Mapping[str, KeptFile]) -> Iterator[Non
 
 
 def reached(name: str, root: Path = Path()) -> AnyPath:
-    """Return where a file is read that is called so below `root`: its copy, or itself if it is what the plan says."""
+    """Return the path to read a file from: its copy in the results, or the file itself if it equals its record.
+
+    Outside of a block of `standing_on`, it is the file itself.
+    """
     own, ground = root / name, _GROUND.get()
     if ground is None or name not in ground.files:
         return own
@@ -72,7 +77,7 @@ def reached(name: str, root: Path = Path()) -> AnyPath:
 
 
 def noted(kind: str, name: str, root: Path = Path(), source: str = "") -> KeptFile:
-    """Return what a plan says of a file."""
+    """Return the record of a file for a plan: its kind, digest, size, and the name of its copy."""
     path, ground = reached(name, root), _GROUND.get()
     if ground and name in ground.files:
         return ground.files[name]
@@ -85,7 +90,7 @@ def noted(kind: str, name: str, root: Path = Path(), source: str = "") -> KeptFi
 
 
 def keep(name: str, file: KeptFile, results: Results, root: Path = Path()) -> None:
-    """Writes the copy where it is not there yet."""
+    """Write the copy of a file into a results folder, unless it is there."""
     place = results.copy(file.copy)
     if place.exists() and _is(place, file):
         return
@@ -102,7 +107,7 @@ def keep(name: str, file: KeptFile, results: Results, root: Path = Path()) -> No
 
 
 def _is(path: AnyPath, file: KeptFile) -> bool:
-    """Return whether it is that file, or that file packed."""
+    """Return whether a file, possibly packed, has the content that its record names."""
     for opened in (open_file, unpacked):
         with opened(path) as stream:
             if _digest(stream, file.bytes) == (file.digest, file.bytes):
@@ -111,7 +116,7 @@ def _is(path: AnyPath, file: KeptFile) -> bool:
 
 
 def _digest(stream: IO[bytes], most: int | None = None) -> tuple[str, int]:
-    """SHA-256 and length; no more is read than tells that there is more than `most`."""
+    """Return SHA-256 and length of a stream; reading ends when the length exceeds `most`."""
     hashed, size = hashlib.sha256(), 0
     while (most is None or size <= most) and (part := stream.read(CHUNK)):
         hashed.update(part)

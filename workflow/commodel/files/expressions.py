@@ -1,7 +1,7 @@
-"""The small language of `exclude: [{where: …}]`: comparisons and arithmetic over the names of a matrix.
+"""Expressions of `exclude: [{where: …}]`: comparisons and arithmetic over the names of a matrix (`parse`).
 
-Text is parsed with `ast`, and every node is checked against a white list before the tree is compiled. Arithmetic
-becomes calls of functions that take numbers only: `'ab' * 1000000000` and `'%999999999d' % 1` would fill the memory.
+A text is parsed with `ast`, and every node is checked against a white list before the tree is compiled. Arithmetic
+becomes calls of functions that accept numbers only: `'ab' * 1000000000` and `'%999999999d' % 1` would fill the memory.
 """
 
 import ast
@@ -60,7 +60,7 @@ CALLABLE |= {sign.__name__: _numeric(function) for sign, function in ARITHMETIC.
 
 @dataclass(frozen=True)
 class Expression:
-    """Call it with the values of its names."""
+    """An expression. Calling it with the values of its names returns its value."""
 
     text: str
     code: CodeType = field(repr=False, compare=False)
@@ -75,7 +75,7 @@ class Expression:
 
 
 def parse(text: str, names: Iterable[str]) -> Expression:
-    """Return an expression over `names`, or a UserError that says which part of it is not one."""
+    """Return the expression over `names` in a text; raise a UserError that names the part that is not allowed."""
     if len(text) > MAX_LENGTH:
         raise UserError(f"found an expression of {len(text)} characters, wanted at most {MAX_LENGTH}")
     if "\\" in text or not text.strip().isprintable():
@@ -93,7 +93,7 @@ def parse(text: str, names: Iterable[str]) -> Expression:
 
 
 def _check(node: ast.expr, names: frozenset[str], text: str, depth: int) -> ast.expr:
-    """Return a node of the white list, with calls in place of arithmetic."""
+    """Return a node of the white list, with calls in place of arithmetic; refuse any other node."""
 
     def inner(*children: ast.expr) -> list[ast.expr]:
         return [_check(child, names, text, depth - 1) for child in children]

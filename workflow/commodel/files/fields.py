@@ -1,6 +1,7 @@
-"""What experiment and platform files are made of: mappings with known keys, safe words, sizes, times, axes.
+"""Field types of experiment and platform files: mappings with known keys (`Part`), safe words, sizes, times and axes.
 
-Every text that can reach a command line passes a white list here; none that stands there alone may start with '-'.
+Every text that can reach a command line passes a white list here. A text that is a whole argument may not start with
+'-'.
 """
 
 import re
@@ -34,19 +35,19 @@ Parse = Callable[[Any], Any]
 
 
 def refused(message: str, *path: str | int) -> PydanticCustomError:
-    """Return an error as pydantic collects them; `path` leads from the validated value to the culprit inside it."""
+    """Return an error in pydantic's form; `path` leads from the validated value to the wrong value inside it."""
     return PydanticCustomError("refused", "{message}", {"message": message, "path": path})
 
 
 def _again(error: Mapping[str, Any]) -> InitErrorDetails:
-    """Return an error of pydantic's in the form in which it takes one."""
+    """Return a reported pydantic error in the form in which pydantic accepts one."""
     context = error.get("ctx", {})
     of = PydanticCustomError(error["type"], "{message}", context) if error["type"] == "refused" else error["type"]
     return InitErrorDetails(type=of, loc=error["loc"], input=error["input"], ctx=context)
 
 
 class Part(BaseModel):
-    """A mapping of a file: knows its keys, and after loading also where it stands."""
+    """A mapping in a file, with a fixed set of keys; after loading it has its place in the file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     _document: Document | None = PrivateAttr(None)
@@ -77,7 +78,7 @@ class Part(BaseModel):
 
     @property
     def path(self) -> tuple[str | int, ...]:
-        """Where in its file this part stands."""
+        """The place of this part in its file."""
         return self._path
 
     @property
@@ -85,18 +86,18 @@ class Part(BaseModel):
         return digest(self.model_dump(mode="json", warnings="none"))
 
     def stands_in(self, document: Document, path: tuple[str | int, ...] = ()) -> None:
-        """Notes where it was read from, for errors about it."""
+        """Record the document and the place of this part, for errors about it."""
         self._document, self._path = document, path
 
     def error(self, path: tuple[str | int, ...], message: str) -> UserError:
-        """Return an error about the value at `path`, counted from this part."""
+        """Return an error about the value at `path`, which is relative to this part."""
         if self._document is None:
             return UserError(message, key=yamltext.key_name((*self._path, *path)))
         return self._document.error((*self._path, *path), message)
 
 
 def checked(parse: Parse) -> Parse:
-    """`parse`, with its UserError handed to pydantic, which knows where in the file the value stands."""
+    """Return `parse` with its UserErrors handed to pydantic, which knows the place of the value in the file."""
 
     def run(value: Any) -> Any:
         try:
@@ -108,7 +109,7 @@ def checked(parse: Parse) -> Parse:
 
 
 def kind(parse: Parse, of: type = str, **schema: Any) -> Any:
-    """Return a field type from a function that turns what the file says into the value or raises a UserError."""
+    """Return a field type from a function that converts a value of the file or raises a UserError."""
     return Annotated[of, PlainValidator(checked(parse)), WithJsonSchema(schema)]
 
 
@@ -145,8 +146,10 @@ def one_of(*names: str) -> Any:
 
 
 def quantity(parse: Parse, example: str, bare: bool = True) -> Any:
-    """Return a number with a unit, or `bare` too. Above zero, since nothing can be measured in no time or to no
-    error."""
+    """Return the field type of a number above 0 with a unit; with `bare`, the unit may be missing.
+
+    Zero is refused: no measurement takes no time or has no error.
+    """
 
     def above_zero(value: Any) -> float:
         if not (number := parse(value)):
@@ -157,7 +160,7 @@ def quantity(parse: Parse, example: str, bare: bool = True) -> Any:
 
 
 def names_or(everything: str) -> Any:
-    """Return a list of names, or the word that stands for all of them."""
+    """Return the field type of a list of names, or of the word that stands for all names."""
 
     def parse(value: Any, handler: Callable[[Any], Any]) -> Any:
         if value == everything:
@@ -172,8 +175,10 @@ def names_or(everything: str) -> Any:
 
 
 def axis(item: Any, parse: Parse | None = None, auto: str = "") -> Any:
-    """Return one value, a list of values or, where `parse` can read its ends, a range; or the word that leaves them
-    open."""
+    """Return the field type of an axis: one value, a list, or a range if `parse` can read its ends.
+
+    `auto` is a word that leaves the values open.
+    """
 
     def spread(value: Any) -> list:
         if auto and value == auto:
@@ -219,7 +224,7 @@ def _title(value: Any) -> str:
 
 
 def _setting(value: Any) -> Any:
-    """Values of SimGrid and of operations are text to us; YAML makes numbers and booleans of some."""
+    """Return a number or boolean of YAML as text, since settings of SimGrid and parameters of operations are texts."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value) if isinstance(value, int | float) else value

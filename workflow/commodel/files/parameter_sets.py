@@ -1,4 +1,4 @@
-"""Parameter sets as YAML files, and back."""
+"""Parameter sets as YAML files (`read_parameters`, `write_parameters`)."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -54,7 +54,7 @@ CONTENTION_CASE = Literal["nodes", "ranks", "rounds", "row", "fan"] | BETWEEN_TY
 
 
 class Settings(BaseModel):
-    """The settings that predictions use. Models check others themselves."""
+    """The settings that predictions use. Models check other settings themselves."""
 
     probed_classes: list[str] = []  # distance classes of the messages of the probes
     half_duplex: list[str] = []  # levels whose links carry one direction at a time
@@ -99,7 +99,7 @@ def write_parameters(path: AnyPath, parameters: ParameterSet) -> None:
 
 
 def parameters_text(parameters: ParameterSet) -> str:
-    """Parameters first, for people; curves and draws, for charts and intervals, at the end."""
+    """Return a parameter set as YAML text: parameters first for people, curves and draws last."""
     document = {
         "family": parameters.family,
         "platform": parameters.platform,
@@ -141,12 +141,12 @@ def _curve_fields(curve: Curve) -> dict:
 
 
 def read_parameters(path: AnyPath) -> ParameterSet:
-    """Return a parameter set from a file that commodel or a person wrote; an interval may be left out."""
+    """Return the parameter set of a file, which commodel or a person wrote; intervals may be omitted."""
     return checked(read_yaml(path, MAX_SET))
 
 
 def checked(document: Document) -> ParameterSet:
-    """Return the set that a file holds."""
+    """Return the parameter set of a document, after all checks."""
     document = rename_keys(document, OLD_KEYS)
     parameters = record_of(FORM, _in_full(document), document)
     record_of(SETTINGS, dict(parameters.settings), document, ("settings",))
@@ -156,7 +156,7 @@ def checked(document: Document) -> ParameterSet:
 
 
 def _in_full(document: Document) -> object:
-    """Return what a person need not write: an interval, a unit, and more than the number where that is all there is."""
+    """Return the data of a document with the entries that a person may omit, such as intervals and units."""
     data = document.data
     if not isinstance(data, dict):
         return data
@@ -168,8 +168,7 @@ def _in_full(document: Document) -> object:
 
 
 def _estimate(document: Document, name: str, entry: object) -> dict:
-    """Return the estimate. Its value is a number, or a text with the unit in it, such as 5us; so are the ends of its
-    interval."""
+    """Return the fields of an estimate. Its value and the ends of its interval are numbers, or texts such as 5us."""
     entry = dict(entry) if isinstance(entry, dict) else {"value": entry}
     for key in ("value", "low", "high"):
         if isinstance(text := entry.get(key), str):
@@ -184,7 +183,7 @@ def _estimate(document: Document, name: str, entry: object) -> dict:
 
 
 def _contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield what predictions and reports take for granted beside the types: where it is not so, and what is wrong."""
+    """Yield the key and a message for each inconsistency that the types of the fields do not exclude."""
     if not parameters.values and not parameters.missing:
         yield ("parameters",), "found none, wanted a value for each parameter"
     if parameters.bytes_range and not 0 <= parameters.bytes_range[0] <= parameters.bytes_range[1]:

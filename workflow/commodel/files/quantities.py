@@ -1,13 +1,12 @@
-"""Quantities as users write them: values with units, axes (lists and ranges), and names of settings.
+"""Quantities as users write them: numbers with units (`parse_with_unit`), axes (`expand`), and names of settings
+(`parse_setting`).
 
-A number with its unit, where a file or an option may hold any of several: its value in the unit that commodel counts
-in, and whether that is the unit in which it is wanted.
+A number with a unit is converted to the unit that commodel counts in. An axis is one value, a list or a range, with at
+most `MAX_ENTRIES` values.
 
-Several values, as people write an axis: one, a list, a range; none may have more entries than anybody waits for.
-
-A setting names the circumstances of a measurement, for platforms whose allocations differ: a short text of one line, or
-pairs such as `rails=2 transport=ucx`, whose order does not matter; blank is none. Times of different settings are never
-samples of one point, even if all else is equal.
+A setting names the circumstances of a measurement, for platforms whose allocations differ. It is a text of one line, or
+pairs such as `rails=2 transport=ucx` in any order; blank means no setting. Times of different settings are never
+samples of one point, even if everything else is equal.
 """
 
 import math
@@ -32,8 +31,7 @@ WANTED = "a number, or one with its unit: 2.5us, 0.1ns/B or 12.5 GB/s"
 
 
 def parse_with_unit(value: str) -> tuple[float, str]:
-    """Return a time, a time per byte, a bandwidth or a size, and its unit: s, s/B, B/s or B; empty of a number
-    alone."""
+    """Return a time, a time per byte, a bandwidth or a size, and its unit: s, s/B, B/s, B, or empty without a unit."""
     text = value.strip()
     sign, text = (-1, text[1:]) if text.startswith("-") else (1, text)
     if bare_number(text) is not None:
@@ -53,8 +51,11 @@ def parse_with_unit(value: str) -> tuple[float, str]:
 
 
 def check_unit(number: float, unit: str, wanted: str) -> None:
-    """Refuses a number of another unit than the wanted one. One without a unit is taken for what is wanted, but not for
-    seconds: half of the readers mean microseconds. 0 is 0 in every unit."""
+    """Refuse a number whose unit is not the wanted one.
+
+    A number without a unit is accepted, except for seconds, where half of the readers mean microseconds. 0 is 0 in
+    every unit.
+    """
     if unit == wanted:
         return
     if unit:
@@ -72,7 +73,7 @@ TEXT_RANGE = "FROM:TO:*FACTOR or FROM:TO:+STEP"
 
 
 def expand(values: object, parse: Callable[[object], int] = parse_bytes) -> list[int]:
-    """Return an axis as a list: from a scalar, a list, a range mapping, or the text that the command line takes."""
+    """Return an axis as a list, from a scalar, a list, a range mapping, or the text of a command line option."""
     match values:
         case Mapping():
             return _expand_mapping(values, parse)
@@ -92,7 +93,7 @@ def expand(values: object, parse: Callable[[object], int] = parse_bytes) -> list
 
 
 def bounded(entries: Sequence) -> Sequence:
-    """`entries`, unless they are more than any axis may have."""
+    """Return the entries; refuse more than an axis may have."""
     if len(entries) > MAX_ENTRIES:
         raise UserError(f"found {len(entries)} values, wanted at most {MAX_ENTRIES}")
     return entries
@@ -128,7 +129,8 @@ def _steps(low: int, high: int, step: int) -> list[int]:
 
 
 def _factors(low: int, high: int, factor: float) -> list[int]:
-    """low, low·factor, … up to high. Fractional factors are rounded, and what rounds to the same is kept once."""
+    """Return low, low·factor, … up to high. With fractional factors, entries are rounded, and equal ones are
+    omitted."""
     if factor <= 1:
         raise UserError(f"found a range with factor {factor:g}, wanted a factor above 1")
     if low < 1:
@@ -153,7 +155,7 @@ LONGEST_SETTING = 80  # characters
 
 
 def parse_setting(value: object) -> str:
-    """Pairs in the order of their names, all else as it stands but for blanks."""
+    """Return the name of a setting with single blanks; if it consists of pairs, these are sorted by name."""
     text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not text.isprintable() or len(text) > LONGEST_SETTING:
         raise UserError(f"found {shown(value)}, wanted one line of text, at most {LONGEST_SETTING} characters")

@@ -1,6 +1,7 @@
-"""A results folder: every name below results/<experiment> stands here once.
+"""The layout of a results folder (`Results`): every file name below results/<experiment> is defined here once.
 
-The folder may have come from anybody, so all its paths are safe ones; what is listed or removed goes by our own names.
+The folder may come from an unknown source. All its paths are therefore safe ones, and only files with known names are
+listed or removed.
 """
 
 import re
@@ -32,7 +33,7 @@ class Results:
         return cls(SafePath.at(folder))
 
     def check(self) -> None:
-        """Refuses a folder with links in it: Snakemake would follow them."""
+        """Refuse a folder that contains links: Snakemake would follow them."""
         if self.folder.exists():
             self.folder.check()
 
@@ -44,7 +45,7 @@ class Results:
         return self.folder / f"{name}.csv"
 
     def cases(self, batch: str) -> SafePath:
-        """Return the ids of a batch, whose age tells the workflow that it has new points."""
+        """Return the file with the ids of a batch. A new age of it makes the workflow measure new points."""
         return self.folder / "batches" / f"{batch}.txt"
 
     @property
@@ -55,7 +56,7 @@ class Results:
         return self.all_raw / batch
 
     def state(self, batch: str) -> SafePath:
-        """Return the attempts at a batch."""
+        """Return the state file of a batch, which has the attempts at it."""
         return self.raw(batch) / STATE
 
     def done(self, batch: str) -> SafePath:
@@ -65,19 +66,19 @@ class Results:
         return self.folder / "fitted" / platform / f"{family}.yaml"
 
     def judged(self, platform: str, family: str) -> SafePath:
-        """Return the fitted set with its errors at held-out points."""
+        """Return the file of a fitted set with its errors at held-out points."""
         return self.folder / "judged" / platform / f"{family}.yaml"
 
     def calibrated(self, name: str) -> SafePath:
-        """Sets that were moved to another job, and what was measured there."""
+        """Return the folder of a recalibration: the recalibrated sets, and the measurements in the new setting."""
         return self.folder / CALIBRATED / name
 
     def calibrations(self) -> list[SafePath]:
-        """Return those that were finished: the file comes last."""
+        """Return the folders of the completed recalibrations, whose record is written last."""
         return [path for path in files(self.folder / CALIBRATED) if (path / CALIBRATION).exists()]
 
     def platforms(self) -> list[str]:
-        """Return those that something was fitted on."""
+        """Return the names of the platforms with fitted sets."""
         return [path.name for path in files(self.folder / "fitted")]
 
     def sets(self, platform: str) -> list[SafePath]:
@@ -87,11 +88,11 @@ class Results:
         return self.folder / "predictions" / f"{family}.csv"
 
     def log(self, name: str) -> SafePath:
-        """Return what Snakemake and jobs printed; beside it lies what stops jobs."""
+        """Return the log file of a verb or of Snakemake."""
         return self.folder / f"{name}.log"
 
     def job_log(self, job: str) -> SafePath:
-        """Return what the verb of a job said when it last ran."""
+        """Return the log file of the last run of a workflow job."""
         return self.folder / "logs" / f"{job}.log"
 
     def input(self, kind: str, name: str) -> SafePath:
@@ -101,8 +102,7 @@ class Results:
         return self.input(COPIES, name)
 
     def inputs(self) -> Iterator[SafePath]:
-        """Yield what the plan was made from, word for word: the experiment first, then its platforms, then other
-        files."""
+        """Yield the copies of the inputs of the plan, unchanged: the experiment, its platforms, then other files."""
         for kind, names in INPUTS.items():
             yield from (path for path in files(self.folder / "inputs" / kind) if names.fullmatch(path.name))
 
@@ -113,13 +113,12 @@ class Results:
         return [path for path in files(self.raw(batch)) if PROGRAM.fullmatch(path.name)]
 
     def measured(self, batch: str) -> list[SafePath]:
-        """Return all that was measured in a batch. The attempts' file changes with every one of them: it is no part of
-        it."""
+        """Return all files of measurements in a batch, except its state file, which changes with every attempt."""
         tables = (path for path in files(self.raw(batch)) if path.suffix in (".csv", ".json"))
         return [path for path in tables if path.name != STATE and not path.name.startswith(".")]
 
     def stages(self, platforms: Iterable[str], families: Iterable[str]) -> Iterator[SafePath]:
-        """Yield all that a report rests on but the raw files, whether it is there or not."""
+        """Yield all files that a report depends on, whether they exist or not, except raw files."""
         yield self.plan
         yield from self.inputs()
         yield from map(self.table, TABLES)
@@ -129,10 +128,10 @@ class Results:
 
 
 def pass_name(number: int) -> str:
-    """In a batch's folder, the samples of one pass over its cases."""
+    """Return the name of the folder, in a batch's folder, with the samples of one pass over its cases."""
     return f".pass-{number + 1}"
 
 
 def files(folder: AnyPath) -> list[SafePath]:
-    """Return what lies in a folder, in order; nothing where there is none."""
+    """Return the content of a folder in order; empty if there is no folder."""
     return sorted(folder.iterdir()) if folder.exists() else []

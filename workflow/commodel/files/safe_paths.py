@@ -1,12 +1,10 @@
-"""Paths inside a project or a folder of results: no link is followed out of it.
+"""Paths inside a project or a results folder that never follow a link out of it (`SafePath`, `check_inside`).
 
-Paths below a folder that somebody else may have filled: results come by mail, or lie on a shared disk.
+Results may come from an unknown source, or lie on a shared disk. Below the results folder no link is followed, and only
+ordinary files are opened. The folder itself may be a link, since the user made it.
 
-Nothing below that folder is reached through a link, and nothing but an ordinary file is opened. The folder itself may
-be a link: that one is of the user's own making.
-
-Which files the names of trees and layouts may lead to where a file of somebody's says them: those of the project,
-which is the folder that commodel runs in. What a user types himself may lead anywhere.
+Trees and layouts may name files. A name that comes from a file has to lead into the project, which is the folder that
+commodel runs in. A name on the command line may lead anywhere.
 """
 
 import os
@@ -35,8 +33,10 @@ DEEPEST = 40  # folders in folders
 
 @dataclass(frozen=True, order=True)
 class SafePath:
-    """The content of the folder `root`, with pathlib's methods as far as they are needed. It is no os.PathLike on
-    purpose: what takes names and follows links, such as open(), does not take it."""
+    """A path below the folder `root`, with the methods of pathlib that are needed.
+
+    It is no os.PathLike on purpose: functions that take names and follow links, such as open(), do not accept it.
+    """
 
     root: Path
     parts: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class SafePath:
 
     @classmethod
     def given(cls, path: Path, root: Path) -> "SafePath":
-        """Return a path that a user gave: below `root` if it lies there, else in a folder that he answers for."""
+        """Return the path that a user gave: below `root` if it lies there, else below its own folder."""
         whole, top = Path(os.path.abspath(path)), Path(os.path.abspath(root))
         if whole.is_relative_to(top):
             return cls(root, whole.relative_to(top).parts)
@@ -81,14 +81,14 @@ class SafePath:
         return replace(self, parts=self.parts[:-1])
 
     def below(self, folder: "SafePath") -> str:
-        """Return its name as seen from a folder that it is in."""
+        """Return the path relative to a folder above it."""
         return "/".join(self.parts[len(folder.parts) :])
 
     def with_name(self, name: str) -> "SafePath":
         return self.parent / name
 
     def resolve(self) -> Path:
-        """Return where the folder really is, for programs that are started in it."""
+        """Return the real path of the folder, for programs that are started in it."""
         with self._entered(self.parts) as folder:
             return Path(os.readlink(f"/proc/self/fd/{folder}"))
 
@@ -111,12 +111,12 @@ class SafePath:
         return (replace(self, parts=(*self.parts, name)) for name in names)
 
     def changed(self) -> dict[str, float]:
-        """Return when each of the files of a folder was written, by name."""
+        """Return the modification time of each file of a folder, by name."""
         with self._listed() as entries:
             return {entry.name: entry.stat(follow_symlinks=False).st_mtime for entry in entries}
 
     def check(self) -> None:
-        """Refuses a folder in which, however deep, anything is neither a folder nor an ordinary file."""
+        """Refuse a folder that contains, at any depth, anything but folders and ordinary files."""
         if len(self.parts) > DEEPEST:
             raise UserError(f"found more than {DEEPEST} folders in one another", file=self.root)
         with self._listed() as entries:
@@ -128,7 +128,7 @@ class SafePath:
                     raise here._refusal(entry.stat(follow_symlinks=False).st_mode)
 
     def open(self, mode: str = "r", **settings) -> IO:
-        """To read; `w`: a new file in the place of what is there; `a+`: the file that is there, or a new one."""
+        """Open an ordinary file: `r` reads it, `w` replaces it by a new file, `a+` opens or creates it."""
         with self._entered(self.parts[:-1]) as folder:
             with suppress(FileNotFoundError):
                 kind = self._looked_at(folder).st_mode
@@ -150,7 +150,7 @@ class SafePath:
 
     @contextmanager
     def whole(self) -> Iterator[IO[bytes]]:
-        """A file that takes this name, whatever has it, when the block ends well."""
+        """Yield a new file, which takes this name and replaces what has it when the block ends without an error."""
         temporary = f".{self.name}.{os.getpid()}.tmp"
         with self._entered(self.parts[:-1], make=True) as folder:
             with suppress(FileNotFoundError):
@@ -177,12 +177,12 @@ class SafePath:
             os.unlink(self.name, dir_fd=folder)
 
     def replace(self, target: "SafePath") -> None:
-        """Renames it to another name in its folder."""
+        """Rename the file to another name in its folder."""
         with self._entered(self.parts[:-1]) as folder:
             os.replace(self.name, target.name, src_dir_fd=folder, dst_dir_fd=folder)
 
     def remove_tree(self) -> None:
-        """A folder with all that is in it, if it is there."""
+        """Remove a folder with its content, if it exists."""
         with suppress(FileNotFoundError), self._entered(self.parts[:-1]) as folder:
             kind = self._looked_at(folder).st_mode
             if not stat.S_ISDIR(kind):
@@ -191,7 +191,7 @@ class SafePath:
 
     @contextmanager
     def _entered(self, parts: tuple[str, ...], make: bool = False) -> Iterator[int]:
-        """A folder, part by part from the root, open as long as the block runs; errors name this path."""
+        """Open a folder, part by part from the root, while the block runs; errors name this path."""
         if make:
             self.root.mkdir(parents=True, exist_ok=True)
         folder = os.open(self.root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -248,19 +248,20 @@ PARTITION = "partition"  # the parameter of an operation that names a file
 
 
 def file_of(spec: str) -> str:
-    """PATH of `file:PATH`; empty where it is something else. A full layout's nodes may follow it."""
+    """Return the PATH of `file:PATH` or `processes:PATH`, else an empty text. The nodes of a full layout may follow
+    it."""
     name, _, path = spec.partition(":")
     return path.strip() if name.strip() in FILES else ""
 
 
 def partitions_of(spec: str) -> list[str]:
-    """PATH of `summa:partition=PATH`, however often it is there."""
+    """Return every PATH of `partition=PATH` in an operation, such as `summa:partition=PATH`."""
     named = (part.partition("=") for part in spec.split(":")[1:])
     return [path.strip() for name, equals, path in named if equals and name.strip() == PARTITION]
 
 
 def check_inside(spec: str) -> None:
-    """Refuses `file:PATH`, `processes:PATH` or `partition=PATH` of a path, or a link, that leads out of the project."""
+    """Refuse `file:PATH`, `processes:PATH` or `partition=PATH` if the path, or a link, leads out of the project."""
     path = file_of(spec)
     paths = {path, NUMBERS.sub("", path)} - {""} or partitions_of(spec)
     for written in paths:
@@ -268,7 +269,7 @@ def check_inside(spec: str) -> None:
 
 
 def check_path(path: str, spec: str = "") -> None:
-    """The same of a path that stands alone, or in a text."""
+    """Refuse a path that leads out of the project; `spec` is the text that contains it."""
     try:
         inside = Path(path).resolve().is_relative_to(Path.cwd().resolve())
     except (OSError, ValueError, RuntimeError):  # no path, or links in a circle

@@ -1,14 +1,12 @@
-"""Bounded reading of text and archives that may come from anybody.
+"""Bounded reading of files from unknown sources: binary (`read_bytes`), text (`read_text`, `read_lines`), and the files
+of folders and archives (`files_in`).
 
-Reads files that may come from anybody: ordinary files only, never more than a limit, UTF-8 with or without a mark.
+Only ordinary files are read, up to a limit. Text is UTF-8 with or without a byte order mark. Anything else raises a
+UserError with the file and, if there is one, the line.
 
-What is none of that is a UserError with file and, where there is one, line.
-
-Files in folders and in `.tar.gz` archives of strangers, read one after the other and never unpacked to a disk.
-
-Names are text to look at, no paths: nothing is opened by what an archive says. Only ordinary files are given out;
-links, devices and whatever else an archive can hold are passed over, and in a folder nothing is reached through a link.
-How many files there may be, and how much is read of them, is bounded: a small archive can stand for a large disk.
+Files in a folder or a `.tar.gz` archive are read one after the other, and never unpacked to a disk. The names in an
+archive are not used as paths. Links, devices and other special entries are omitted. The number of files and bytes is
+bounded, since a small archive can expand to a large disk.
 """
 
 import gzip
@@ -35,7 +33,7 @@ PACKED = b"\x1f\x8b"  # how a file of gzip begins
 
 
 def open_file(path: str | AnyPath) -> io.BufferedReader:
-    """Return an ordinary file. A pipe would keep us waiting for ever, a device would never end."""
+    """Open an ordinary file. A pipe could block for ever, and a device may have no end."""
     try:
         if isinstance(path, SafePath):
             return path.open("rb")
@@ -52,7 +50,7 @@ def open_file(path: str | AnyPath) -> io.BufferedReader:
 
 @contextmanager
 def bounded(path: str | AnyPath, limit: int, wanted: str) -> Iterator[io.BufferedReader]:
-    """An ordinary file that is not larger than that, however little of it is on the disk."""
+    """Open an ordinary file of at most `limit` bytes; a sparse file counts with its full size."""
     with open_file(path) as stream:
         if os.fstat(stream.fileno()).st_size > limit:
             raise _too_large(path, limit, wanted)
@@ -60,7 +58,11 @@ def bounded(path: str | AnyPath, limit: int, wanted: str) -> Iterator[io.Buffere
 
 
 def read_once(files: int) -> Callable[[Callable[[AnyPath], T]], Callable[[AnyPath], T]]:
-    """Of what reads a file: each of so many is read once for all who ask, as long as it stays as it is."""
+    """Return a decorator for functions that read a file.
+
+    The results for the last `files` paths are reused while the modification time and the size of the file stay the
+    same.
+    """
 
     def remembering(read: Callable[[AnyPath], T]) -> Callable[[AnyPath], T]:
         @lru_cache(maxsize=files)
@@ -87,7 +89,7 @@ def read_bytes(path: str | AnyPath, limit: int, wanted: str) -> bytes:
 
 @contextmanager
 def unpacked(path: str | AnyPath) -> Iterator[IO[bytes]]:
-    """Return the content of an ordinary file, also where gzip has packed it: whoever reads it has to count."""
+    """Open an ordinary file, decompressed if gzip has packed it. The caller has to bound the bytes that it reads."""
     with open_file(path) as stream:
         try:
             yield gzip.GzipFile(fileobj=stream) if stream.peek(2)[:2] == PACKED else stream
@@ -96,7 +98,7 @@ def unpacked(path: str | AnyPath) -> Iterator[IO[bytes]]:
 
 
 def read_unpacked(path: str | AnyPath, limit: int, wanted: str) -> bytearray:
-    """Return all that stands in a file, in memory once."""
+    """Return the decompressed content of a file in one buffer."""
     content = bytearray()
     with bounded(path, limit, wanted), unpacked(path) as stream:
         while part := stream.read(CHUNK):
@@ -112,7 +114,7 @@ def _too_large(path: str | AnyPath, limit: int, wanted: str) -> UserError:
 
 
 def read_text(path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True) -> str:
-    """Return all of a file. Not strict: what is not UTF-8 is replaced."""
+    """Return the text of a file; unless `strict`, invalid UTF-8 is replaced."""
     return as_text(read_bytes(path, limit, wanted), path, strict=strict)
 
 
@@ -126,8 +128,11 @@ def as_text(content: bytes, path: str | AnyPath, *, strict: bool = True) -> str:
 def read_lines(
     path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True, most: int = MOST_LINES
 ) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers and without their ends, one in memory at a time, also of what gzip has packed. Not
-    strict: what is not UTF-8 is replaced, where only names can hold it."""
+    """Yield the lines of a file with their numbers, without line ends, also of a file that gzip has packed.
+
+    One line is in memory at a time. Unless `strict`, invalid UTF-8 is replaced; this is for files in which only names
+    can have it.
+    """
     used = number = 0
     with unpacked(path) as stream:
         while line := stream.readline(LONGEST_LINE + 1):
@@ -140,7 +145,7 @@ def read_lines(
 
 
 def decode_line(line: bytes, path: str | AnyPath, number: int, *, strict: bool = True) -> str:
-    """Return the text of a line without its end."""
+    """Return the text of a line without its line end."""
     if len(line) > LONGEST_LINE:
         raise UserError(f"found a line of more than {LONGEST_LINE // MIB} MiB", file=path, line=number)
     if b"\0" in line:
@@ -155,8 +160,10 @@ def decode_line(line: bytes, path: str | AnyPath, number: int, *, strict: bool =
 
 
 def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, most: int) -> Iterator[tuple[int, bytes]]:
-    """Return blocks of whole lines, each with the number of its first line. A block ends after `end`, a line, wherever
-    one is near enough."""
+    """Yield blocks of whole lines, each with the number of its first line.
+
+    A block ends after the line `end` if there is one within a few chunks.
+    """
     used, number, rest = 0, 1, b""
     with unpacked(path) as stream:
         while part := stream.read(CHUNK):
@@ -182,7 +189,7 @@ def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, most: int
 
 
 def text_if_any(path: Path) -> str:
-    """Of a small file that this machine may have, such as those that Linux tells of itself in."""
+    """Return the text of a small file of this machine, without blanks around it; empty if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
@@ -200,7 +207,10 @@ EMPTY = (tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.DIRTYPE, tarfile.CHRTYPE, tar
 
 
 def files_in(path: Path, ending: str = "") -> Iterator[tuple[str, bytes]]:
-    """Names, as seen from the folder or in the archive, and contents of the files whose names end so."""
+    """Return names and contents of the files in a folder or an archive whose names have this ending.
+
+    Names are relative to the folder or the archive.
+    """
     return _in_folder(path, ending) if path.is_dir() else _in_archive(path, ending)
 
 
@@ -229,7 +239,7 @@ def _in_folder(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _in_archive(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
-    """Headers are read one by one, as each says how long the file behind it is."""
+    """Yield names and contents of the files in a tar archive, header by header: each has the length of its file."""
     with unpacked(path) as packed:
         stream, number, longer = _Counted(packed, path), 0, ""
         while (header := stream.read(tarfile.BLOCKSIZE)).strip(b"\0"):
@@ -257,7 +267,7 @@ def _in_archive(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
 
 
 class _Counted:
-    """A stream of which no more than `MOST_BYTES` are read."""
+    """A stream of which at most `MOST_BYTES` are read."""
 
     def __init__(self, stream: IO[bytes], path: Path):
         self.stream, self.path, self.left = stream, path, MOST_BYTES
@@ -286,7 +296,7 @@ class _Counted:
 
 
 def _name(content: bytes, kind: bytes) -> str:
-    """Return the name of the file that follows, where its header has no room for it: GNU's form, or a record of pax."""
+    """Return the name of the next file if it is too long for its header: in GNU's form, or as a record of pax."""
     if kind in LONG_NAMES:
         return content.partition(b"\0")[0].decode("utf-8", "replace")
     while content:

@@ -1,10 +1,8 @@
-"""Streams of rows of bounded memory.
+"""Tables that are too long for memory, written and read in pieces (`write_stream`, `read_stream`): Parquet, or CSV with
+the same content, by the suffix.
 
-Tables too long for memory, written and read piece by piece: Parquet, or CSV with the same content, by the suffix.
-
-What is written does not depend on how it came in pieces: rows are gathered into groups of one length.
-
-Memory that was freed, given back to the system.
+The result does not depend on the sizes of the pieces, since rows are collected into groups of one length. `give_back`
+returns freed memory to the system.
 """
 
 import ctypes
@@ -32,7 +30,7 @@ def arrow(schema: Schema) -> pa.Schema:
 
 
 def piece(columns: Mapping[str, object], types: pa.Schema) -> pa.Table:
-    """Columns as a table; a single value stands for a whole column, NaN and None for nothing."""
+    """Return columns as a table; a single value fills a whole column, and NaN and None become nulls."""
     rows = max(len(values) for values in columns.values() if not _single(values))
     return pa.table(
         [
@@ -50,7 +48,7 @@ def _single(values: object) -> bool:
 
 
 def write_stream(path: Path, types: pa.Schema, pieces: Iterable[pa.Table]) -> int:
-    """Writes a table that comes in pieces, whole or not at all. How many rows it has."""
+    """Write a table from its pieces, complete or not at all, and return the number of rows."""
     check_suffix(path)
     rows = 0
     with whole(path) as stream, _writer(path.suffix, stream, types) as write:
@@ -91,7 +89,7 @@ def _writer(suffix: str, stream: IO[bytes], types: pa.Schema) -> Iterator[Callab
 
 
 def read_stream(paths: Iterable[Path]) -> tuple[pa.Schema, Iterator[pa.Table]]:
-    """Return the rows of Parquet files that have the same columns, one file after the other."""
+    """Return the schema of Parquet files with equal columns, and their rows, one file after the other."""
     paths = list(paths)
     types = [_opened(path).schema_arrow for path in paths]
     for path, schema in zip(paths, types, strict=True):
@@ -114,9 +112,12 @@ def _opened(path: Path) -> pq.ParquetFile:
 
 
 def give_back() -> None:
-    """What refers to itself, as a written workbook does, waits for Python to look for it. And between things that are
-    still in use glibc keeps what was freed: after copies of a large table a hundred megabytes and more. Other libraries
-    have nothing to ask for it, and most need not be asked."""
+    """Return freed memory to the system.
+
+    Objects in reference cycles, such as a written workbook, are only freed by the collector. glibc keeps freed memory
+    between objects in use: a hundred megabytes and more after copies of a large table. Other C libraries have no such
+    function, and most do not need it.
+    """
     gc.collect()
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,12 +1,9 @@
-"""Tables as CSV and Parquet: their columns, types and cells.
+"""Tables as CSV and Parquet: the schemas of all tables that stages write for each other, and their reading and writing
+(`read_table`, `write_table`, `stream_rows`).
 
-Text from strangers as cells of a table that may be opened as a spreadsheet: none becomes a formula, none ends a row.
-Numbers stay numbers.
-
-The columns of the tables that stages leave for each other: what each holds, in which unit, and whether it may be
-blank. Readers check them, writers and reports ask for them.
-
-CSV tables, as stages leave them for each other and as strangers hand them in.
+A schema has the type, the unit and the meaning of each column, and says whether cells may be blank. Readers check it;
+writers and reports use it. In written tables, no text can be read as a formula by a spreadsheet program or end a row;
+numbers are unchanged. `stream_rows` and `read_rows` read tables of other sources, cell by cell as text.
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def guarded(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the same with safe cells, for a file that somebody may open as a spreadsheet."""
+    """Return a table with safe cells, for a file that a spreadsheet program may open."""
     texts = frame.select_dtypes(include=["object", "string", "category"])
     unsafe = {name: safe for name in texts if (safe := _unsafe(texts[name]))}
     return frame.assign(**{name: frame[name].replace(safe) for name, safe in unsafe.items()}) if unsafe else frame
@@ -45,7 +42,7 @@ def _unsafe(column: pd.Series) -> dict[str, str]:
 
 
 def safe_cell(value: object) -> object:
-    """Return a text that a spreadsheet would take for a formula gets a quote in front; a number stays one."""
+    """Return a cell that no spreadsheet program takes for a formula: such a text gets a quote in front."""
     if not isinstance(value, str):
         return value
     if "\r" in value:  # pandas does not quote it, and readers end a row there
@@ -54,8 +51,8 @@ def safe_cell(value: object) -> object:
 
 
 class Condition(Enum):
-    """When a report has a column at all: where points of several waves, of named settings, or with more processes than
-    processors are among its rows."""
+    """The condition under which a report shows a column: whether its rows have points of several waves, of named
+    settings, or with more processes than processors."""
 
     ALWAYS = "always"
     WAVES = "waves"
@@ -71,8 +68,8 @@ PERCENT = ("%", 100.0)
 
 @dataclass(frozen=True)
 class Field:
-    """A column of a file, and how reports show it. A blank text is one; a number, or a flag, is blank only where that
-    is said."""
+    """A column of a file, and its form in reports. A blank text is a value; a number or a flag may be blank only if
+    `blank` is set."""
 
     name: str
     type: type  # str, bool, int (never below 0) or float
@@ -118,13 +115,15 @@ def field_of(schema: Schema, name: str) -> Field:
 
 
 def names(schema: Schema, *types: type) -> list[str]:
-    """Of all columns, or of those of some types."""
+    """Return the names of all columns, or of those with some types."""
     return [field.name for field in schema if not types or field.type in types]
 
 
 def needed(schema: Schema, wanted: str, optional: bool = False) -> Schema:
-    """Return some of the columns, where a table must have these, or may, and may have others. Those with earlier names
-    are among the others: they are renamed wherever a table is read."""
+    """Return the fields of the `wanted` columns; `optional` columns may be missing, and other columns are allowed.
+
+    Fields with earlier names are always included as optional ones, so that they are renamed wherever a table is read.
+    """
     wanted_fields = [replace(field, optional=optional) for field in schema if field.name in wanted.split()]
     renamed = [field for field in schema if field.old and field.name not in wanted.split()]
     return (*wanted_fields, *(replace(field, optional=True, default=None) for field in renamed))
@@ -345,9 +344,11 @@ def write_table(path: AnyPath, frame: pd.DataFrame) -> None:
 
 
 def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.DataFrame:
-    """Return a CSV table of ours, which anybody may have edited: its columns are what the schema says. Texts stay
-    text where they look like numbers; whole numbers are floats in a column with blanks; of further columns pandas
-    decides."""
+    """Return a CSV table with the columns of a schema, after checking every cell.
+
+    Texts that look like numbers stay texts. Whole numbers are floats in a column with blanks. The types of further
+    columns are chosen by pandas.
+    """
     try:
         frame = _read(path, schema, rows)
     except ValueError as error:  # also what one column's type makes of a cell
@@ -375,7 +376,7 @@ def with_defaults(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
 
 
 def _renamed(path: AnyPath, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Give columns with an earlier name, and their earlier texts, the present ones."""
+    """Return the table with the present names of columns, and present texts, in place of earlier ones."""
     old = {name: field for field in schema for name in field.old if name in frame and field.name not in frame}
     if not old:
         return frame
@@ -389,8 +390,11 @@ def _renamed(path: AnyPath, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame
 
 
 def _read(path: AnyPath, schema: Schema, rows: int | None) -> pd.DataFrame:
-    """Read a table in pieces whose texts are shared: of large tables most is names, and each is in memory once, however
-    many cells it is in. Of flags, and of columns that are not ours, pandas decides."""
+    """Read a table in pieces that share equal texts.
+
+    Most cells of large tables are names, and each name is in memory once. The types of flags, and of columns outside of
+    the schema, are chosen by pandas.
+    """
     import pandas as pd  # here, because it takes longer to load than most verbs to run
 
     fields = [field for field in schema if field.type is not bool]
@@ -420,12 +424,12 @@ def _share_texts(column: pd.Series, known: dict[str, str]) -> pd.Series:
 
 
 def column_names(path: AnyPath) -> list[str]:
-    """Of any table."""
+    """Return the column names of any CSV table."""
     return list(read_table(path, (), rows=0))
 
 
 def _wrong(field: Field, column: pd.Series) -> pd.Series:
-    """Return which cells of a column are not what its schema says; of numbers also those that are none yet."""
+    """Return which cells of a column violate its schema; numbers may still be texts."""
     import pandas as pd
 
     blank = column.isna()
@@ -441,7 +445,7 @@ def _wrong(field: Field, column: pd.Series) -> pd.Series:
 
 
 def _refuse_cells(path: AnyPath, schema: Schema) -> None:
-    """Raise an error of the cells that are not what their columns' schema says. Reads the table again, as text."""
+    """Raise an error that lists the cells that violate their schema. The table is read again, as text."""
     import numpy as np
     import pandas as pd
 
@@ -467,8 +471,8 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
 
 
 def _lines(path: AnyPath, rows: Collection[int]) -> dict[int, int]:
-    """Return on which line of a file each of some rows of its table ends; blank lines are no rows, and a cell may have
-    several."""
+    """Return the line of the file on which each of some rows ends; blank lines are no rows, and cells may have several
+    lines."""
     lines: dict[int, int] = {}
     with bounded(path, MAX_TABLE, "a smaller table") as stream:
         reader = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""))
@@ -483,8 +487,11 @@ def _lines(path: AnyPath, rows: Collection[int]) -> dict[int, int]:
 def stream_rows(
     path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, once: bool = False, advice: str = ""
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows of a CSV table that is not ours, as text, each with the number of its line; it has these columns,
-    each once. With `once` any other column is there once too; `advice` is for who misses one."""
+    """Yield the rows of a CSV table from another source, as texts by column, each with its line number.
+
+    The wanted columns must be there exactly once, with `once` all columns. `advice` ends the error about a missing
+    column.
+    """
     try:
         lines = (line + "\n" for _, line in read_lines(path, MAX_FILE, "a smaller table"))
         reader = csv.DictReader(lines, delimiter=separator, restval="", skipinitialspace=True)
@@ -512,12 +519,12 @@ def stream_rows(
 def read_rows(
     path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, once: bool = False, advice: str = ""
 ) -> list[tuple[int, dict[str, str]]]:
-    """Return all of these rows."""
+    """Return the rows of `stream_rows` as a list."""
     return list(stream_rows(path, wanted, separator, once=once, advice=advice))
 
 
 def cell(row: dict[str, str], column: str, parse: Callable):
-    """Return one cell of such a row, read; a mistake names its column."""
+    """Return the parsed cell of a row; an error names its column."""
     try:
         return parse(row[column])
     except UserError as error:
@@ -526,8 +533,10 @@ def cell(row: dict[str, str], column: str, parse: Callable):
 
 @contextmanager
 def on_line(file: AnyPath, line: int, mistakes: Mistakes | None = None) -> Iterator[None]:
-    """Say of an error within on which line of a table it is, unless it says itself of which file it is. With `mistakes`
-    it is added to these, and the next line may be read."""
+    """Add file and line to an error of the block, unless it names its file.
+
+    With `mistakes`, the error is collected there, and the next line can be read.
+    """
     try:
         yield
     except UserError as error:

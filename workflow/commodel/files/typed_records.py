@@ -1,4 +1,5 @@
-"""Data from files as typed records: pydantic checks it, and each mistake becomes a line with key, found and wanted."""
+"""Typed records from JSON and YAML data (`read_json_record`, `record_of`): pydantic checks them, and each mistake
+becomes a line with key, found and wanted."""
 
 import json
 from typing import TypeVar
@@ -29,7 +30,7 @@ ITS_WORDS = "Input should be "
 
 
 def read_json_record(form: TypeAdapter[Record], path: AnyPath) -> Record:
-    """Return a record that a JSON file holds, each value of the very type that its field says."""
+    """Return the record in a JSON file, with each value of exactly the type of its field."""
     text = read_text(path, MAX_FILE, "a smaller file")
     try:
         return form.validate_json(text, strict=True)
@@ -40,8 +41,10 @@ def read_json_record(form: TypeAdapter[Record], path: AnyPath) -> Record:
 
 
 def record_of(form: TypeAdapter[Record], data: object, document: Document, within: Path_ = ()) -> Record:
-    """Return the same from data that was read from a document, or from `within` it; of Python's lists pydantic would
-    make no tuples."""
+    """Return a record from the data of a document, or of its part `within`.
+
+    The data are passed as JSON, since pydantic's strict mode makes no tuples from Python's lists.
+    """
     try:
         return form.validate_json(json.dumps(data), strict=True)
     except ValidationError as errors:
@@ -49,10 +52,10 @@ def record_of(form: TypeAdapter[Record], data: object, document: Document, withi
 
 
 def as_user_error(errors: ValidationError, document: Document, within: Path_ = ()) -> UserError:
-    """Return all mistakes as one error with a line for each: in the order of the file, keys that are missing last."""
+    """Return all mistakes as one error with a line for each, in the order of the file, missing keys last."""
 
     def place(error: dict) -> Path_:
-        """pydantic's path also names union members and the like: only what the file has is kept."""
+        """Return the part of a pydantic path that the document has: the path also names members of unions."""
         path = (*within, *error["loc"], *error.get("ctx", {}).get("path", ()))
         while not document.has(path):
             path = path[:-1]
@@ -73,7 +76,7 @@ def as_user_error(errors: ValidationError, document: Document, within: Path_ = (
 
 
 def _message(mistakes: list[dict]) -> str:
-    """Of all mistakes at one place; a value that is none of several types has one for each."""
+    """Return the message for all mistakes at one place; a value that matches none of several types has one for each."""
     first = mistakes[0]
     match first["type"]:
         case "refused":

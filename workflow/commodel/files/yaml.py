@@ -1,6 +1,7 @@
-"""Reads a YAML file as plain data and remembers on which line every key stands.
+"""YAML files as plain data, with the line of every key (`read`, `parse`).
 
-Builds str, int, float, bool, None, list and dict straight from the parser's events, so no tag can construct anything.
+Values are str, int, float, bool, None, list and dict, built directly from the parser's events, so no tag can construct
+anything else.
 """
 
 import re
@@ -31,14 +32,14 @@ Path_ = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Document:
-    """What a file says, and where."""
+    """The data of a file, and the line of each entry."""
 
     file: Path | SafePath
     data: object
     lines: dict[Path_, int] = field(repr=False)  # empty where nobody counted them
 
     def line(self, path: Path_) -> int | None:
-        """Line of the entry at `path`, or of its nearest ancestor that the file has."""
+        """Return the line of the entry at `path`, or of its nearest ancestor in the file."""
         path = tuple(path)
         while path and path not in self.lines:
             path = path[:-1]
@@ -61,8 +62,10 @@ ANY = "*"  # in a path: every key
 
 
 def rename_keys(document: Document, old: Mapping[Path_, str]) -> Document:
-    """Return the document with the present names of keys, and print which old names it has. `old` has the present name
-    of each path; the paths are renamed in this order, each only if the present name is not there."""
+    """Return the document with the present names of keys, and print the old names found in it.
+
+    `old` has the present name of each path. Paths are renamed in this order, each only if the present name is missing.
+    """
     data, lines, renamed = document.data, document.lines, {}
     for path, now in old.items():
         if (changed := _rename(data, path, now)) is not data:
@@ -100,7 +103,7 @@ class _Node:
 
 
 def key_name(path: Path_) -> str:
-    """matrix[0].axes.bytes"""
+    """Return a path as text, such as matrix[0].axes.bytes."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
@@ -112,7 +115,7 @@ def read(file: str | Path | SafePath, most: int = MAX_FILE) -> Document:
 
 
 def parse(text: str, file: str | Path | SafePath) -> Document:
-    """Return the same, from text that is already at hand; `file` is only its name."""
+    """Return the document of a YAML text; `file` is its name in messages."""
     file = Path(file) if isinstance(file, str) else file
     reader = _Reader(file, yaml.parse(text, Loader=Loader))
     try:
@@ -134,7 +137,7 @@ def _indented_by_tab(text: str, number: int) -> bool:
 
 
 class _Reader:
-    """One pass over the events of one document. A class, because lines, anchors and the count grow together."""
+    """A single pass over the events of a document, with its lines, anchors and the count of its nodes."""
 
     def __init__(self, file: Path | SafePath, events: Iterator[yaml.Event]):
         self.file = file
@@ -235,5 +238,5 @@ class _Reader:
 
 
 def written(document: dict[str, object]) -> str:
-    """As people read it: in its order, short lists on a line."""
+    """Return data as YAML text for people: keys in their order, short lists on one line."""
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
