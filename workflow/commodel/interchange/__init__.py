@@ -1,9 +1,12 @@
-"""Files of other tools, one file a format: `FORMAT` says how it is read, as measured times or as a parameter set, or
-that it is only written. What readers share is here: a measured time, limits, and how numbers of strangers are read.
+"""Formats of files of other tools, one module each: its `FORMAT` reads measured times or a parameter set, or names a
+format that is only written.
 
-Times are of collectives as commodel names them; half a round trip of two ranks is a linear broadcast over the two,
-which is one message. A library's own choice of algorithm is called `library`: such times can be reported, not
-predicted. What knows patterns is imported where it is used: TAB asks every format for its title, and is to be quick."""
+This module has what readers share: a measured time (`Time`, `Readings`), limits, and the parsing of numbers from
+unknown sources. Times are of collectives by their names in commodel. Half a round trip of two ranks is a linear
+broadcast over the two, which is one message. The library default has the algorithm `library`: its times can be
+reported, not predicted. Modules about patterns are imported inside functions, since shell completion asks every format
+for its title and has to be fast.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,8 @@ MPI_NAMES = {  # as tools write them, lower case and without separators
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """One row of a table of measured collectives, and where it stands; `statistic` is what the seconds are."""
+    """A row of a table of measured collectives, with its source; `statistic` names what `seconds` is, such as a
+    median."""
 
     operation: str
     algorithm: str
@@ -61,7 +65,7 @@ class Time:
 
 @dataclass(frozen=True)
 class Given:
-    """What the user says about a file that does not say it itself; empty or 0: nothing."""
+    """Properties of the measurements that the user states because a file lacks them; empty or 0: not stated."""
 
     operation: str = ""
     algorithm: str = ""
@@ -73,15 +77,18 @@ class Given:
 
 @dataclass
 class Readings:
-    """Times, and how many rows were left out because commodel has no such operation or algorithm."""
+    """The times of files, and the number of rows left out because commodel has no such operation or algorithm."""
 
     times: list[Time] = field(default_factory=list)
     left_out: Counter = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)  # a line each
 
     def take(self, place: Place, name: str, chosen: str, ranks: int, size: int, seconds: float, statistic: str) -> None:
-        """One row of a collective; `chosen` is its algorithm, or empty where the library chose. A library that has
-        0 bytes to move returns at once: no sample of anything."""
+        """Add a row of a collective, or count it as left out.
+
+        `chosen` is its algorithm, empty for the library default. With 0 bytes to move, a library returns at once, so
+        such a row is no sample.
+        """
         from commodel.patterns.operations import base, operations, sized
 
         operation = MPI_NAMES.get(plain(name), name if base(name) in operations() else "")
@@ -99,7 +106,7 @@ class Readings:
         self._add(place, operation, chosen, ranks, size, seconds, statistic)
 
     def take_message(self, place: Place, size: int, seconds: float, statistic: str) -> None:
-        """One message between two ranks: half a round trip."""
+        """Add half a round trip of two ranks, as one message."""
         self._add(place, *ONE_MESSAGE, size, seconds, statistic)
 
     def _add(
@@ -119,7 +126,7 @@ class Readings:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a row stands, for messages and for the table; and what the user said about the file."""
+    """The place of a row, for messages and for the table, and what the user stated about the file."""
 
     file: Path
     line: int  # 0: of a file in an archive, which is what it is called
@@ -158,7 +165,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Format:
-    """`times` reads measured collectives, `parameters` a parameter set; a format with neither is only written."""
+    """A format: `times` reads measured collectives, `parameters` a parameter set; a format with neither is only
+    written."""
 
     name: str
     title: str
@@ -168,7 +176,7 @@ class Format:
 
 
 def read_times(entry: Format, files: Iterable[Path], given: Given) -> Readings:
-    """Return all times of some files; a file without any is refused, never taken for an empty one."""
+    """Return all times of some files; a file without any time is refused, since it may have another format."""
     together = Readings()
     for file in files:
         readings = entry.times(file, given)
@@ -182,7 +190,7 @@ def read_times(entry: Format, files: Iterable[Path], given: Given) -> Readings:
 
 
 def left_out(readings: Readings) -> str:
-    """Return which rows were left out: `3 rows (2 exscan, 1 allgather sparbit)`."""
+    """Return a summary of the rows left out, such as `3 rows (2 exscan, 1 allgather sparbit)`."""
     count, more = readings.left_out.total(), len(readings.left_out) - MOST_NAMED
     names = [f"{rows} {name}" for name, rows in readings.left_out.most_common(MOST_NAMED)]
     names += [f"and {more} other names"] if more > 0 else []
@@ -190,27 +198,25 @@ def left_out(readings: Readings) -> str:
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Return the lines of a text file with their numbers. A byte that is not UTF-8 is replaced: only names can hold
-    one."""
+    """Return the lines of a text file with their numbers. Invalid UTF-8 is replaced, since only names can have it."""
     return read_lines(path, MAX_FILE, "a table of times", strict=False)
 
 
 def placed_lines(path: Path, given: Given) -> Iterator[tuple[Place, str]]:
-    """Yield the lines with the place where each stands."""
+    """Yield the lines of a text file, each with its place."""
     for number, line in lines(path):
         yield Place(path, number, given), line
 
 
 def plain(name: str) -> str:
-    """Return an operation's name without what tools differ in: MPI_Reduce_scatter and All-to-All Personalized
-    Exchange."""
+    """Return an operation's name in lower case, without prefixes and separators that differ between tools."""
     name = name.removeprefix("MPI_").removesuffix(" Personalized Exchange")
     return re.sub(r"[^a-z]", "", name.lower())
 
 
 @lru_cache
 def _refusal(of: str, spec: str) -> str:
-    """Return why a layout or an operation of a file is refused; empty: it is not."""
+    """Return why a layout or an operation from a file is refused; empty if it is not."""
     from commodel.patterns.layouts import Defaults, full
 
     try:

@@ -57,7 +57,7 @@ def _take(readings: Readings, place: Place, texts: dict[str, str]) -> None:
 
 
 def _columns(settings: tuple[str, ...]) -> dict[str, tuple[str, str]]:
-    """Column and unit by name."""
+    """Return column and unit by name, from the texts NAME=COLUMN or NAME=COLUMN:UNIT."""
     columns = {}
     for setting in settings:
         name, equals, column = (part.strip() for part in setting.partition("="))

@@ -1,8 +1,8 @@
-"""Measured points for Extra-P: parameters p (ranks) and bytes, a call path an operation and choice (where an
-algorithm and a topology have one name, which of them stands between), the metric time.
+"""Measured points for Extra-P (`regions`, `write`): the parameters p (ranks) and bytes, the metric time, and a call
+path for each operation and choice. If an algorithm and a topology have the same name, the path also contains which one
+it is.
 
-A file of Extra-P has one list of points for all its call paths, whatever the format: those with the same points stand
-together, and others get a file of their own.
+A file of Extra-P has one list of points for all its call paths. Call paths with equal points share a file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Regions = Mapping[str, Mapping[tuple[int, int], list[float]]]
 
 
 def read(file: Path) -> pd.DataFrame:
-    """Return a table of observations or a comparison."""
+    """Return a table of observations, or a comparison."""
     schema = {"kind": needed(OBSERVATIONS, f"kind name valid seconds {NAMES}")}
     schema |= {"measured": needed(COMPARISON, f"point operation measured {NAMES}")}
     waves = needed(OBSERVATIONS, "waves", optional=True)
@@ -39,7 +39,7 @@ def read(file: Path) -> pd.DataFrame:
 
 
 def regions(table: pd.DataFrame, file: Path) -> Regions:
-    """Return times by call path and point: of observations every valid sample, of a comparison the medians."""
+    """Return times by call path and point: every valid sample of observations, or the medians of a comparison."""
     if "kind" in table:
         rows = table[(table["kind"] == "point") & table["valid"] & table["bytes"].notna()]
         rows = rows.rename(columns={"name": "operation"})
@@ -65,7 +65,8 @@ def regions(table: pd.DataFrame, file: Path) -> Regions:
 
 
 def _kinds(rows: pd.DataFrame) -> list[str]:
-    """Return an algorithm and a topology may have one name; leaves has what is or stands in for a topology."""
+    """Return for each row `topology` or `algorithm`, since both may have the same name; rows of a topology have
+    leaves."""
     leaves = rows["leaves"].fillna(0) if "leaves" in rows else [0] * len(rows)
     return [
         "topology" if count and choice != LIBRARY else "algorithm"
@@ -74,7 +75,7 @@ def _kinds(rows: pd.DataFrame) -> list[str]:
 
 
 def alike(regions: Regions) -> list[Regions]:
-    """Call paths that have the same points, together."""
+    """Return groups of call paths, each with equal points."""
     groups: dict[frozenset, dict] = {}
     for region, times in regions.items():
         groups.setdefault(frozenset(times), {})[region] = times
@@ -100,12 +101,12 @@ def jsonl(regions: Regions) -> str:
 
 
 def _decimal(seconds: float) -> str:
-    """Without an exponent, which the format does not have."""
+    """Return the seconds without an exponent, since the format has none."""
     return f"{seconds:.15f}".rstrip("0").rstrip(".")
 
 
 def write(regions: Regions, style: str, out: Path) -> list[Path]:
-    """Return one file, or NAME-1, NAME-2, …; which they are."""
+    """Write one file, or NAME-1, NAME-2, … if call paths have different points, and return their paths."""
     groups = alike(regions)
     names = [out] if len(groups) == 1 else [out.with_stem(f"{out.stem}-{i}") for i in range(1, len(groups) + 1)]
     for name, group in zip(names, groups, strict=True):

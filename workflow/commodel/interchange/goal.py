@@ -1,8 +1,9 @@
-"""GOAL, the language of schedules that LogGOPSim plays: `goal` writes a Schedule so that it costs what LogGP says.
+"""GOAL, the language of schedules that LogGOPSim simulates: `goal` writes a Schedule so that its simulated time is that
+of LogGP.
 
-Which operation requires which is worked out in `patterns/dependencies`. An empty message is written as one byte, which
-costs the same under LogGP; the simulator takes 0 bytes for 2^64. No line starts with a blank: txt2bin takes none. What
-the simulator does otherwise than LogGP stands in `commodel export goal --help`; `patterns/written` reads GOAL.
+`patterns/dependencies` finds which operation requires which. An empty message is written as one byte, which takes the
+same time under LogGP; the simulator reads 0 bytes as 2^64. No line starts with a blank, since txt2bin accepts none.
+`commodel export goal --help` lists the differences between the simulator and LogGP; `patterns/written` reads GOAL.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +21,11 @@ LARGEST_ARGUMENT = 2**31 - 1  # of the simulator's arguments
 
 
 def goal(schedule: Schedule, gamma: float | None = None, unit: str = "ns", arguments: str = "") -> str:
-    """`gamma`: seconds per byte of reduce and copy work; None: not known, they take no time and a comment says so."""
+    """Return a schedule in GOAL.
+
+    `gamma` are the seconds per byte of reduce and copy work. If it is None, this work takes no time, and a comment
+    states it.
+    """
     calc = np.rint(schedule.work_seconds(0.0 if gamma is None else gamma) * UNITS[unit]).astype(np.int64)
     head = [f"// one unit of calc is 1 {unit}"] if len(calc) else []
     if untimed(schedule, gamma):
@@ -38,7 +43,7 @@ def untimed(schedule: Schedule, gamma: float | None) -> bool:
 
 
 def from_set(parameters: ParameterSet, unit: str = "ns") -> tuple[float | None, str]:
-    """gamma of a set of LogGP or LogGOPS, and how LogGOPSim is told the other values."""
+    """Return γ of a LogGP or LogGOPS set, and LogGOPSim's arguments for its other values."""
     if parameters.family not in ("loggp", "loggops"):
         raise UserError(f"found parameters of family '{parameters.family}', wanted loggp or loggops")
     values = parameters.numbers
@@ -64,7 +69,7 @@ def _arguments(values: Mapping[str, float], unit: str) -> str:
 
 
 def _lines(schedule: Schedule, durations: np.ndarray, items: Sequence[Operation | Dependency]) -> Iterator[str]:
-    """Of one rank, whose labels count from l1."""
+    """Yield the lines of one rank, whose labels count from l1."""
     number = 0
     for item in items:
         if isinstance(item, Dependency):
@@ -78,8 +83,11 @@ def _lines(schedule: Schedule, durations: np.ndarray, items: Sequence[Operation 
 
 
 def _message(schedule: Schedule, row: int, receives: bool) -> str:
-    """Return where ends have steps of their own they may be posted in another order than their others: each gets its
-    tag."""
+    """Return a send or a receive with its tag.
+
+    If the schedule has `ends`, the two ends of messages may be posted in different orders, so each message has its own
+    tag.
+    """
     what = f"recv {{}}b from {schedule.src[row]}" if receives else f"send {{}}b to {schedule.dst[row]}"
     tag = schedule.step[row] if schedule.ends is None else row
     return f"{what.format(max(int(schedule.bytes[row]), 1))} tag {tag}"

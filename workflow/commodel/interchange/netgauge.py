@@ -51,7 +51,7 @@ def parameters(path: Path) -> ParameterSet:
 
 
 def _rows(path: Path) -> Iterator[dict[str, float]]:
-    """SI units; NaN where there was none yet."""
+    """Yield the rows in SI units; values that are not yet determined are NaN."""
     for place, line in placed_lines(path, Given()):
         printed, cells = dict(PRINTED.findall(line)), line.split()
         if set(WANTED_COLUMNS) <= printed.keys():

@@ -46,7 +46,7 @@ def times(path: Path, given: Given) -> Readings:
 
 
 def _columns(line: str) -> list[str]:
-    """size, latency, avg, max, p50, … in the order of the line."""
+    """Return the column names of the line in their order: size, latency, avg, max, p50, …"""
     matches = COLUMN.finditer(line.lstrip(" #"))
     return ["size" if found["size"] else found["other"] or (found["kind"] or "latency").lower() for found in matches]
 

@@ -1,24 +1,18 @@
-"""PICO archives: their names, placements and runs.
+"""Measurements of PICO (`times`): archives or folders of runs, PICO's summaries of runs, and tables of several systems.
 
-PICO's names of algorithms in ours, where the messages are the same, and which of a library's times are its choice.
+A run is a folder, or a `.tar.gz` of it, with a folder for each test. In that, a file for each number of elements and
+algorithm has the nanoseconds of the slowest rank, one iteration a line. A fifth of the iterations is warm-up, as in
+PICO's own summaries, unless an average follows them. The metadata of the system have one line for each test. Allocation
+files have the host of every rank: `alloc_RANKS.csv`, with a GPU `alloc_RANKS_GPU.csv`, in older runs one `alloc.csv`,
+which is of the first test.
 
-Names end in where they come from: `over` is PICO's own over point-to-point messages, `ompi` Open MPI's, `mpich` MPICH's
-or that of a library made from it. `default` is the library's own choice.
+Names of algorithms end in their origin: `over` is PICO's own over point-to-point messages, `ompi` is Open MPI's,
+`mpich` MPICH's or that of a library made from it. `default` is the library default. An algorithm gets its name in
+commodel if its messages are the same (`our_name`).
 
-Where ranks sat, from the files in which PICO notes the host of every rank: `alloc_RANKS.csv`, of runs with a GPU
-`alloc_RANKS_GPU.csv`, in older runs one `alloc.csv`, which is of the first test.
-
-What PICO leaves of a run: a folder, or the `.tar.gz` of it, with a folder for each test and in that a file for each
-number of elements and algorithm, whose name says both: the nanoseconds of the slowest rank, an iteration a line. What
-the tests were stands in the metadata of the system, where one line is a test; who sat where in files of allocations.
-
-As in PICO's own summaries the first fifth of the iterations warms up, but not where an average stands below them.
-
-What PICO measured: folders and archives of runs (`runs.py`), its summaries of them, and tables of several systems.
-
-A number of elements is that of the array of one rank: of gather, allgather, scatter and alltoall the whole one, which
-is divided by the number of ranks here. Where there are fewer elements than ranks, blocks are empty, and the row is left
-out. Medians are taken; a run, its library, rails, GPU and notes become the setting.
+A number of elements is that of the array of one rank. For gather, allgather, scatter and alltoall this is the whole
+array, which is divided by the number of ranks here. With fewer elements than ranks, blocks are empty and the row is
+left out. Times are medians. A run, its library, rails, GPU and notes become the setting.
 """
 
 import re
@@ -82,7 +76,7 @@ OWN_CHOICES = {"default", "non_blocking"}
 
 
 def our_name(collective: str, called: str, ranks: int, elements: int) -> str:
-    """Our name of an algorithm, or its own where we have none."""
+    """Return the name of an algorithm in this project, or PICO's name if none here sends the same messages."""
     if full := FULL_NAMES.get((collective, called)):
         return full
     name, origin = ORIGIN.sub("", called), _origin(called)
@@ -97,12 +91,12 @@ def our_name(collective: str, called: str, ranks: int, elements: int) -> str:
 
 
 def following_default(collective: str, times: Mapping[str, Mapping[int, float]]) -> dict[str, str]:
-    """Of times by name and size, of one collective in one allocation: which of a library's algorithms take the time of
-    its own choice at every size, and whose that is.
+    """Return which of a library's algorithms take the time of its default at every size, and the name of that default.
 
-    One alone may be what the library chooses. Of two with different messages neither is what it is called: the library
-    has followed its own choice. MPICH says nothing when it does, and over a thousandfold of sizes chooses more than one
-    algorithm, so there one is enough.
+    `times` are by name and size, of one collective in one allocation. A single algorithm may equal the default because
+    the default is this algorithm. If two algorithms with different messages equal it, the library used its default in
+    place of both. MPICH does so without a message. Over sizes that differ by a factor of 1000, its default uses more
+    than one algorithm, so for MPICH one equal algorithm is enough.
     """
     own = [name for name in times if ORIGIN.sub("", name) in OWN_CHOICES]
     equal = {
@@ -116,7 +110,7 @@ def following_default(collective: str, times: Mapping[str, Mapping[int, float]])
 
 
 def _equal(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
-    """At every common size but one, if there are enough of them."""
+    """Return whether times are equal at all common sizes but one, and there are enough common sizes."""
     common = first.keys() & second.keys()
     if len(common) < SIZES or max(common) < SPAN * max(min(common), 1):
         return False
@@ -134,7 +128,7 @@ MOST_RUNS = 200  # of ranks on one node: a longer layout nobody would read
 
 @dataclass(frozen=True)
 class Placement:
-    """`layout` is empty where it cannot be written in a line."""
+    """The placement of ranks; `layout` is empty if it cannot be written in a line."""
 
     ranks: int
     nodes: int
@@ -154,7 +148,8 @@ def uniform(nodes: int, per_node: int) -> Placement:
 
 
 def read_placement(lines: Iterable[str], file: str) -> Placement:
-    """Columns MPI_Rank, allocation and perhaps more; in any order of the ranks."""
+    """Return the placement in an allocation file, with columns MPI_Rank, allocation and perhaps others, in any order of
+    ranks."""
     hosts: dict[int, str] = {}
     for number, line in enumerate(lines, 1):
         cells = [cell.strip() for cell in line.split(",")]
@@ -187,8 +182,11 @@ def _layout(nodes: list[int]) -> str:
 
 
 def placement_of(said: Placement, gpu: bool, tests: Sequence[Placement], allocs: Mapping[str, Placement]) -> Placement:
-    """Of a test, whose metadata say this; `tests` is what those of all tests of the run say. An allocation tells what
-    was, metadata what was wanted, so it is right where they differ, if there is no doubt that it is this test's."""
+    """Return the placement of a test, by its metadata (`said`) and the allocation files of its run.
+
+    `tests` are the placements of all tests of the run by their metadata. An allocation file has the real placement,
+    metadata the wanted one. If they differ, the allocation file is right, provided that it is certainly of this test.
+    """
     sized = {name: placement for name, placement in allocs.items() if NAME.fullmatch(name)[1]}
     if not sized:
         return next(iter(allocs.values())) if allocs and said == tests[0] else said
@@ -210,7 +208,7 @@ ARCHIVES = (".tar.gz", ".tgz", ".tar")
 
 @dataclass(frozen=True)
 class TestMetadata:
-    """What a line of metadata says of a test."""
+    """The metadata of a test."""
 
     collective: str
     placement: Placement
@@ -246,7 +244,7 @@ def _is_of_test(path: Path) -> bool:
 
 
 def read_runs(path: Path) -> dict[str, Run]:
-    """By their names, which are times of day."""
+    """Return the runs in a folder, an archive or a file, by their names, which are times of day."""
     runs: dict[str, Run] = {}
     whole, only = path.absolute(), ""
     if _is_of_test(path) and not path.is_dir():
@@ -310,13 +308,16 @@ def _nanoseconds(content: bytes, source: str) -> list[int]:
 
 
 def _lines(content: bytes) -> Iterator[str]:
-    """Ranks write side by side into one file, and leave zero bytes where one has less to say than it had room."""
+    """Yield the lines of an allocation file without zero bytes.
+
+    Ranks write into one file side by side, and leave zero bytes if one writes less than its room.
+    """
     for line in content.replace(b"\0", b"").splitlines():
         yield line[:LONGEST_LINE].decode("utf-8", "replace")
 
 
 def read_metadata(path: Path, given: str) -> tuple[Path, dict[tuple[str, str], TestMetadata]]:
-    """By run and number, from the file that is given, else from where PICO puts it."""
+    """Return the file of metadata, and its tests by run and number; unless `given`, the file is where PICO puts it."""
     file = Path(given) if given else next((place for place in _places(path) if place.is_file()), None)
     if file is None:
         wanted = "SYSTEM_metadata.csv beside the folder of the system; give --metadata"
@@ -334,7 +335,7 @@ def _places(path: Path) -> Iterator[Path]:
 
 
 def metadata_of(row: Mapping[str, str], job: str) -> TestMetadata:
-    """Of a line of metadata, or of a summary, which has the same columns."""
+    """Return the metadata of a test from a row of the metadata file, or of a summary, which has the same columns."""
     nodes = prod(_count(part, "nnodes") for part in row["nnodes"].split("x"))  # 8x8x8 on a torus
     per_node = _count(row["tasks_per_node"], "tasks_per_node")
     if nodes * per_node > MAX_COUNT:
@@ -350,7 +351,7 @@ def _count(text: str, key: str) -> int:
 
 
 def setting_of(row: Mapping[str, str], job: str) -> str:
-    """Return the job, its library, rails, GPU and notes, as pairs."""
+    """Return the setting of a test: job, library, rails, GPU and notes, as pairs."""
     notes = "" if row.get("notes", "") in BLANK else row["notes"]
     rails = RAILS.search(notes)
     pairs = {
@@ -375,7 +376,7 @@ WHOLE = ("gather", "allgather", "scatter", "alltoall")
 
 
 class Test(NamedTuple):
-    """Within which times may be compared."""
+    """A test of a run. Only times of the same test may be compared."""
 
     run: str
     number: str
@@ -388,7 +389,7 @@ class Test(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A median as it is told; `bytes` is the whole array."""
+    """A median with PICO's name of the algorithm; `bytes` is the size of the whole array."""
 
     place: Place
     test: Test
@@ -435,7 +436,7 @@ def _is_summary(path: Path) -> bool:
 
 
 def _of_summary(path: Path, given: Given) -> Iterator[Row]:
-    """Yield one that PICO makes of a run: times in nanoseconds, beside all that metadata say."""
+    """Yield the rows of PICO's summary of runs: times in nanoseconds, with the columns of the metadata."""
     for number, row in read_rows(path, SUMMARY):
         place = Place(path, number, given, called=row["algo_name"])
         with on_line(path, number):

@@ -1,15 +1,16 @@
-"""Open MPI's rules file (coll_tuned_dynamic_rules_filename) from a table of which algorithm to use where.
+"""Open MPI's rules file (coll_tuned_dynamic_rules_filename) from a table of algorithms by operation, ranks and size
+(`rules`).
 
-Numbers of collectives and algorithms are those of Open MPI 4.1 and 5.0. A rule holds from its communicator size, and in
-it from its message size, upwards to the next one. The first communicator size holds for all below it, too, so one more
-stands before it: below the table Open MPI decides, which is algorithm 0. Its message size is the whole result of
-gather, allgather, scatter and alltoall. What Open MPI has no algorithm for, or none that a rule can start, becomes 0
-too, and a comment says so.
+The numbers of collectives and algorithms are those of Open MPI 4.1 and 5.0. A rule holds from its communicator size,
+and within that from its message size, up to the next one. The first communicator size also holds for all smaller ones.
+An additional first entry therefore leaves those to Open MPI, which is algorithm 0. The message size of gather,
+allgather, scatter and alltoall is that of the whole result. An algorithm that Open MPI lacks, or that no rule can
+select, becomes 0 too, with a comment.
 
-Every rank looks a rule up by itself, and starts what it finds, whatever the program may rely on. `LOOKED_UP` says by
-which quantity; where ranks of a correct program can differ in it, all sizes have one algorithm. `Assumptions` says what
-else the file takes for granted of the programs that will use it; without them it names only algorithms that are right
-for every correct program. `commodel tune` tests the same on the library itself.
+Every rank looks up a rule by itself, and runs the algorithm that it finds. `LOOKED_UP` has the quantity by which it
+does so. If ranks of a correct program can differ in this quantity, all sizes get one algorithm. `Assumptions` has
+further assumptions about the programs that will use the file. Without them, the file names only algorithms that are
+right for every correct program. `commodel tune` tests this on the library itself.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ DATATYPES = "fails where ranks describe the message by different datatypes"
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What rules may take for granted of the programs that use them."""
+    """Assumptions about the programs that will use the rules."""
 
     commutative: bool = False  # every reduction's operation commutes
     same_types: bool = False  # all ranks describe a message by the same count and datatype
@@ -77,7 +78,7 @@ class Assumptions:
 
     @property
     def text(self) -> str:
-        """Return what the head of a rules file says."""
+        """The assumptions as text for the head of a rules file."""
         order = "every reduction's operation commutes" if self.commutative else "operations need not commute"
         types = "the same datatype and count" if self.same_types else "any datatypes"
         return f"assumed of programs: {order}; ranks describe a message by {types}"
@@ -95,7 +96,10 @@ class Rule:
 
 
 def read_table(path: Path) -> list[Choice]:
-    """Columns operation, ranks, bytes, algorithm, maybe platform, simulated, doubt and library; no others count."""
+    """Return the choices in a table with the columns operation, ranks, bytes and algorithm.
+
+    The columns platform, simulated, doubt, library and leaves are optional; others are ignored.
+    """
     rows: dict[tuple, Choice] = {}
     mistakes = Mistakes()
     for line, row in read_rows(path, WANTED_COLUMNS):
@@ -109,7 +113,7 @@ def read_table(path: Path) -> list[Choice]:
 
 
 def of_frame(table: pd.DataFrame) -> list[Choice]:
-    """Return the same of a table that is no file yet."""
+    """Return the choices in a data frame."""
     return [_choice({name: str(value) for name, value in row.items()}) for row in table.to_dict("records")]
 
 
@@ -130,7 +134,7 @@ def _choice(row: Mapping[str, str]) -> Choice:
 
 
 def _library_is_faster(times: str) -> bool:
-    """Advice tells what the library's own choice took over the fastest measured of ours: then it is best left alone."""
+    """Return whether the library default is faster, given its time over that of the fastest measured alternative."""
     try:
         return float(times) < 1 - NEGLIGIBLE
     except ValueError:
@@ -138,7 +142,7 @@ def _library_is_faster(times: str) -> bool:
 
 
 def rules(choices: Iterable[Choice], assumptions: Assumptions = NONE_ASSUMED) -> str:
-    """Return the file. Rules that say the same as the one before are left out."""
+    """Return the text of the rules file. A rule equal to the one before it is omitted."""
     table: dict[str, dict[int, dict[int, str]]] = {}
     choices = sorted(choices)
     for choice in choices:
@@ -162,7 +166,8 @@ def rules(choices: Iterable[Choice], assumptions: Assumptions = NONE_ASSUMED) ->
 
 
 def _rows_by_size(name: str, sizes: Mapping[int, str], assumptions: Assumptions) -> dict[int, tuple[Rule, str]]:
-    """Return rules with a comment each by their least message size, the first from 0 up."""
+    """Return the rules of a communicator size with their comments, by least message size; the first is for 0 bytes and
+    more."""
     if name in ONE_FOR_ALL_SIZES and not assumptions.same_counts:
         specs = list(dict.fromkeys(sizes.values()))
         if len(specs) > 1:
@@ -183,7 +188,7 @@ def _rows_by_size(name: str, sizes: Mapping[int, str], assumptions: Assumptions)
 
 
 def find_risk(name: str, spec: str, assumptions: Assumptions = NONE_ASSUMED) -> str:
-    """Return why a rule for this algorithm could break a correct program, empty if it cannot."""
+    """Return why a rule for this algorithm could break a correct program; empty if it cannot."""
     rule = rule_of(name, spec)
     for routine in routines(name, spec.partition(":")[0]):
         if routine.number != rule.algorithm:
@@ -196,25 +201,25 @@ def find_risk(name: str, spec: str, assumptions: Assumptions = NONE_ASSUMED) -> 
 
 
 def _nearest(name: str, spec: str) -> str:
-    """Return what Open MPI has where no rule can start the algorithm."""
+    """Return which function of Open MPI is nearest to an algorithm that no rule can select."""
     for routine in routines(name, spec.partition(":")[0]):
         return f"only {routine.function}, {routine.differs}" if routine.differs else f"not so in {routine.function}"
     return "none in Open MPI"
 
 
 def has(name: str, spec: str, assumptions: Assumptions = BENCHMARK) -> bool:
-    """Return whether a rule can name this algorithm, and may under these assumptions."""
+    """Return whether a rule can select this algorithm, and may do so under these assumptions."""
     return rule_of(name, spec) != Rule() and not find_risk(name, spec, assumptions)
 
 
 def routines(name: str, algorithm: str) -> list[Routine]:
-    """Open MPI's functions that send what the algorithm sends."""
+    """Return Open MPI's functions that send the messages of an algorithm."""
     entry = choices(name).get(algorithm)
     return [routine for routine in entry.like if routine.library == OPEN_MPI] if entry else []
 
 
 def rule_of(name: str, spec: str) -> Rule:
-    """Return what Open MPI calls an algorithm; Rule(0) where it has none."""
+    """Return the rule that selects an algorithm; Rule(0) if there is none."""
     algorithm, _, argument = spec.partition(":")
     numbers = [routine.number for routine in routines(name, algorithm)]
     if not numbers or not numbers[0]:

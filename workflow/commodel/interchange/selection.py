@@ -1,11 +1,11 @@
-"""MPICH's selection of collective algorithms (MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE) from a table of which to use
-where.
+"""MPICH's selection of collective algorithms (MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE) from a table of algorithms by
+operation, ranks and size (`selection`).
 
-The file is a tree of conditions, of which the first that holds is entered, and it takes the place of the library's own:
-what it does not name there is no algorithm for. So ours stand before the library's own tree, which is read from the
-library itself. MPICH compares the whole result of allgather and the whole vector of reduce-scatter; a rule holds from
-its size, and exactly for its number of ranks. Collectives of a device, such as those within a node, come before all
-this, so they have to be off (`environment`).
+The file is a tree of conditions, of which the first that holds is entered. It replaces the library's own tree, without
+which other calls would have no algorithm. The rules of the table are therefore put before the library's own tree, which
+is read from the library itself (`own_tree`). MPICH compares the whole result of allgather and the whole vector of
+reduce-scatter. A rule holds from its size on, and for exactly its number of ranks. Collectives of a device, such as
+those within a node, take precedence over all this and have to be switched off (`environment`).
 """
 
 import json
@@ -41,7 +41,7 @@ Tree = dict
 
 
 def function_of(operation: str, spec: str, ranks: int) -> str:
-    """Return what MPICH calls an algorithm, without its prefix; '' where a selection cannot name it for so many
+    """Return MPICH's name of an algorithm without its prefix; empty if a selection cannot name it at this number of
     ranks."""
     entry = choices(operation).get(spec) if operation in COLLECTIVES else None
     names = [routine.function for routine in entry.like if routine.library == MPICH] if entry else []
@@ -50,7 +50,7 @@ def function_of(operation: str, spec: str, ranks: int) -> str:
 
 
 def own_tree(library: Path) -> Tree:
-    """Return the tree that an MPICH library was built with."""
+    """Return the selection tree that is built into an MPICH library."""
     with library.open("rb") as stream:
         content = stream.read(LARGEST_LIBRARY)
     at = -1
@@ -66,7 +66,7 @@ def own_tree(library: Path) -> Tree:
 
 
 def selection(rows: Iterable[Choice], own: Tree) -> str:
-    """Return the file: the library's own tree with ours before it."""
+    """Return the text of the file: the library's own tree, with the choices before it."""
     table: dict[str, dict[int, dict[int, str]]] = {}
     for row in sorted(rows):
         if row.operation not in COLLECTIVES:
@@ -91,7 +91,8 @@ def _within(own: Tree) -> Tree:
 
 
 def _by_size(operation: str, ranks: int, sizes: Mapping[int, str], compared: str, own: Tree) -> Tree:
-    """From each size up to the next; below the first one the library decides."""
+    """Return the tree for one number of ranks: each algorithm from its size to the next, and the library default
+    below."""
     steps = list(sizes.items())
     tree: Tree = {f"{compared}<{steps[0][0]}": own} if steps[0][0] > 0 else {}
     for (_, spec), (following, _) in pairwise(steps):
@@ -101,7 +102,7 @@ def _by_size(operation: str, ranks: int, sizes: Mapping[int, str], compared: str
 
 
 def _named(operation: str, ranks: int, spec: str, own: Tree) -> Tree:
-    """Return an algorithm where it can work, else the library's own choice."""
+    """Return the tree that selects an algorithm where it can work, and the library default elsewhere."""
     name = "" if spec == LIBRARY else function_of(operation, spec, ranks)
     if not name:
         return own

@@ -85,7 +85,10 @@ def _loggp(L: float, o_s: float, o_r: float, g: float, G: float) -> Network:
 
 
 def _port(g: float, G: float) -> tuple[float, str]:
-    """Bandwidth, and the share of it that a message has from each size on, so that it takes g + (m−1)·G, to 1 %."""
+    """Return a bandwidth, and the share of it that a message of each size has.
+
+    With them a message takes g + (m−1)·G, with an error of at most 1 %.
+    """
     smallest = ENVELOPE + 1  # a message of 0 bytes costs as much as one of 1
     sizes, excess = [smallest], g - smallest * G  # beyond G for each byte, the envelope's too
     while sizes[-1] < LARGEST and abs(excess) > NEGLIGIBLE * sizes[-1] * G:
@@ -123,7 +126,7 @@ def xml(network: Network, nodes: int) -> str:
 
 
 def write(parameters: ParameterSet, nodes: int, out: Path) -> str:
-    """Write the platform file, and its XML beside it. Return a note about what is not carried."""
+    """Write the platform file and its XML; return a note about what SimGrid cannot represent."""
     costs, platform_file = network(parameters), out.with_suffix(".xml")
     title = f"{parameters.family} of {parameters.platform or 'a parameter set'} (simulated)"
     write_text(platform_file, xml(costs, nodes))
@@ -132,7 +135,7 @@ def write(parameters: ParameterSet, nodes: int, out: Path) -> str:
 
 
 def platform(network: Network, nodes: int, file: str, title: str) -> str:
-    """Return the platform file: it asks for one rank a node."""
+    """Return the text of the platform file, which has one rank on each node."""
     overheads = {"smpi/os": network.send, "smpi/ois": network.send, "smpi/or": network.receive}
     section = {"file": file, "config": EQUAL | overheads | dict(network.config)}
     whole = {"title": title, "launcher": "simgrid", "nodes": nodes, "cores": 1, "simgrid": section}

@@ -16,7 +16,7 @@ MEMORY, GAMMA, SUM = "SHM", "gamma", "SUM_I"
 
 
 def read(folder: Path, network: str = "") -> ParameterSet:
-    """Return the parameter set of a folder; `network` names the table to take where there are several."""
+    """Return the parameter set of a folder; `network` names the table to use if there are several."""
     if not folder.is_dir():
         raise UserError("wanted a folder with SHM.txt, IB.txt, …", file=folder)
     tables = {path.stem: path for path in sorted(folder.glob("*.txt"))}
@@ -66,7 +66,7 @@ def _gamma(path: Path) -> dict[str, Estimate]:
 
 
 def _rows(path: Path) -> list[tuple[int, list[float]]]:
-    """Sizes and their numbers; every row has as many as the first."""
+    """Return the sizes and their numbers; every row has as many numbers as the first."""
     rows: list[tuple[int, list[float]]] = []
     for number, line in lines(path):
         if not line.strip() or line.startswith("#"):

@@ -1,6 +1,7 @@
-"""Finds, reads and validates experiment and platform files; a mistake in one is a UserError with file, line and key.
+"""Experiment and platform files: finding (`find`), reading and validation (`load_experiment`, `load_platform`). A
+mistake in a file is a UserError with file, line and key.
 
-`python -m commodel.plan.config workflow/schemas` writes the JSON Schemas that editors use.
+`python -m commodel.plan.config workflow/schemas` writes the JSON Schemas for editors.
 """
 
 import json
@@ -50,7 +51,7 @@ def load_experiment(file: str | Path) -> Experiment:
 
 
 def _specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield what may name a file in a block, and where it stands."""
+    """Yield the entries of a block that may name a file, each with its place."""
     tables = {("axes",): block.axes} | {("zips", name): table for name, table in block.zips.items()}
     for path, table in tables.items():
         yield from (((*path, name), spec) for name in FILES for spec in table.get(name, ()))
@@ -63,7 +64,7 @@ def _specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 
 def load_platform(file: str | Path, learned: bool = True) -> Platform:
-    """Return a platform; with `learned` it has the levels that a survey found, if its file names none."""
+    """Return the platform of a file; with `learned`, it gets the levels found by a survey if the file names none."""
     platform = _validated(Platform, yamltext.read(file))
     if network := platform.simgrid_file:
         if not network.resolve().is_relative_to(Path(file).parent.resolve()):
@@ -100,8 +101,10 @@ def _image(platform: Platform) -> Image:
 
 
 def _check_trusted(platform: Platform, place: tuple, path: str, own: tuple[Path, ...] = ()) -> None:
-    """An image is a program, and a folder of libraries is part of one. A platform file may have come by mail: it names
-    them only where the user has said that they may be taken from."""
+    """Refuse an image or a folder of libraries outside of the folders that the user trusts.
+
+    Both contain programs, and a platform file may come from an unknown source.
+    """
     folders = [*own, *(Path(name) for name in os.environ.get(TRUSTED, "").split(":") if name.startswith("/"))]
     real = Path(path).resolve()
     if not any(real.is_relative_to(folder.resolve()) for folder in folders):
@@ -123,7 +126,7 @@ def _validated(model: type[Model], document: Document) -> Model:
 
 
 def find(kind: str, name: str, root: str | Path = ".") -> Path:
-    """Return the file of an `experiment` or `platform`: by its name in params/, or by an explicit path."""
+    """Return the file of an `experiment` or a `platform`, given by its name in params/ or by a path."""
     if "/" in name or name.endswith((".yaml", ".yml", ".xlsx")):
         if not Path(name).is_file():
             raise UserError("no such file", file=name)
@@ -145,7 +148,7 @@ def find(kind: str, name: str, root: str | Path = ".") -> Path:
 
 
 def _platform(name: str, root: Path) -> str:
-    """Return what to do with its name where an experiment's is wanted; nothing where no platform is called so."""
+    """Return advice for a user who named a platform in place of an experiment; empty if there is no such platform."""
     folder, ours = root / "params" / "platforms", ROOT / "params" / "platforms"
     if (folder / f"{name}.yaml").exists():
         return f"an experiment runs there by `platform: {name}`"
@@ -153,13 +156,15 @@ def _platform(name: str, root: Path) -> str:
 
 
 def planned_platform(name: str) -> Platform:
-    """Return a platform of a plan as its file says it now, in the project that commodel runs in. A plan names no paths,
-    so that it may be copied with its project."""
+    """Return a platform of a plan from its present file, in the project that commodel runs in.
+
+    A plan has no paths of platforms, so that it can be copied with its project.
+    """
     return load_platform(find("platform", name))
 
 
 def schemas() -> dict[str, dict]:
-    """JSON Schemas by file name, for editors that complete keys while people type."""
+    """Return the JSON Schemas by file name, with which editors complete keys."""
     return {
         f"{name}.schema.json": {"$schema": "https://json-schema.org/draft/2020-12/schema"} | model.model_json_schema()
         for name, model in (("experiment", Experiment), ("platform", Platform))

@@ -1,6 +1,8 @@
-"""How long a measurement will take, and what is made of it, before anything runs: a guess, never a promise.
+"""Estimates of durations before anything runs: of a measurement (`Durations`), and of the analysis after it
+(`of_analysis`).
 
-A measurement's is from the platform's size; what follows it costs a core so much for each job, case and prediction.
+They are rough. A measurement is predicted with a Hockney model of typical latency and bandwidth for the platform's
+launcher. The analysis takes a fixed processor time for each workflow job, case and prediction.
 """
 
 from collections.abc import Iterable
@@ -43,7 +45,7 @@ PREDICTED = 1.5e-3  # a point, for each family: predicted, compared and reported
 
 
 def of_analysis(plan: Plan) -> float:
-    """From the last sample to the report: collect, fit, predict, compare, report."""
+    """Return the seconds from the last sample to the report: collect, fit, predict, compare and report."""
     families, platforms = len(plan.families), len(plan.platforms)
     points, cases = len(plan.points), sum(len(batch.cases) for batch in plan.batches)
     jobs = 1 + families * platforms + families + 2
@@ -51,8 +53,8 @@ def of_analysis(plan: Plan) -> float:
 
 
 class Durations:
-    """Estimates for platforms of one launcher. Shapes are predicted once, at two sizes; others lie on the line
-    between."""
+    """Estimates for platforms of one launcher. Each shape is predicted at two sizes; other sizes are interpolated
+    linearly."""
 
     def __init__(self, launched_by: str, measure: Measure, overlay: bool = False):
         self.simulated = LAUNCHERS[launched_by].simulated
@@ -65,7 +67,7 @@ class Durations:
         self.built = 0  # messages, of all schedules that estimates were made from
 
     def of_points(self, points: Iterable[Point], most: bool = False) -> float:
-        """Return what a calm machine takes; with `most`, what a time limit should leave room for."""
+        """Return the seconds of points on a quiet machine; with `most`, the seconds that a time limit should allow."""
         return START + sum(self.network + self._of_samples(*self._once(point), most) for point in points)
 
     def of_cases(self, cases: Iterable[Case], most: bool = False) -> float:
@@ -81,8 +83,10 @@ class Durations:
         return seconds * (samples + 1) * (UNSURE if most else 1.0)
 
     def _probe(self, case: Case) -> tuple[float, float]:
-        """Seconds of a sample, there and back, and of several messages one after the other, as on one line. And those
-        that simulating it takes."""
+        """Return the seconds of a sample of a probe, and those of simulating it.
+
+        A sample is a round trip; several messages count one after the other, as on one link.
+        """
         if self.simulated and (played := _played(case)) is not None:
             return 0.0, _simulating(played)
         repeats = max(int(case.settings.get(name, 1)) for name in REPEATED)
@@ -90,11 +94,14 @@ class Durations:
         return seconds, 2 * case.ranks * SIMULATED_MESSAGE
 
     def of_sample(self, point: Point) -> float:
-        """Seconds of one."""
+        """Return the seconds of one sample of a point."""
         return self._once(point)[0]
 
     def _of_samples(self, seconds: float, simulating: float, most: bool) -> float:
-        """Three times the fewest samples is what a calm machine takes; a noisy one takes as many as it may."""
+        """Return the seconds of all samples of a case.
+
+        On a quiet machine, three times the minimum number of samples is assumed; on a noisy one, the maximum.
+        """
         settings = self.measure
         if self.simulated:
             about = simulating * (settings.min_samples + max(settings.warmup, 1))
@@ -106,8 +113,10 @@ class Durations:
         return max(UNSURE * about, noisy) if most else about
 
     def _once(self, point: Point) -> tuple[float, float]:
-        """Seconds of one sample of a point, and those that simulating it takes, its waves as if each waited for the
-        last. Ranks are rounded up, so that there are few shapes to predict."""
+        """Return the seconds of one sample of a point, and those of simulating it.
+
+        Waves count one after the other. Ranks are rounded up to a power of two, so that few shapes are predicted.
+        """
         if not point.predictable:
             return tuple(point.waves * number for number in self._unknown(point))
         fixed = point.topology or ranks_of(point.operation)
@@ -122,7 +131,8 @@ class Durations:
         return seconds, simulating * (OF_KERNEL if _is_kernel(point) else 1.0)
 
     def _computing(self, point: Point) -> float:
-        """Of a kernel, for the largest of its rectangles, in all iterations of a sample."""
+        """Return the seconds that the largest rectangle of a kernel is computed in a sample, all iterations together;
+        else 0."""
         if self.simulated or not _is_kernel(point):
             return 0.0
         area = tiles(point.operation, point.ranks).area.max()
@@ -132,7 +142,11 @@ class Durations:
         return float(area) * iterations * of_unit / RATE
 
     def _unknown(self, point: Point) -> tuple[float, float]:
-        """Of the library: log2 P steps, each with as much as a rank ends with; everyone with everyone for alltoall."""
+        """Return the seconds of a sample of the library default, and those of simulating it.
+
+        It is taken to have log2 P steps, each with all bytes that a rank has in the end; an alltoall has messages
+        between all pairs of ranks.
+        """
         steps = (point.ranks - 1).bit_length()
         held = point.bytes * (point.ranks if point.operation in ("gather", "scatter", "allgather", "alltoall") else 1)
         latency, bandwidth = self.guess
@@ -140,7 +154,7 @@ class Durations:
         return steps * (latency + held / bandwidth), messages * SIMULATED_MESSAGE + point.ranks * held * SIMULATED_BYTE
 
     def _predict(self, shape: Shape) -> tuple[tuple[float, float], ...]:
-        """Seconds at each of its sizes, and those that simulating it takes."""
+        """Return the seconds at each size of a shape, and those of simulating it."""
         predictions = np.zeros((len(shape.sizes), 2))
         for part, count in sample_parts(shape.point):
             build = builder(part)
@@ -162,7 +176,8 @@ def _played(case: Case) -> Schedule | None:
 
 
 def _simulating(pattern: Schedule) -> float:
-    """Seconds of this machine. Of rounds that repeat, what a message holds is taken to be what they send on average."""
+    """Return the seconds that this machine simulates a pattern. Messages of repeated rounds count with their mean
+    size."""
     parts = [part for part in pattern.parts if part.messages]
     sent = sum(part.messages * float(getattr(part, "bytes", part.sizes).mean()) for part in parts)
     return pattern.messages * SIMULATED_MESSAGE + sent * SIMULATED_BYTE

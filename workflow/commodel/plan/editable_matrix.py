@@ -1,8 +1,9 @@
-"""The matrix of an experiment as a workbook that people edit, and back: `write` and `text_of`.
+"""The matrix of an experiment as a workbook for editing (`write`), and its conversion back to a file (`text_of`).
 
-A sheet has a row for each combination, with names to choose from and a mark whether it is kept; another sheet has the
-rest of the file as text. On real machines each row also has its node-hours, by formulas that follow what is kept, sizes
-and waves: a sample's time is a line over the message size, and the samples of a case are cut off at a time.
+A sheet has a row for each combination, with lists of names to choose from and a mark whether the row is kept. Another
+sheet has the rest of the file as text. For real machines each row also has its node-hours, by formulas that follow the
+mark, the size and the waves. The time of a sample is linear in the message size, and the samples of a case end at a
+time limit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -78,7 +79,7 @@ def write(book, file: Path, root: Path, plan: Plan) -> None:
 
 
 def _names(root: Path) -> dict[str, list[str]]:
-    """Return what one may choose from, by column; forms say which arguments there are."""
+    """Return the names to choose from in each column; forms of topologies and layouts show their arguments."""
     return {
         PLATFORM: sorted(path.stem for path in (root / "params" / "platforms").glob("*.yaml")),
         "operation": list(operations()),
@@ -125,8 +126,8 @@ def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one combination on a real machine: nodes of its Slurm job, seconds of a sample at so many bytes and waves,
-    seconds that a byte more takes, and seconds of all samples with what is beside them."""
+    """The cost of a combination on a real machine: the nodes of its Slurm job, the seconds of a sample at these bytes
+    and waves, the additional seconds for each byte, and the seconds of all samples with their overhead."""
 
     nodes: int
     bytes: int
@@ -220,7 +221,8 @@ def _hours_formula(row: int, cost: Cost, measure: Measure) -> str:
 
 
 def text_of(sheets: Mapping[str, Sequence[tuple]], file: Path, root: Path) -> str:
-    """Return the experiment's file that the cells of an edited workbook mean; a mistake in it names sheet and cell."""
+    """Return the text of the experiment file that the cells of an edited workbook represent; a mistake has sheet and
+    cell."""
     lines = ["" if not row or row[0] is None else str(row[0]) for row in sheets[EXPERIMENT]]
     place = f"{file}!{EXPERIMENT}"  # a line of it is a row
     document = parse("\n".join(["", *lines[1:]]), place)
@@ -238,7 +240,7 @@ def text_of(sheets: Mapping[str, Sequence[tuple]], file: Path, root: Path) -> st
 
 
 def _read_rows(cells: Sequence[tuple], file: Path, root: Path, usual_platform: str) -> Iterator[dict[str, object]]:
-    """Return the combinations that are kept, each of which can be a point."""
+    """Yield the combinations that are kept, after checking that each can be a point."""
     if len(cells) < HEAD or tuple(cells[HEAD - 1][: len(COLUMNS)]) != COLUMNS:
         raise UserError(f"wanted the columns {', '.join(COLUMNS)}", file=file, key=f"{MATRIX}!A{HEAD}")
     setting = cache(lambda name: setting_on(name, root))
@@ -272,7 +274,8 @@ def _read_row(row: dict[str, object]) -> dict[str, object]:
 
 
 def blocks(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
-    """Return combinations as few blocks of axes: those that differ in one axis only are one block, axis after axis."""
+    """Return combinations as few blocks of axes: for one axis after the other, those that differ only in it are
+    joined."""
     joined = list(dict.fromkeys(tuple((name, (row[name],)) for name in COLUMNS if name in row) for row in rows))
     for axis in (*NUMBERS[::-1], *NAMED_AXES[:0:-1]):
         groups: dict[tuple, dict[object, None]] = {}

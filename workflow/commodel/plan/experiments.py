@@ -1,6 +1,8 @@
-"""What an experiment file may say: which platform, probes and families, how precisely, and which matrix of points.
+"""The content of an experiment file (`Experiment`): its platform, probes and models, the precision of measurements, and
+its matrix of points.
 
-Whether an algorithm, topology, family or probe of that name exists is the planner's to say, with `Experiment.error`.
+The planner checks whether an algorithm, a topology, a model or a probe of a given name exists, and reports it by
+`Experiment.error`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +35,7 @@ from commodel.units import shown
 
 @contextmanager
 def mistakes_at(part: Part, *path: str | int) -> Iterator[None]:
-    """Say of an error within where in the part's file it is."""
+    """Add the place in the file of `part` to an error of the block."""
     try:
         yield
     except UserError as error:
@@ -106,7 +108,7 @@ class Axes(Part):
 
 
 def _in_written_order(value: Any, handler) -> dict[str, tuple]:
-    """Only the axes that the file has, in its order: the first one varies slowest. The names of parameters say so."""
+    """Return only the axes in the file, in its order, since the first one varies slowest; each parameter is an axis."""
     axes, table = handler(value), {}
     for name in value:
         values = getattr(axes, name)
@@ -182,13 +184,13 @@ class Block(Part):
         return self
 
     def with_rows(self, combinations: Mapping[int, Combination]) -> "Block":
-        """Return the block with what its table says, by line."""
+        """Return the block with the rows of its table added, by their lines."""
         block = self.model_copy(update={"include": (*self.include, *combinations.values())})
         block._lines = tuple(combinations)
         return block
 
     def error(self, path: tuple[str | int, ...], message: str) -> UserError:
-        """Of its table, with the line of that file."""
+        """Return an error about this block; an error about a row of its table has the file and line of that."""
         own = len(self.include) - len(self._lines)
         match path:
             case ("include", int(index), *column) if index >= own:
@@ -227,5 +229,5 @@ class Experiment(Part):
 
     @property
     def tables(self) -> list[str]:
-        """Files that blocks take combinations from."""
+        """The files of tables from which blocks take combinations."""
         return list(dict.fromkeys(block.table for block in self.matrix if block.table))

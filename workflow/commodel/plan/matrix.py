@@ -1,11 +1,11 @@
-"""The matrix of an experiment: axes, excluded combinations, and its rows.
+"""The matrix of an experiment: the combinations of each of its blocks (`combinations`), and tables of combinations
+(`with_table`).
 
-The combinations that a block of an experiment's matrix stands for: axes x zips, without exclude, then include.
+A block stands for axes × zips, without those of exclude, then those of include. Values are plain dicts by the names in
+the file; the planner interprets them.
 
-Values are plain dicts of the names that the file gives; what they mean is the planner's to say.
-
-Single combinations as rows of a table that people edit: of a sheet of a workbook, or of a file .tsv or .csv that a
-block of the matrix names. Its columns are called as the keys of a combination are in YAML.
+A block may also name a file .tsv or .csv with a combination in each row, or rows may come from a workbook
+(`combination`). Columns have the names of the keys of a combination in YAML.
 """
 
 import math
@@ -34,7 +34,7 @@ PlaceInFile = tuple[str | int, ...]
 
 
 def combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
-    """Yield every combination with the place in the block that asked for it. The first axis varies slowest."""
+    """Yield every combination, with its place in the block. The first axis varies slowest."""
     filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
     for combination in _product(block):
         if not (filters and _excluded(block, filters, BLANK | combination)):
@@ -54,7 +54,8 @@ def every(block: Block) -> Iterator[tuple[Values, bool]]:
 
 
 def check_size(experiment: Experiment) -> None:
-    """Refuses a matrix that would take too long to write out, counted before exclude and before any of it is."""
+    """Refuse a matrix that would take too long to expand. Combinations are counted before exclude, without expanding
+    any."""
     sizes = [size(block) for block in experiment.matrix]
     if (requested := sum(sizes)) > MAX_COMBINATIONS:
         raise experiment.error(("matrix",), f"found {requested} combinations, wanted at most {MAX_COMBINATIONS}")
@@ -69,7 +70,7 @@ def check_size(experiment: Experiment) -> None:
 
 
 def size(block: Block) -> int:
-    """Return how many combinations there are before any is excluded."""
+    """Return the number of combinations before any is excluded."""
     tables = [len(values) for values in block.axes.values()]
     tables += [len(next(iter(table.values()))) for table in block.zips.values()]
     return (math.prod(tables) if tables else 0) + len(block.include)
@@ -88,7 +89,7 @@ def _product(block: Block) -> Iterator[Values]:
 
 
 def _with_parameters(values: Values) -> Values:
-    """Return the operation's parameters behind its name, as they are written everywhere else."""
+    """Return the combination with the operation's parameters appended to its name, as in all other places."""
     named = [name for name in values if name.startswith(PARAMETERS)]
     if not named:
         return values
@@ -98,7 +99,7 @@ def _with_parameters(values: Values) -> Values:
 
 
 def _with_ranks(combination: Values) -> Values:
-    """Ranks follow from nodes and ranks per node, where those are what was given."""
+    """Return the combination with its ranks, the product of nodes and ranks per node if only these are given."""
     if "ranks" not in combination and "nodes" in combination and "ranks_per_node" in combination:
         combination["ranks"] = combination["nodes"] * combination["ranks_per_node"]
     return combination
@@ -113,7 +114,7 @@ def _excluded(block: Block, filters: list[expressions.Expression], values: Value
 
 
 def place_of(block: Block, path: PlaceInFile, axis: str) -> PlaceInFile:
-    """Return where in a block, or in an entry of its include, the axis stands that an error is about."""
+    """Return the place of an axis in a block, or in an entry of its include, for an error."""
     if path:
         return (*path, axis)
     if axis in block.axes:
@@ -126,7 +127,7 @@ COLUMNS = [name for name in Combination.model_fields if f"{name}." != PARAMETERS
 
 
 def with_table(block: Block) -> Block:
-    """Return the block with the rows of its table behind the combinations that it includes itself."""
+    """Return the block with the rows of its table after the combinations of include."""
     try:
         check_path(block.table)
         separator = SEPARATORS.get(Path(block.table).suffix)
@@ -155,7 +156,7 @@ def with_table(block: Block) -> Block:
 
 
 def combination(row: Mapping[str, object]) -> Combination:
-    """Return what the cells of a row mean that hold something; a mistake names its column."""
+    """Return the combination in the non-empty cells of a row; an error names its column."""
     named = {name: value for name, value in row.items() if not name.startswith(PARAMETERS)}
     parameters = {name.removeprefix(PARAMETERS): value for name, value in row.items() if name not in named}
     try:

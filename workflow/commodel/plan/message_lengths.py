@@ -1,4 +1,5 @@
-"""How long messages are, and the vectors that ranks combine and copy by themselves: how far probes have to reach."""
+"""The longest messages, and the longest vectors that ranks combine and copy, of an experiment (`longest`): they
+determine the sizes of probes (`probed`)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -23,8 +24,11 @@ USUAL_LARGEST, LARGEST_OF_ALL = 64 << 10, 16 << 20  # bytes: the largest message
 
 
 def probed(points: Iterable[Point], given: Sequence[int], alone: bool) -> tuple[list[int], dict[str, int]]:
-    """Sizes for the messages of probes, up to the longest of all points unless they are given, and the longest vector
-    of each kind that has a longer one still, where processors are probed `alone`."""
+    """Return the message sizes of probes, and the longest vector of each kind that is longer than all these sizes.
+
+    Unless sizes are given, they go up to the longest message of all points. Vectors only count if processors are probed
+    by themselves (`alone`).
+    """
     kinds = [SENT] * (not given) + [*KINDS] * alone
     lengths = longest(points, max(given, default=USUAL_LARGEST), kinds) if kinds else {}
     sizes = list(given) or _rungs(lengths.pop(SENT, USUAL_LARGEST))
@@ -39,8 +43,11 @@ def _rungs(needed: int) -> list[int]:
 
 
 def longest(points: Iterable[Point], beyond: int, kinds: Sequence[str]) -> dict[str, int]:
-    """Bytes of the longest message, or vector, of each kind that has one longer than `beyond`. Of a choice on so many
-    ranks only the largest size is looked at, and that only where it may be longer than what is known already."""
+    """Return the bytes of the longest message or vector of each kind, if it is longer than `beyond`.
+
+    Of points that differ only in size, only the largest one is built, and only if it may exceed the longest found so
+    far.
+    """
     largest: dict[Point, int] = {}
     for point in points:
         if point.predictable:
@@ -59,7 +66,10 @@ def longest(points: Iterable[Point], beyond: int, kinds: Sequence[str]) -> dict[
 
 
 def _at_most(point: Point) -> int:
-    """Bytes of all that a rank has, or of copies of it; of grids and of what somebody wrote nothing is known before."""
+    """Return an upper limit of the bytes of a message or vector of a point.
+
+    It is all data of a rank, or copies of it. For operations with parameters and patterns from files no limit is known.
+    """
     if is_written(point.operation):
         return units.MAX_BYTES
     about = operation(point.operation)
@@ -69,7 +79,8 @@ def _at_most(point: Point) -> int:
 
 
 def _enough_ranks(point: Point) -> int:
-    """As many ranks as show what is done, or as the operation's parameters and the tree have."""
+    """Return a number of ranks at which every kind of work occurs: a few, or the fixed number of parameters and
+    trees."""
     fixed = point.topology or is_written(point.operation) or operation(point.operation).parameters
     return point.ranks if fixed else min(point.ranks, FEW_RANKS)
 
@@ -84,8 +95,11 @@ def _longest(pattern: Schedule, kind: str) -> float:
 
 
 def _lengths(point: Point, kinds: Sequence[str]) -> dict[str, int]:
-    """Return where the schedule has too many messages to be built it is taken to grow in proportion: what is cut into
-    segments does not, and is shorter than that."""
+    """Return the bytes of the longest message or vector of each kind at a point.
+
+    If its schedule has too many messages to be built, lengths are taken to grow in proportion to the size. This is an
+    upper limit, since segments do not grow.
+    """
     lengths, some = dict.fromkeys(kinds, 0.0), min(point.bytes, FIRST_LENGTH)
     for part, _ in sample_parts(point) if kinds else ():
         try:

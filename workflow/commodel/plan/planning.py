@@ -61,8 +61,11 @@ def batches(
     measure: Measure,
     survey: bool = False,
 ) -> Iterator[Batch]:
-    """Yield one batch for the survey of the network, one for the probes, and those of the points. Their names change
-    with what would make their samples other samples: the platform, how they are measured, and the programs."""
+    """Yield the batches of a platform: one for the survey of the network, one for the probes, and those of the points.
+
+    Their names have a digest of the platform, the settings of measurements, and the programs, since a change of these
+    makes earlier samples invalid.
+    """
     budget = experiment.batch.budget
     sampling = {key: value for key, value in asdict(measure).items() if key != "timeout"}
     stamp = digest([platform.digest, sampling, experiment.seed, native_digest(platform.substrate)], 8)
@@ -103,9 +106,11 @@ def _guess_levels(nodes: int) -> Hierarchy:
 
 
 def _by_room(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[int, list[Point]]]:
-    """Return the points of each node count; where an allocation costs nobody anything, of all counts up to the next
-    power of two, since starting a job takes longer than a small point. `smaller` puts all into the largest
-    allocation."""
+    """Return the points by the number of nodes of their allocation.
+
+    Simulated allocations are free: they are rounded up to powers of two, since starting a job takes longer than a small
+    point. `smaller` puts all points into the largest allocation.
+    """
     rooms = {point.nodes: 1 << (point.nodes - 1).bit_length() if simulated else point.nodes for point in points}
     if smaller:  # the large ones first, so that a batch of what does not fit any more is a small one
         points = sorted(points, key=lambda point: -point.nodes)
@@ -117,8 +122,11 @@ def _by_room(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[
 
 
 def _parts(points: Iterable[Point], durations: Durations, budget: float) -> Iterator[tuple[Point, ...]]:
-    """Points in as few parts as fit the budget in their order. Alternatives stay together, so that they meet the
-    machine in one state; those that take more than the budget alone are a part."""
+    """Yield the points in as few parts as fit the budget, in order.
+
+    Alternatives of a workload stay together, so that the state of the machine is the same for them. A workload that
+    exceeds the budget is a part of its own.
+    """
     groups: dict[str, list[Point]] = {}
     for point in points:
         groups.setdefault(point.workload, []).append(point)
@@ -137,7 +145,7 @@ def _parts(points: Iterable[Point], durations: Durations, budget: float) -> Iter
 
 
 def setting_on(name: str, root: str | Path = ".") -> Setting:
-    """Of a platform by its name in params/, or by an explicit path."""
+    """Return the setting for points of a platform, which is given by its name in params/ or by a path."""
     return setting_of(load_platform(find("platform", name, root)))
 
 
@@ -174,7 +182,7 @@ def load_plan(path: AnyPath) -> Plan:
 
 
 def _contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong between the fields of a plan, each of which is right: its key and a message."""
+    """Yield key and message of each contradiction between fields of a plan that are valid by themselves."""
     if plan.measure.min_samples > plan.measure.max_samples:
         yield "measure.min_samples", f"found {plan.measure.min_samples}, wanted at most max_samples"
     for name, platform in plan.platforms.items():
@@ -191,7 +199,7 @@ def _contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def named(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
-    """(kind, path) of every file that points name, each once."""
+    """Yield kind and path of every file that points name, each once."""
     points = list(points)
     specs = {
         (kind, spec): None
@@ -219,19 +227,21 @@ def files_of(
 
 
 def tables_of(experiment: str) -> list[str]:
-    """Return where the tables are read that an experiment's matrix is in."""
+    """Return the paths from which the tables of an experiment's matrix are read."""
     with received(Path(experiment)):
         return [str(reached(path)) for path in load_experiment(experiment).tables]
 
 
 def root_of(file: KeptFile) -> Path:
-    """Return what its name is seen from: the clone for what comes with it, else where commodel runs."""
+    """Return the folder to which a file's name is relative: the clone for published sets, else the working folder."""
     return ROOT if file.kind == "published" else Path()
 
 
 def received(experiment: Path) -> AbstractContextManager[None]:
-    """Return an experiment that is read from a results folder, where it lies with what it was planned from, takes the
-    files that it names from there."""
+    """Return a context in which an experiment in a results folder uses the copies there of the files that it names.
+
+    For any other experiment the context has no effect.
+    """
     kinds, folder = experiment.parts[-3:-1], experiment.absolute().parents[2:3]
     if kinds != ("inputs", "experiments") or not (folder[0] / PLAN).is_file():
         return nullcontext()
@@ -246,8 +256,8 @@ MIXTURE = ("mixture",)  # and whether families know what messages share
 
 
 def make_plan(name: str, root: Path, only: str | None = None, survey: bool = True) -> Plan:
-    """Return the plan of an experiment; `only` keeps the part that runs on one platform. Without `survey` levels are
-    those that platform files name."""
+    """Return the plan of an experiment; `only` restricts it to one platform. Without `survey`, levels are those of
+    platform files."""
     path = find("experiment", name, root)
     with received(path):
         return _plan(path, root, only, survey)
@@ -312,7 +322,7 @@ def _plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
 
 
 def planned(name: str, platform: Platform) -> PlannedPlatform:
-    """Return what a plan says of a platform."""
+    """Return the record of a platform in a plan."""
     return PlannedPlatform(
         title=platform.title or name,
         launcher=platform.launcher,
@@ -356,7 +366,10 @@ def _families(experiment: Experiment) -> list[str]:
 def _probes(
     experiment: Experiment, families: list[str], needed: dict[str, list[str]], further: tuple[str, ...]
 ) -> list[str]:
-    """`auto`, alone or in a list, is the union of what the families need, and `further` ones; each is measured once."""
+    """Return the probes to run, each once.
+
+    `auto`, alone or in a list, stands for all probes that the models need, and the `further` ones.
+    """
     auto = [*(name for entry in families for name in needed[entry]), *further]
     if experiment.probes == "auto":
         return list(dict.fromkeys(auto))
@@ -386,9 +399,11 @@ def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[
 
 
 def write_plan(plan: Plan, name: str, root: Path) -> None:
-    """Writes under results/<experiment>/ what differs from what is there: plan.json, the ids of each batch, whose age
-    tells the workflow that a batch has new points, and the files that the plan was made from. `name` is what the
-    experiment was called by, perhaps a path."""
+    """Write the plan and its inputs under results/<experiment>/, as far as they differ from what is there.
+
+    These are plan.json, the ids of each batch, whose age shows the workflow that a batch has new points, and copies of
+    the files that the plan was made from. `name` is the name or the path of the experiment.
+    """
     results = Results.of(root / "results" / plan.experiment)
     results.check()
     files = {results.cases(batch.name): "\n".join(batch.ids) + "\n" for batch in plan.batches}
@@ -406,7 +421,7 @@ def write_plan(plan: Plan, name: str, root: Path) -> None:
 
 
 def inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> dict[SafePath, str]:
-    """Return the experiment and its platforms as people wrote them, with comments: the plan has only what they mean."""
+    """Return the texts of the experiment and its platforms, with comments, by their places in the results folder."""
     sources = {results.input("experiments", experiment.name): experiment}
     for name in plan.platforms:
         file = find("platform", name, root)
@@ -416,7 +431,7 @@ def inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> dict[S
 
 
 def constraint_of(plan: Plan, batch: str) -> str:
-    """Return which features the nodes of a batch's Slurm job must have; nothing where nodes are alike."""
+    """Return the features that the nodes of a batch's Slurm job must have; empty if all nodes are equal."""
     wanted = plan.batch(batch)
     return constraint(planned_platform(wanted.platform), wanted.nodes)
 
@@ -426,15 +441,13 @@ def launcher_of(plan: Plan, batch: str) -> Launcher:
 
 
 def programs_of(plan: Plan, batch: str) -> str:
-    """Return the file whose age is that of the programs of a batch: the platform's image, else the mark of their
-    build."""
+    """Return a file with the age of a batch's programs: the platform's image, else the mark of their build."""
     platform = planned_platform(plan.batch(batch).platform)
     return str(platform.image.file if platform.image else programs(workshop(), toolchain(platform)) / "built")
 
 
 def missing_compiler(plan: Plan, batch: str) -> str:
-    """Return what the programs of a batch are still to be compiled with and is not here; empty where nothing is
-    missing."""
+    """Return the compiler that is missing to build the programs of a batch; empty if none is."""
     if Path(programs_of(plan, batch)).exists():
         return ""
     compiler = COMPILERS[toolchain(planned_platform(plan.batch(batch).platform))]

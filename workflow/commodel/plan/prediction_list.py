@@ -1,5 +1,5 @@
-"""What of an experiment is to be predicted: its shapes, each a point at many sizes, and their split into parts of about
-equal cost. A part's shapes follow each other, so that parts one after the other are the whole."""
+"""The predictions of an experiment: its shapes, each a point at several sizes (`shapes`), and their division into parts
+of about equal cost (`part`). The parts one after the other are all shapes in order."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,8 +22,7 @@ BUILDING, STEPPING = 3_000, 2_000  # what a schedule and a step cost beside thei
 
 
 def shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
-    """Return every point of the matrix once, by shape, in the order in which the shapes come up. No platform but
-    `setting` limits it."""
+    """Return every point of the matrix once, by shape, in order of first occurrence; only `setting` limits them."""
     check_size(experiment)
     sizes: dict[Point, dict[int, None]] = {}
     for block in experiment.matrix:
@@ -46,7 +45,8 @@ def shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
 
 
 def part(shapes: Sequence[Shape], number: int, parts: int) -> Sequence[Shape]:
-    """Part `number` of `parts`, from 1: the shapes whose middle lies in that share of the cost. It may be empty."""
+    """Return part `number` of `parts`, from 1: the shapes whose middle lies in that share of the cost. It may be
+    empty."""
     weights = np.array([weight(shape) for shape in shapes])
     middle = (np.cumsum(weights) - weights / 2) / weights.sum()
     chosen = np.flatnonzero(np.minimum((middle * parts).astype(int), parts - 1) == number - 1)
@@ -54,7 +54,8 @@ def part(shapes: Sequence[Shape], number: int, parts: int) -> Sequence[Shape]:
 
 
 def weight(shape: Shape) -> float:
-    """Return what a shape about costs, in messages predicted; nothing of it is built at its full number of ranks."""
+    """Return the approximate cost of a shape, in messages predicted; no schedule is built at its full number of
+    ranks."""
     ends = {min(shape.sizes), max(shape.sizes)}
     extents = np.array([_extent(replace(unplaced(shape.point), bytes=size)) for size in ends])
     messages, steps = extents.mean(axis=0)
@@ -64,7 +65,8 @@ def weight(shape: Shape) -> float:
 
 @lru_cache(maxsize=65536)
 def _extent(point: Point) -> tuple[float, float]:
-    """Messages and steps. An algorithm's grow with its ranks as they do between two small numbers of them."""
+    """Return the number of messages and of steps; those of an algorithm are extrapolated from two small numbers of
+    ranks."""
     if point.topology:
         return point.ranks - 1.0, 1.0
     if ranks_of(point.operation):

@@ -33,7 +33,7 @@ Group = Annotated[tuple[Count, ...], Len(max_length=1 << 20)]
 
 @dataclass(frozen=True)
 class LearnedNetwork:
-    """The levels of a platform's nodes, as a survey found them."""
+    """The levels of a platform's nodes, as determined by a survey."""
 
     platform: str
     digest: str  # of the platform that was surveyed
@@ -54,7 +54,7 @@ def network_file(platform: str, digest: str, root: str | Path = ".") -> Path:
 
 
 def read_network(name: str, digest: str, root: str | Path = ".") -> LearnedNetwork | None:
-    """Return what was learned of a platform; None if it was not surveyed, or has changed since."""
+    """Return the network learned for a platform; None if it was not surveyed, or has changed since."""
     path = network_file(name, digest, root)
     if not path.is_file():
         return None
@@ -70,13 +70,15 @@ def read_network(name: str, digest: str, root: str | Path = ".") -> LearnedNetwo
 
 
 def read_learned(name: str, platform: Platform, root: str | Path = ".") -> LearnedNetwork | None:
-    """Return what was learned of a platform whose file names no levels."""
+    """Return the network learned for a platform whose file names no levels; None if there is none."""
     return read_network(name, platform.digest, root) if _can_be_surveyed(platform) else None
 
 
 def _can_be_surveyed(platform: Platform) -> bool:
-    """Return whether all batches run on the same nodes, of which there are enough, and whose levels are not named. Each
-    Slurm job may get other nodes."""
+    """Return whether all batches run on the same nodes, of which there are enough, and whose levels are not named.
+
+    Each Slurm job may get other nodes.
+    """
     fixed = platform.launcher in ("simgrid", "hosts")
     return fixed and not (platform.levels or platform.overlay or platform.nodes < MIN_NODES)
 
@@ -91,8 +93,8 @@ def write_network(network: LearnedNetwork, root: str | Path = ".") -> Path:
 
 
 def needs_survey(platform: Platform, name: str, experiment: str, root: str | Path = ".") -> bool:
-    """Return whether a run of an experiment surveys a platform: it can be surveyed, and no other experiment has done
-    so."""
+    """Return whether a run of an experiment surveys a platform: it can be surveyed, and was not by another
+    experiment."""
     if not _can_be_surveyed(platform):
         return False
     known = read_learned(name, platform, root)
@@ -100,7 +102,7 @@ def needs_survey(platform: Platform, name: str, experiment: str, root: str | Pat
 
 
 def networks_before(plan: Plan, name: str) -> list[str]:
-    """Return the file of the network that a survey has to learn before a batch: its probes are chosen by it."""
+    """Return the network file that a survey has to write before a batch, whose probes depend on it."""
     batch = plan.batch(name)
     surveyed = {own.platform for own in plan.batches if is_survey(own)}
     if is_survey(batch) or not batch.cases or batch.platform not in surveyed:

@@ -1,4 +1,4 @@
-"""A plan as rows for people: batches, points, and what it will cost to run."""
+"""A plan for people: rows of batches and points, a summary (`totals`), and a workbook (`write_plan_workbook`)."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -41,7 +41,7 @@ def point_rows(plan: Plan) -> list[dict[str, object]]:
 
 
 def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
-    """Return the plan in a few sentences: how much, how long, at which paces, who needs which probe."""
+    """Return the summary of a plan as lines: its size, durations, `paces`, and the models that need each probe."""
     real = [batch for batch in plan.batches if not plan.platforms[batch.platform].simulated]
     node_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600
     most = sum(batch.minutes * batch.nodes for batch in real) / 60
@@ -74,7 +74,7 @@ def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
 
 
 def write_plan_workbook(plan: Plan, path: Path, edited: Callable[[xlsxwriter.Workbook], None] | None = None) -> None:
-    """Points and batches as two filtered sheets, behind those that may be edited."""
+    """Write a workbook with points and batches as filtered sheets, after the sheets that can be edited."""
     with whole(path) as stream, temporary_path(path) as scratch:
         options = {"strings_to_formulas": False, "strings_to_urls": False, "tmpdir": scratch}
         with xlsxwriter.Workbook(stream, options) as book:
