@@ -1,4 +1,4 @@
-"""The one error a user can cause. It prints as one line for each mistake and ends the program with exit code 2."""
+"""Errors that a user can cause (`UserError`): one line for each mistake, and exit code 2."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ MOST_SHOWN = 10  # mistakes of one file
 
 
 class UserError(click.ClickException):
-    """A mistake in what the user gave: where it stands, what was found, what was wanted."""
+    """A mistake in the user's input: its place, the value found, and the wanted one."""
 
     exit_code = 2
     others: tuple["UserError", ...] = ()  # further mistakes of the same file
@@ -28,7 +28,7 @@ class UserError(click.ClickException):
             click.echo(f"commodel: {line}", file=file, err=True)
 
     def lines(self) -> list[str]:
-        """Return a line for each mistake, at most ten, then how many more there are."""
+        """Return a line for each mistake, at most ten, then the number of further mistakes."""
         shown = [self, *self.others][:MOST_SHOWN]
         hidden = 1 + len(self.others) + self.uncounted - len(shown)
         more = [f"and {hidden} more mistake{'s' * (hidden > 1)} in this file"] if hidden else []
@@ -37,7 +37,7 @@ class UserError(click.ClickException):
 
 @contextmanager
 def mistakes_in(file: str | Path | None = None, key: str = "") -> Iterator[None]:
-    """Say of an error within of which file it is, or of which key."""
+    """Add the file, or the key, to an error of the block."""
     try:
         yield
     except UserError as error:
@@ -45,7 +45,7 @@ def mistakes_in(file: str | Path | None = None, key: str = "") -> Iterator[None]
 
 
 class Mistakes:
-    """The mistakes of one file: the first ten are kept, the others counted, and all raised together."""
+    """The mistakes in one file: the first ten are kept, the others are counted, and all are raised together."""
 
     def __init__(self) -> None:
         self.errors: list[UserError] = []
@@ -75,7 +75,8 @@ def note_old_names(file: str | Path, now: Mapping[str, str]) -> None:
 
 
 def one_line(text: object, limit: int = 400) -> str:
-    """Text from strangers, made safe to print: no line breaks, no control characters, not endless."""
+    """Return a text from an unknown source, safe to print: without line breaks and control characters, and of limited
+    length."""
     printable = str(text)
     if not printable.isprintable():
         printable = "".join(char if char.isprintable() else " " for char in printable)
@@ -83,14 +84,14 @@ def one_line(text: object, limit: int = 400) -> str:
 
 
 def near(found: str, wanted: Iterable[str]) -> str:
-    """Return the name that was probably meant, whatever its case, or nothing."""
+    """Return the name that was probably meant, in any case of letters; empty if none is near."""
     known = {name.lower(): name for name in wanted}
     nearest = difflib.get_close_matches(found.lower(), known, n=1, cutoff=0.6)
     return known[nearest[0]] if nearest else ""
 
 
 def suggest(found: str, wanted: Iterable[str]) -> str:
-    """Return the tail of a message about a name that does not exist: the nearest name, else all of them."""
+    """Return the end of a message about an unknown name: the nearest name, else all names."""
     wanted = list(wanted)
     meant = near(found, wanted)
     return f"did you mean '{meant}'?" if meant else f"wanted one of: {', '.join(sorted(wanted))}"

@@ -1,9 +1,10 @@
-"""Groups of nodes that nest, such as leaf switches in groups of a dragonfly: a network's levels, innermost first.
+"""The levels of a network: nested groups of nodes, innermost first, such as leaf switches in groups of a dragonfly
+(`Hierarchy`).
 
-How far two nodes are from each other is a distance class: 0 the same node, 1 different nodes of one innermost group,
-2 different innermost groups of one next group, and so on; the last class is the rest. A class is called after the
-smallest group that holds both, `node`, `leaf`, …, `beyond`, and described by the largest that does not: "different
-leaf". Levels of time are another subject (`patterns/rank_local_steps.py`).
+The distance class of two nodes is 0 for the same node, 1 for different nodes of one innermost group, 2 for different
+innermost groups in one group of the next level, and so on; the last class has all other pairs. A class has the name of
+the smallest group that contains both nodes: `node`, `leaf`, …, `beyond`. Its description names the largest group that
+does not: "different leaf groups". Levels of time are another concept (`patterns/rank_local_steps.py`).
 """
 
 import re
@@ -27,52 +28,57 @@ MOST_LEVELS = 8  # levels
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """`groups[level][node]` is the number of the group that a node is in. Without levels there are two classes."""
+    """The groups of a network: `groups[level][node]` is the number of a node's group. Without levels there are two
+    distance classes."""
 
     groups: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, levels: object) -> "Hierarchy":
-        """Of a group number for every node, as parameter sets, plans and notes have it; none: no levels."""
+        """Return the hierarchy of levels that have a group number for every node, as in parameter sets and plans."""
         return cls(_nested(_groups(levels)))
 
     @classmethod
     def written(cls, levels: object, nodes: int, hosts: Sequence[str] = ()) -> "Hierarchy":
-        """Of what a platform file says: for every level how many nodes make a group, or a list of the groups, each
-        ranges of node numbers (`0-15`) or patterns of the hosts' names (`rack1-*`)."""
+        """Return the hierarchy of the levels in a platform file.
+
+        Each level has the number of nodes in a group, or a list of its groups: ranges of node numbers (`0-15`) or
+        patterns of host names (`rack1-*`).
+        """
         if not isinstance(levels, Mapping):
             raise UserError(f"found {shown(levels)}, wanted a mapping such as {{leaf: 16, group: 64}}")
         return cls.of({name: _column(name, text, nodes, hosts) for name, text in levels.items()})
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the distance classes, the nearest first."""
+        """The names of the distance classes, the nearest first."""
         return (NODE, *self.groups, BEYOND)
 
     def crossed(self, distance: int) -> str:
-        """Return what ranks of this class do not share, for people."""
+        """Return the description of a distance class: the largest group that differs between the two nodes."""
         if distance < 2:
             return "different nodes" if distance else "same node"
         level = list(self.groups)[distance - 2]
         return f"different {level} groups" if level != "group" else "different groups"
 
     def reach(self, node: np.ndarray) -> str:
-        """Return the classes up to that of the ranks on these nodes that are farthest from each other, as node/leaf;
-        nothing where there are no levels."""
+        """Return the distance classes up to that of the two farthest ranks on these nodes, as node/leaf; empty without
+        levels."""
         return "/".join(self.names[: max(self.classes(node), default=0) + 1]) if self.groups else ""
 
     @property
     def nodes(self) -> int | None:
-        """How many it knows; None: all, since there are no levels."""
+        """The number of nodes; None without levels, which hold for any number."""
         return len(next(iter(self.groups.values()))) if self.groups else None
 
     @property
     def settings(self) -> dict[str, list[int]]:
-        """What parameter sets and plans keep."""
+        """The groups by level as lists, as parameter sets and plans store them."""
         return {name: column.tolist() for name, column in self.groups.items()}
 
     def members(self, level: int) -> list[int]:
-        """Return how many nodes a group of the first level has, or groups of the level below one of another level."""
+        """Return the size of each group of a level: its nodes, or above the first level its groups of the level
+        below."""
         columns = [np.arange(self.nodes), *self.columns] if self.groups else []
         inner, outer = columns[level - 1], columns[level]
         first = np.unique(inner, return_index=True)[1]
@@ -80,16 +86,16 @@ class Hierarchy:
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """(levels, nodes)"""
+        """The groups as an array (levels, nodes)."""
         return np.array(list(self.groups.values()), dtype=np.int64)
 
     @cached_property
     def stamp(self) -> tuple[bytes, ...]:
-        """By which what was worked out for these levels is found again."""
+        """The key by which results for these levels are cached."""
         return tuple(group.tobytes() for group in self.groups.values())
 
     def distance(self, one: ArrayLike, two: ArrayLike) -> np.ndarray:
-        """Return the class of every pair of node numbers; arrays broadcast."""
+        """Return the distance class of every pair of node numbers; arrays broadcast."""
         one, two = np.asarray(one), np.asarray(two)
         distance = (one != two).astype(np.int64)
         if self.groups:
@@ -100,11 +106,11 @@ class Hierarchy:
         return distance
 
     def apart(self, node: np.ndarray, src: np.ndarray, dst: np.ndarray) -> list[int]:
-        """Return the classes of the messages of ranks on these nodes."""
+        """Return the distance classes of messages between ranks on these nodes."""
         return np.unique(self.distance(node[src], node[dst])).tolist()
 
     def classes(self, node: np.ndarray) -> list[int]:
-        """Return those of all pairs of ranks on these nodes."""
+        """Return the distance classes of all pairs of ranks on these nodes."""
         nodes, ranks = np.unique(node, return_counts=True)
         if self.groups and len(nodes):  # of a smallest group two nodes stand for all
             self.distance(nodes, nodes)
@@ -122,18 +128,18 @@ FLAT = Hierarchy()
 
 
 def as_far(reach: str, other: str) -> bool:
-    """Return whether ranks that reach so far go as far as others."""
+    """Return whether a reach includes all distance classes of another one."""
     return f"{reach}/".startswith(f"{other}/")
 
 
 def reached(reach: str) -> str:
-    """Return how far ranks reach, for people."""
+    """Return the description of a reach, such as `within one leaf`."""
     *inner, last = reach.split("/")
     return f"beyond one {inner[-1]}" if last == BEYOND and inner else f"within one {last}"
 
 
 def _groups(levels: object) -> dict[str, np.ndarray]:
-    """Of every level the groups of the nodes, numbered in the order of the nodes."""
+    """Return the group of each node by level; groups are numbered in the order of their first nodes."""
     if not isinstance(levels, Mapping):
         raise UserError(f"found {shown(levels)}, wanted a mapping of levels")
     groups: dict[str, np.ndarray] = {}
@@ -156,7 +162,7 @@ def _check_name(name: object) -> None:
 
 
 def _nested(groups: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-    """Refused unless every group lies in one group of the next level."""
+    """Return the groups; refuse them unless every group lies in one group of the next level."""
     for name, outer in pairwise(groups):
         inside, around = groups[name], groups[outer]
         if len(inside) != len(around):

@@ -1,4 +1,5 @@
-"""The values of one family on one platform, with what is known of them: read from files, fitted, and predicted with."""
+"""The parameter set of a model on a platform (`ParameterSet`): its values with intervals, its errors at held-out
+points, and its provenance."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ SHEETS = "from data sheets, not measured"  # where the values of a set come from
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One number with its unit and its 95 % interval (both ends equal the value where it is given as exact)."""
+    """A number with its unit and its 95 % interval; both ends equal the value if it is exact."""
 
     value: Finite
     unit: str
@@ -23,7 +24,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What a fit looked at and what it found, for charts and for anyone who doubts it."""
+    """The measured points of a fit and the fitted function, for charts and for checks of the fit."""
 
     title: str
     x_label: str
@@ -63,19 +64,22 @@ class Errors:
 
     @property
     def centre(self) -> float:
-        """The logarithm of the factor that corrects a prediction; inside the band."""
+        """The logarithm of the factor that corrects a prediction; it lies within the band."""
         return (self.low + self.high) / 2 if self.median is None else min(max(self.median, self.low), self.high)
 
 
 def in_file(field_name: str) -> str:
-    """Return what a file of parameters calls a field."""
+    """Return the name of a field in a file of parameters."""
     return "parameters" if field_name == "values" else field_name
 
 
 @dataclass(frozen=True)
 class ParameterSet:
-    """Values of one family on one platform. A coefficient of a function is named `o.a`, a sample of it `o.64`; `forms`
-    names its form. `settings` is what is not a number: which variant, which nodes are of which type."""
+    """The values of one model on one platform.
+
+    A coefficient of a function is named `o.a`, a sample of it `o.64`; `forms` has the form of each function. `settings`
+    has what is not a number: the variant of the model, or the types of nodes.
+    """
 
     __pydantic_config__ = {"extra": "forbid", "alias_generator": in_file}  # noqa: RUF012
 
@@ -102,14 +106,14 @@ class ParameterSet:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The distance classes that have values of their own; what is no list of them is refused where it is
-        predicted."""
+        """The distance classes that have their own values. A setting that is no list is refused when it is used for
+        predictions."""
         named = self.settings.get("classes", ())
         return tuple(named) if isinstance(named, list | tuple) else ()
 
 
 def origins(sets: Sequence[ParameterSet], platform: str) -> list[str]:
-    """Of what values are that are not of the machine asked for, or of no machine."""
+    """Return notes about values that are not from the requested platform, or from a simulated one."""
     families: dict[str, list[str]] = {}
     for parameters in sets:
         if parameters.platform and parameters.platform != platform:  # none: written by hand

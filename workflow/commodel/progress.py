@@ -1,4 +1,5 @@
-"""What takes long says what it is at, and who waits for it may listen; nothing in between need know of either.
+"""Progress messages of long computations: `at` and `within` report the current step, `heard_by` sets the function that
+receives these reports. Functions in between need not pass it on.
 
 >>> with heard_by(print), within("bcast"):
 ...     at("part 2 of 3")
@@ -15,7 +16,7 @@ _listener: ContextVar[Listener] = ContextVar("listener", default=lambda text: No
 
 
 def at(text: str) -> None:
-    """What the work is at."""
+    """Report the current step."""
     _listener.get()(text)
 
 
@@ -30,7 +31,7 @@ def heard_by(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def within(what: str) -> Iterator[None]:
-    """The work is at this part of it, and what that says comes after it."""
+    """Report `what` at the start of the block, and prefix it to all reports of the block."""
     listener = _listener.get()
     listener(what)
     with heard_by(lambda text: listener(f"{what}, {text}")):

@@ -1,5 +1,7 @@
-"""The nouns that travel between stages: frozen, plain, in SI seconds and bytes. What a type says of its values beside
-their kind is checked where a record is read from a file; what we make ourselves is right."""
+"""The records that stages exchange, such as `Point`, `Batch` and `Plan`: frozen, plain, in SI seconds and bytes.
+
+Constraints in the types are checked when a record is read from a file, not when the program creates one.
+"""
 
 import hashlib
 import json
@@ -22,7 +24,7 @@ PATH_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
 
 
 def is_name(text: str) -> bool:
-    """Return whether a text may be a part of a path: it leads nowhere else."""
+    """Return whether a text may be a part of a path: it then leads nowhere else."""
     return bool(PATH_PART.fullmatch(text))
 
 
@@ -35,7 +37,7 @@ Sha256 = Annotated[str, Predicate(lambda text: bool(re.fullmatch("[0-9a-f]{64}",
 
 
 def digest(content: object, length: int = 12) -> str:
-    """Content hash of anything JSON can hold; equal content, equal digest, on every machine."""
+    """Return a digest of anything that JSON can hold; equal content has an equal digest on every machine."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()[:length]
 
@@ -45,7 +47,7 @@ PlacedWorkload = tuple[str, int, str, int]  # operation, ranks, layout, bytes
 
 @dataclass(frozen=True, order=True)
 class Choice:
-    """One row of a decision table."""
+    """A row of a decision table."""
 
     operation: str
     ranks: int
@@ -56,7 +58,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Timed:
-    """One start. A call that was given up took as long as one may take."""
+    """The results of one start. A call that was given up counts with the longest time that a call may take."""
 
     seconds: Mapping[PlacedWorkload, float]  # medians
     took: float  # seconds, all of it
@@ -65,7 +67,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One thing to measure and predict. Either `algorithm` or `topology` is set, the other is empty."""
+    """A point to measure and to predict. Either `algorithm` or `topology` is set, the other is empty."""
 
     platform: str
     operation: str
@@ -94,38 +96,44 @@ class Point:
 
     @property
     def kind(self) -> str:
-        """What its choice is: an algorithm and a topology may have one name, as `binomial:4`."""
+        """The kind of the alternative, since an algorithm and a topology may have the same name, such as
+        `binomial:4`."""
         return "library" if self.algorithm == LIBRARY else "topology" if self.topology else "algorithm"
 
     @property
     def predictable(self) -> bool:
-        """Whether there is a schedule to predict: what the library does is its own affair."""
+        """Whether there is a schedule to predict; there is none for the library default."""
         return self.algorithm != LIBRARY and not self.measured_only
 
     @property
     def room(self) -> str:
-        """The nodes of a workload. Algorithms: the number of nodes, in any layout. Trees: ranks a node; the number of
-        inner nodes is part of the alternative."""
+        """The nodes of a workload: for algorithms their number, in any layout; for trees the ranks on each node.
+
+        The number of inner nodes of a tree is part of the alternative.
+        """
         if self.leaves:
             return f"{self.per_node} a node"
         return f"{self.nodes} node{'' if self.nodes == 1 else 's'}"
 
     @property
     def workload(self) -> str:
-        """The workload of the point. Points of one workload are its alternatives: algorithm and layout, over the same
-        ranks on the same number of nodes; or tree and layout, over the same leaves with the same ranks a node."""
+        """The workload of the point.
+
+        The points of one workload are its alternatives: algorithm and layout, over the same ranks on the same number of
+        nodes; or tree and layout, over the same leaves with the same ranks on each node.
+        """
         workload = f"{self.operation} {over(self.leaves, self.ranks)} {self.bytes} B"
         return f"{self.platform} {workload} {self.room}{self._repeats}"
 
     @property
     def _repeats(self) -> str:
-        """Nothing of one wave: ids are as they were before there were more."""
+        """The number of waves as part of ids; empty for one wave, so that ids of older versions stay the same."""
         return f" {self.waves} waves" if self.waves > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One setting of one probe: what its program reads from one row of its case file, and where its ranks sit."""
+    """One setting of a probe: the row that its program reads from a case file, and the placement of its ranks."""
 
     platform: str
     probe: str
@@ -142,7 +150,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The points and probe cases that run inside one allocation."""
+    """The points and probe cases that run in one allocation."""
 
     name: Name
     platform: Name
@@ -163,19 +171,20 @@ class Batch:
 
     @property
     def tasks(self) -> int:
-        """The tasks of its Slurm job: at least one a node, though a probe may leave nodes empty, and never one alone,
-        which is no MPI job."""
+        """The tasks of the Slurm job: at least one on each node, although a probe may leave nodes empty, and at least
+        two."""
         return max(self.ranks, self.nodes, 2)
 
     @property
     def minutes(self) -> int:
-        """The time limit to ask for: programs have to start, too. The driver stops measuring shortly before it."""
+        """The time limit of the Slurm job in minutes. Programs have to start, and the driver stops measuring shortly
+        before it."""
         return max(1, min(10 + int(self.most / 60), int(self.budget / 60)))
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """How precisely to measure, as an experiment's `measure` says it."""
+    """The precision and the limits of measurements, from an experiment's `measure`."""
 
     sync: Literal["barrier", "window"]  # how ranks are aligned before each sample
     precision: Annotated[float, Interval(gt=0, le=1)]  # of the median's 95 % interval, relative to the median
@@ -189,7 +198,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPlatform:
-    """What stages after the planning need to know of a platform; everything else is in its file."""
+    """The properties of a platform that stages after planning need; all others are in its file."""
 
     __pydantic_config__ = {"extra": "ignore"}  # the plans of older versions also have a path  # noqa: RUF012
 
@@ -207,7 +216,7 @@ class PlannedPlatform:
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """A file that a plan rests on beside its experiment and platforms, and its copy in the results."""
+    """A file that a plan depends on, besides its experiment and platforms, and its copy in the results."""
 
     kind: Literal["matrix", "pattern", "tree", "layout", "partition", "published", "speeds"]
     digest: Sha256
@@ -218,7 +227,7 @@ class KeptFile:
 
 @dataclass(frozen=True)
 class Plan:
-    """What an experiment comes down to; everything later stages need to know of it."""
+    """The plan of an experiment: all that later stages need to know of it."""
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
 
@@ -240,7 +249,8 @@ class Plan:
         return [point for batch in self.batches for point in batch.points]
 
     def passes(self, platform: str) -> int:
-        """Over its cases. A simulated machine is the same at all times."""
+        """Return the number of passes over the cases of a platform; one if it is simulated, as its times do not
+        change."""
         return 1 if self.platforms[platform].simulated else self.measure.passes
 
     def batch(self, name: str) -> Batch:

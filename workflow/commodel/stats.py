@@ -1,4 +1,5 @@
-"""What can be said about a handful of raw samples: the median, its interval, and resamples of it."""
+"""Statistics of a few raw samples: the median and its confidence interval (`median_interval`), its noise, and bootstrap
+resamples (`resampled`)."""
 
 from collections.abc import Iterable, Sequence
 from math import log
@@ -16,14 +17,16 @@ NEGLIGIBLE = 0.01  # a difference smaller than this is no reason to prefer anyth
 
 
 def worst_stop(stops: Iterable[str]) -> str:
-    """Of all passes of a case: precise only if all were."""
+    """Return the worst reason to stop among the passes of a case: `precision` only if all passes have it."""
     return max(stops, key=STOPS.index)
 
 
 def median_interval(samples: np.ndarray, passes: np.ndarray | None = None) -> tuple[float, float, float]:
-    """Median and its two-sided interval by order statistics, free of any assumption on the distribution. Below six
-    samples no order statistic reaches 95 %: then the extremes are returned. Samples of one pass are taken within
-    milliseconds; where passes differ, the interval is widened to hold the medians of all of them."""
+    """Return the median and its two-sided confidence interval by order statistics, without assuming a distribution.
+
+    Below six samples no order statistic reaches 95 %, and the extremes are returned. Samples of one pass are taken
+    within milliseconds. If passes differ, the interval is widened to include the medians of all of them.
+    """
     median, low, high = _ordered_interval(samples)
     if passes is not None and len(samples):
         medians = [np.median(samples[passes == number]) for number in np.unique(passes)]
@@ -41,21 +44,23 @@ def _ordered_interval(samples: np.ndarray) -> tuple[float, float, float]:
 
 
 def noise(samples: Sequence[float]) -> float:
-    """Of the logarithm of their median, as a standard deviation: large where some samples met what others did not."""
+    """Return the standard deviation of the logarithm of the samples' median; it is large if the samples differ much."""
     if len(samples) < 2:
         return UNSURE
     return max(NOISE, MEDIAN * float(np.std(np.log(samples), ddof=1)) / len(samples) ** 0.5)
 
 
 def evenly(count: int, most: int) -> list[int]:
-    """At most so many of `count` places, the first and the last among them, about equally far apart."""
+    """Return at most `most` of `count` indices, including the first and the last, at about equal distances."""
     return np.linspace(0, count - 1, min(most, count)).round().astype(int).tolist()
 
 
 def left_out(count: int) -> int:
-    """Return how many of `count` ordered samples may be left out at each end so that the rest still holds the median
-    with a probability of at least 95 %. The median lies below the rest when at most that many samples lie below the
-    median."""
+    """Return how many of `count` ordered samples may be omitted at each end, so that the rest covers the median with a
+    probability of at least 95 %.
+
+    The median lies below the rest if at most that many samples lie below the median.
+    """
     above = np.arange(1, count // 2 + 1)
     shares = np.exp(np.cumsum(np.log(np.r_[1.0, (count + 1 - above) / above])) - count * log(2))  # binomial, of 1/2
     outside = np.cumsum(shares)
@@ -65,8 +70,10 @@ def left_out(count: int) -> int:
 def resampled(
     samples: np.ndarray, passes: np.ndarray, statistic: str, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the statistic of the samples, then that of `draws` bootstrap resamples of them: 1 + draws numbers. A
-    resample draws passes first, then samples of those passes: what changes from pass to pass is noise too."""
+    """Return the statistic of the samples, then that of `draws` bootstrap resamples: 1 + draws numbers.
+
+    A resample draws passes first, then samples of these passes, since differences between passes are noise too.
+    """
     reduce = {"median": np.median, "mean": np.mean, "min": np.min}[statistic]
     groups = [np.flatnonzero(passes == number) for number in np.unique(passes)]
     if len(groups) == 1:

@@ -1,6 +1,7 @@
-"""Sizes, times and counts as people write them, turned into bytes, seconds and whole numbers, and back.
+"""Sizes, times and counts as people write them, converted to bytes, seconds and whole numbers (`parse_bytes`,
+`parse_seconds`, `parse_count`), and back (`format_bytes`, `format_seconds`).
 
-Owns the unit tables; every refusal is a UserError that says what is right.
+This module has the tables of units. Every refusal is a UserError that names the wanted form.
 """
 
 import math
@@ -42,7 +43,7 @@ COUNT, NUMBER = "a whole number", "a number such as 4, 0.5 or 1e3"
 
 
 def shown(value: object) -> str:
-    """Return what was found, as a message names it."""
+    """Return a wrong value as a message names it."""
     match value:
         case None:
             return "nothing"
@@ -58,7 +59,7 @@ def shown(value: object) -> str:
 
 
 def parse_bytes(value: object) -> int:
-    """Whole bytes, 0 to 2**50."""
+    """Return whole bytes, 0 to 2**50."""
     number = _quantity(value, BYTE_UNITS, SIZE)
     if number > MAX_BYTES:
         raise UserError(f"found {shown(value)}, wanted at most 1024 TiB")
@@ -68,7 +69,10 @@ def parse_bytes(value: object) -> int:
 
 
 def parse_bandwidth(value: object) -> float:
-    """Bytes a second. Its unit is said: half of the readers take a bare 100 for gigabits, the other half for GB."""
+    """Return bytes per second.
+
+    A unit is required: half of the readers take a bare 100 for gigabits, the other half for GB.
+    """
     if bare_number(value):
         raise UserError(f"found {shown(value)}, wanted {RATE}")
     number = _quantity(value, RATE_UNITS, RATE)
@@ -78,7 +82,10 @@ def parse_bandwidth(value: object) -> float:
 
 
 def parse_seconds(value: object) -> float:
-    """Return a time with its unit: half of the readers take a bare 2.5 for microseconds. 0 is 0 in every unit."""
+    """Return a time in seconds.
+
+    A unit is required: half of the readers take a bare 2.5 for microseconds. 0 is 0 in every unit.
+    """
     if bare_number(value):
         right = with_time_unit(one_line(_written(value), 40))
         raise UserError(f"found {shown(value)}, wanted a unit with it, such as {right}")
@@ -86,13 +93,13 @@ def parse_seconds(value: object) -> float:
 
 
 def with_time_unit(number: str, per: str = "") -> str:
-    """Return what somebody may have meant who wrote no unit; `per`: the rest of the unit, such as /B."""
+    """Return the likely meanings of a number without a unit; `per` is the rest of the unit, such as /B."""
     seconds = f"{number}s{per}"
     return seconds if abs(Decimal(number)) < Decimal("0.001") else f"{number}us{per} or {seconds}"
 
 
 def parse_number_of_seconds(value: object) -> float:
-    """As `parse_seconds`, where the name of the key or column says that a number alone is seconds."""
+    """Return a time in seconds; a number without a unit is in seconds, as its key or column states."""
     number = _quantity(value, TIME_UNITS, TIME)
     if number > MAX_SECONDS:
         raise UserError(f"found {shown(value)}, wanted at most {MAX_SECONDS:g} s")
@@ -100,13 +107,13 @@ def parse_number_of_seconds(value: object) -> float:
 
 
 def bare_number(value: object) -> Decimal | None:
-    """Return the number, where a quantity is one without a unit."""
+    """Return a quantity without a unit as a number; None if the value has a unit, is negative, or is no quantity."""
     match = None if isinstance(value, bool) else _QUANTITY.fullmatch(_written(value))
     return Decimal(match[2]) if match and not match[3] and match[1] != "-" else None
 
 
 def parse_fraction(value: object) -> float:
-    """0 to 1; a bare 2 is refused, since it might be meant as 2 %."""
+    """Return a fraction from 0 to 1; a bare 2 is refused, since it may mean 2 %."""
     number = _quantity(value, {"%": Decimal("0.01")}, FRACTION)
     if number > 1:
         raise UserError(f"found {shown(value)}, wanted {FRACTION}, at most 100%")
@@ -132,7 +139,7 @@ def parse_count(value: object, low: int = 1, high: int = MAX_COUNT) -> int:
 
 
 def _quantity(value: object, units: Mapping[str, object], wanted: str) -> Decimal:
-    """Number times unit, never negative, never endless. Decimal keeps 1.1 kB at 1100 bytes."""
+    """Return number times unit, which is neither negative nor unlimited. Decimal keeps 1.1 kB at 1100 bytes."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise UserError(f"found {shown(value)}, wanted {wanted}")
     match = _QUANTITY.fullmatch(_written(value))
@@ -153,12 +160,13 @@ def _quantity(value: object, units: Mapping[str, object], wanted: str) -> Decima
 
 
 def _written(value: object) -> str:
-    """Empty for what is beyond every quantity: str() of thousands of digits raises."""
+    """Return the text of a value; empty for an integer beyond every quantity, since str() of thousands of digits
+    raises."""
     return "" if isinstance(value, int) and abs(value) > 10**30 else str(value).strip()
 
 
 def format_bytes(count: int) -> str:
-    """`1 KiB` for exact multiples only, so that no two sizes ever look the same."""
+    """Return a size as text, as `1 KiB` only for exact multiples, so that no two sizes look the same."""
     for power, prefix in ((4, "T"), (3, "G"), (2, "M"), (1, "K")):
         if count and count % 1024**power == 0:
             return f"{count // 1024**power} {prefix}iB"
@@ -166,7 +174,7 @@ def format_bytes(count: int) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Three significant digits in the unit that fits: `344 µs`."""
+    """Return a time as text, with three significant digits in a suitable unit: `344 µs`."""
     if not math.isfinite(seconds):
         return str(seconds)
     rounded = float(f"{seconds:.2e}")  # before the unit is chosen: 999.9 µs is 1 ms
@@ -179,7 +187,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def ranges(numbers: Iterable[int]) -> list[str]:
-    """`0-3` and `7`, of whole numbers in order."""
+    """Return whole numbers in order as texts of ranges, such as `0-3` and `7`."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:

@@ -1,5 +1,5 @@
-"""Front-ends and back-ends of overlay networks as Python scripts: `Network` starts one, `attach` joins one. Packets
-hold numbers, texts and numpy arrays behind the format strings of workflow/native/overlay/overlay.h.
+"""Overlay networks from Python scripts: `Network` starts a network as its front-end, `attach` joins one as a back-end.
+Packets hold numbers, texts and numpy arrays, described by the format strings of workflow/native/overlay/overlay.h.
 
     with Network(topology="tree.top", backend=[sys.executable, __file__]) as network:
         with network.stream(filter="sum") as stream:

@@ -1,4 +1,5 @@
-"""liboverlay.so as ctypes sees it: its structures, the types of its functions, and its errors as exceptions."""
+"""The library liboverlay.so through ctypes: its structures, the types of its functions, and its errors as
+exceptions."""
 
 import ctypes
 import os
@@ -28,7 +29,7 @@ MOST_VALUES = 64
 
 
 class OverlayError(UserError):
-    """What the library says went wrong."""
+    """An error that the library reports."""
 
     def __init__(self, message: str, code: int = FAILED):
         super().__init__(message)
@@ -36,7 +37,7 @@ class OverlayError(UserError):
 
 
 class OverlayTimeoutError(OverlayError):
-    """Nothing came in time."""
+    """A time limit that passed before anything arrived."""
 
 
 class Options(Structure):
@@ -164,24 +165,24 @@ def call(name: str, *arguments: object) -> object:
 
 
 def failure(code: int = FAILED) -> OverlayError:
-    """Return the exception of what went wrong just now in this thread."""
+    """Return the exception for the last error of the library in this thread."""
     kind = OverlayTimeoutError if code == TIMEOUT else OverlayError
     return kind((call("error") or b"").decode(errors="replace"), code)
 
 
 def must(name: str, *arguments: object) -> None:
-    """A call that says whether it went well."""
+    """Call a function that returns a status; raise an error if it failed."""
     if (code := call(name, *arguments)) != OK:
         raise failure(code)
 
 
 def made(name: str, *arguments: object) -> int:
-    """Return a call that returns a pointer; none is an error."""
+    """Call a function that returns a pointer; raise an error if it is null."""
     if not (pointer := call(name, *arguments)):
         raise failure()
     return pointer
 
 
 def words(command: list[str] | tuple[str, ...] | None) -> ctypes.Array | None:
-    """Return a command as C has it, with NULL at its end."""
+    """Return a command as an array of C strings that ends with NULL."""
     return None if command is None else (c_char_p * (len(command) + 1))(*map(os.fsencode, command), None)

@@ -1,4 +1,5 @@
-"""Networks and streams. A wait for what may never come is cut into short ones, so that Ctrl-C ends it."""
+"""Networks and streams (`Network`, `BackEnd`, `Stream`). Long waits are divided into short ones, so that Ctrl-C ends
+them."""
 
 import ctypes
 import time
@@ -40,7 +41,7 @@ LONGEST_WAIT = 0.2  # seconds of one wait
 
 @dataclass(frozen=True)
 class NetworkEvent:
-    """What has happened to a network: back-ends lost or joined, a process attached to `parent`, or a stream ended."""
+    """An event of a network: back-ends were lost or joined, a process was attached to `parent`, or a stream ended."""
 
     kind: str  # of EVENTS
     backends: range
@@ -52,7 +53,7 @@ class NetworkEvent:
 
 
 class _Ended(ABC):
-    """Something of the library that is closed once; `with` does."""
+    """An object of the library that is closed once, also at the end of a `with` block."""
 
     pointer: int | None
 
@@ -70,11 +71,12 @@ class _Ended(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """It may be called again."""
+        """Close the object; further calls have no effect."""
 
 
 class Stream(_Ended):
-    """Packets down to the back-ends of a communicator and up through a filter; of a back-end, to its front-end."""
+    """A stream of packets: down to the back-ends of a communicator, and up through a filter; for a back-end, to its
+    front-end."""
 
     def __init__(self, pointer: int, network: "_Joined", by_front_end: bool) -> None:
         self.pointer, self.network, self._closes = pointer, network, by_front_end
@@ -84,57 +86,62 @@ class Stream(_Ended):
         return call("stream_id", self.own)
 
     def send(self, format: str | Packet, *values: object, tag: int = 0) -> None:
-        """Send a packet, or the values of one behind a format. It waits while the stream's window is full. A back-end's
-        packets for a stream that the front-end has ended are dropped: `ended` says why."""
+        """Send a packet, or values with a format. The call waits while the stream's window is full.
+
+        If the front-end has ended the stream, packets of a back-end are dropped; `ended` has the reason.
+        """
         packet = format if isinstance(format, Packet) else Packet.of(format, *values, tag=tag)
         must("send_packet", self.own, packet.pointer)
 
     def receive(self, seconds: float | None = None) -> Packet:
-        """Return what comes next; OverlayTimeoutError where nothing has after so many seconds."""
+        """Return the next packet; raise OverlayTimeoutError if none arrives within `seconds`."""
         packet = ctypes.c_void_p()
         _patiently(seconds, lambda wait: call("recv", self.own, wait, ctypes.byref(packet)))
         return Packet(packet.value)
 
     def set_argument(self, argument: str) -> None:
-        """Set what follows the colon in the names of this stream's filters, from now on, in all processes."""
+        """Set the argument after the colon in the names of this stream's filters, from now on and in all processes."""
         must("set_argument", self.own, argument.encode())
 
     @property
     def ended(self) -> str:
-        """Return why the stream has ended, empty while it goes on."""
+        """The reason why the stream has ended; empty while it is open."""
         return "" if call("ended", self.own) == OK else str(failure())
 
     @property
     def missing(self) -> list[int]:
-        """Its back-ends that are lost."""
+        """The lost back-ends of the stream."""
         return _listed("missing", self.own)
 
     def close(self) -> None:
-        """By the front-end, for all."""
+        """Close the stream; if the front-end does so, it is closed in all processes."""
         if self.pointer is not None and self._closes and self.network.pointer is not None:
             call("close_stream", self.pointer)
         self.pointer = None
 
 
 class _Joined(_Ended):
-    """A network as one of its processes has it."""
+    """A network, as seen by one of its processes."""
 
     def receive(self, seconds: float | None = None) -> tuple[Packet, Stream]:
-        """Return what comes next on any stream, and on which."""
+        """Return the next packet of any stream, and its stream."""
         packet, stream = ctypes.c_void_p(), ctypes.c_void_p()
         _patiently(seconds, lambda wait: call("recv_any", self.own, wait, ctypes.byref(packet), ctypes.byref(stream)))
         return Packet(packet.value), Stream(stream.value, self, False)
 
     def share(self) -> None:
-        """Let several threads use this network, each with streams of its own. One of them closes it in the end."""
+        """Allow several threads to use this network, each with its own streams. One of them closes it in the end."""
         must("share", self.own)
 
     def flush(self) -> None:
-        """Hands what was sent to the kernel at once; receiving does so, too."""
+        """Pass sent packets to the kernel at once; receiving does so too."""
         must("flush", self.own)
 
     def fileno(self) -> int:
-        """For select: readable when a receive may find something, once one of 0 seconds has found nothing."""
+        """Return a file descriptor for select.
+
+        It becomes readable when a receive may find a packet, after a receive of 0 seconds has found none.
+        """
         return call("fd", self.own)
 
     def close(self) -> None:
@@ -144,8 +151,11 @@ class _Joined(_Ended):
 
 
 class Network(_Joined):
-    """A network that this front-end has started: with `backend`, the command of the back-ends, or for back-ends that
-    others start, with a connection file, after which `wait` waits for them."""
+    """A network started by this front-end.
+
+    It either starts the back-ends itself, by the command `backend`. Or others start them with a connection file, and
+    `wait` waits for them.
+    """
 
     def __init__(
         self,
@@ -160,10 +170,13 @@ class Network(_Joined):
         join: bool = False,
         authenticate: bool = False,
     ) -> None:
-        """`topology` is a file, or the text of one: `host:0 => host:1 host:2 ;`. `launch` is a command that starts
-        another on {host}; without it all run here. With `join`, back-ends attach by the connection file at any time,
-        also in place of lost ones, and take part in the streams that are opened from then on. With `authenticate`,
-        packets have tags by which changed and foreign ones are refused."""
+        """Start a network over a topology: a file, or a text such as `host:0 => host:1 host:2 ;`.
+
+        `launch` is a command that starts another command on {host}; without it all processes run on this machine. With
+        `join`, back-ends can attach at any time by the connection file, also in place of lost ones, and take part in
+        the streams that are opened afterwards. With `authenticate`, packets have tags, by which changed packets and
+        those from outside are refused.
+        """
         text = "=>" in str(topology)
         options = Options(
             topology=None if text else str(topology).encode(),
@@ -182,11 +195,11 @@ class Network(_Joined):
         self.pointer = make("start", ctypes.byref(options))
 
     def wait(self, seconds: float = 60) -> None:
-        """Until all back-ends that others start have attached."""
+        """Wait until all back-ends that others start have attached."""
         must("await", self.own, seconds)
 
     def __len__(self) -> int:
-        """Return how many back-ends there are, the lost ones too."""
+        """Return the number of back-ends, including lost ones."""
         return call("backends", self.own)
 
     def name(self, backend: int) -> str:
@@ -201,15 +214,18 @@ class Network(_Joined):
 
     @property
     def phases(self) -> dict[str, float]:
-        """Seconds of start-up: own children launched, internal processes up, all up."""
+        """The seconds of start-up: until the own children are launched, the internal processes are up, and all are
+        up."""
         phases = call("phases", self.own)
         return {name: getattr(phases, name) for name, _ in phases._fields_}
 
     def metrics(self, seconds: float = 10) -> pd.DataFrame:
-        """Return what each process has counted: a row for each open stream, and one of stream -1 for all of a process.
+        """Return the counters of each process: a row for each open stream, and a row of stream -1 for the whole
+        process.
 
-        Columns are packets and bytes sent up and down, waves, packets that wait, seconds in filters and of processor
-        time, and the round trip to the parent. Back-ends answer when they receive: after `seconds` the rest is missing.
+        Columns are packets and bytes sent up and down, waves, waiting packets, seconds in filters and of processor
+        time, and the round trip to the parent. Back-ends answer when they receive: counters that have not arrived after
+        `seconds` are missing.
         """
         rows = ctypes.POINTER(Metrics)()
         if (count := call("metrics", self.own, seconds, ctypes.byref(rows))) < 0:
@@ -219,7 +235,8 @@ class Network(_Joined):
         return self.topology()[["node", "name", "depth"]].merge(table, on="node")
 
     def topology(self) -> pd.DataFrame:
-        """Return the tree as it is now: parent (-1: none, -2: the process is lost), depth, children and back-end."""
+        """Return the present tree: parent (-1: none, -2: the process is lost), depth, children and back-end of each
+        node."""
         rows = []
         for node in range(call("nodes", self.own)):
             about = Node()
@@ -229,19 +246,19 @@ class Network(_Joined):
         return pd.DataFrame(rows, columns=["node", "name", "host", "parent", "depth", "children", "backend"])
 
     def events(self) -> list[NetworkEvent]:
-        """Return what has happened since the last call, without waiting."""
+        """Return the events since the last call, without waiting."""
         event, happened = Event(), []
         while call("event", self.own, ctypes.byref(event)):
             happened.append(_event_of(event))
         return happened
 
     def on_event(self, function: Callable[[NetworkEvent], None] | None) -> None:
-        """Call a function for each event, from within sending and receiving. It must not use the network."""
+        """Set a function to call for each event, during sending and receiving. It must not use the network."""
         self._on_event = OnEvent(0) if function is None else OnEvent(lambda _, event: function(_event_of(event[0])))
         call("on_event", self.own, self._on_event, None)
 
     def skew(self, end_to_end: bool = False, rounds: int = 10) -> np.ndarray:
-        """Seconds that each back-end's clock is ahead."""
+        """Return the seconds by which the clock of each back-end is ahead."""
         seconds = np.empty(len(self))
         must("skew", self.own, int(end_to_end), rounds, seconds.ctypes.data_as(ctypes.POINTER(ctypes.c_double)), None)
         return seconds
@@ -257,9 +274,12 @@ class Network(_Joined):
         leaf: str = "",
         down: str = "",
     ) -> Stream:
-        """Over all back-ends, or some. `sync`: packets from below are a wave once all have come (wait), `seconds` after
-        the first (timeout), each by itself (none), or as a function in FILE.so[@FUNCTION][:ARGUMENT] says. `root` is
-        the front-end's filter in place of `filter`, `leaf` one of what back-ends send, `down` one of what goes down."""
+        """Open a stream over all back-ends, or some of them.
+
+        `sync` determines when packets from below form a wave: when all have arrived (wait), `seconds` after the first
+        (timeout), each by itself (none), or by a function in FILE.so[@FUNCTION][:ARGUMENT]. `root` is the front-end's
+        filter in place of `filter`, `leaf` filters what back-ends send, `down` filters packets on their way down.
+        """
         own = sync if ".so" in sync else ""
         for word, known in (("wait" if own else sync, SYNCS), (on_loss, LOSSES)):
             if word not in known:
@@ -277,14 +297,15 @@ class Network(_Joined):
 
 
 class BackEnd(_Joined):
-    """This process as a back-end: iterating gives packets, each with its stream, until the front-end ends it all."""
+    """This process as a back-end. Iterating yields packets with their streams, until the front-end closes the
+    network."""
 
     def __init__(self, connection_file: str | Path | None = None, number: int = -1) -> None:
         self.pointer = None
         self.pointer = make("attach", None if connection_file is None else str(connection_file).encode(), number)
 
     def __exit__(self, kind: object, error: BaseException | None = None, *_: object) -> bool:
-        """End quietly where the network ended while this back-end was sending or receiving."""
+        """Suppress the error if the network was closed while this back-end was sending or receiving."""
         ended = isinstance(error, OverlayError) and error.code == CLOSED and call("flush", self.own) == CLOSED
         self.close()
         return ended
@@ -304,7 +325,11 @@ class BackEnd(_Joined):
 
 
 def attach(connection_file: str | Path | None = None, number: int = -1) -> BackEnd:
-    """By the environment that started this process or, with a connection file, as back-end `number` (-1: its rank)."""
+    """Join a network as a back-end.
+
+    Without a connection file, the environment of this process names the network. With one, `number` is the back-end's
+    (-1: its rank).
+    """
     return BackEnd(connection_file, number)
 
 

@@ -1,6 +1,5 @@
-"""Packets: values behind a format. What comes in is looked at in place: an array is a view of the packet, which lives
-as long as any of its views.
-"""
+"""Packets: values with a format (`Packet`). A received packet is read in place: an array is a view of the packet, which
+exists as long as any of its views."""
 
 import ctypes
 import re
@@ -17,16 +16,16 @@ DIRECTIVE = re.compile(r"%(a?)(c|uc|hd|uhd|d|ud|ld|uld|f|lf|s)")
 
 
 class _Bytes(ctypes.Array):
-    """A part of a packet. Views of it keep it, and it keeps the packet."""
+    """A part of a packet. Views of it keep it alive, and it keeps the packet alive."""
 
     _type_, _length_ = ctypes.c_ubyte, 0
 
 
 class Packet:
-    """What came, or what is to be sent."""
+    """A packet that was received, or is to be sent."""
 
     def __init__(self, pointer: int) -> None:
-        """Takes the reference over."""
+        """Take over the reference of the pointer."""
         self.pointer = pointer
 
     def __del__(self) -> None:
@@ -34,7 +33,8 @@ class Packet:
 
     @classmethod
     def of(cls, format: str, *values: object, tag: int = 0) -> "Packet":
-        """`%d`, `%lf`, `%s` and their like take numbers and texts; `%ad`, `%alf`, … arrays, or what becomes one."""
+        """Return a packet of values. `%d`, `%lf`, `%s` and the like take numbers and texts; `%ad`, `%alf`, … take
+        arrays or sequences."""
         kinds = DIRECTIVE.findall(format)
         if len(kinds) != len(values):
             raise OverlayError(f"found {len(values)} values, wanted {len(kinds)}, as '{format}' has")
@@ -54,17 +54,17 @@ class Packet:
 
     @property
     def source(self) -> int:
-        """The lowest back-end in it; -1 from the front-end."""
+        """The lowest back-end that contributed to the packet; -1 if it is from the front-end."""
         return call("source", self.pointer)
 
     @property
     def leaves(self) -> int:
-        """Of how many back-ends it holds values."""
+        """The number of back-ends that contributed to the packet."""
         return call("leaves", self.pointer)
 
     @property
     def values(self) -> tuple:
-        """Numbers, texts, and arrays that cannot be written to: other streams may send the same packet."""
+        """The values: numbers, texts, and read-only arrays, since other streams may send the same packet."""
         values = (Value * MOST_VALUES)()
         if (count := call("values", self.pointer, values, MOST_VALUES)) < 0:
             raise OverlayError(f"cannot read a packet '{self.format}'")
@@ -93,7 +93,7 @@ class Packet:
 
 
 def _fill(packed: Value, many: bool, name: str, value: object, kept: list[object]) -> None:
-    """`kept` holds what the packet is made from until it is made."""
+    """Fill a C value; `kept` gets the objects that must exist until the packet is built."""
     if name == "s":
         texts = [_text(text) for text in (value if many else [value])]
         kept.append(texts)
@@ -127,7 +127,7 @@ def _text(text: object) -> bytes:
 
 
 def _array(name: str, dtype: np.dtype, value: object) -> np.ndarray:
-    """Return one dimension, in one piece; an array that is so already is not copied. Nothing is rounded or cut."""
+    """Return a contiguous array of one dimension; it is only copied if necessary. No value is rounded or truncated."""
     given = value if isinstance(value, np.ndarray) else _from(name, dtype, value)
     if given.ndim != 1 or not np.can_cast(given.dtype, dtype, "safe"):
         raise OverlayError(f"found {given.ndim} dimensions of {given.dtype}, wanted one of {dtype}, as %a{name} has")
