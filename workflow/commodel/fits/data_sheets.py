@@ -1,5 +1,7 @@
-"""Parameter sets from data sheets: latency and bandwidth of a network's links, without any measurement. Only models
-with values by distance class are possible. The set and every prediction from it name this source."""
+"""Parameter sets from data sheets (`of_sheets`): latency and bandwidth of a network's links, without any measurement.
+
+Only models with values by distance class are possible. The set and every prediction from it name this source.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

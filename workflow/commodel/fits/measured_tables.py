@@ -39,7 +39,7 @@ COLUMNS: dict[str, Callable] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """The measured points, once for each setting, in the order of the table; their times; and how many rows were left
+    """The measured points, once for each setting, in the order of the table; their times; and the numbers of rows left
     out."""
 
     points: list[Point]

@@ -188,8 +188,10 @@ def _collect_round_trips(
 
 
 def _is_on_other_type(pattern: Schedule, evidence: Observed) -> bool:
-    """Return whether a case has ranks on nodes of another type than the first. A model without types predicts them
-    alike."""
+    """Return whether a case has ranks on nodes of another type than the first.
+
+    A model without node types predicts such a case like any other.
+    """
     return bool(rank_types(pattern.node, evidence.types).any())
 
 

@@ -1,4 +1,5 @@
-"""Latency and bandwidth factors between settings of one table.
+"""Latency and bandwidth factors between settings of one table (`estimate_factors`), and fits of a model to a table of
+several settings (`fit_in_settings`).
 
 The factors apply to a reference, measured or predicted (module `recalibration`). They minimise the squares (Huber's
 loss for many points) of ln(time/reference time) − ln(prediction with factors/without), and are positive. Predictions
@@ -16,8 +17,8 @@ as the times' own intervals. Two points determine two factors only if the residu
     >>> f"{pace.latency.value:.3f} {pace.per_byte.value:.3f}"
     '2.000 1.500'
 
-With measured collectives of several settings, a model is fitted to one of them, the reference; the others have factors
-against it. Residuals in the other settings widen its prediction intervals.
+A table of several settings is fitted at one of them, the reference; the other settings get factors against it.
+Residuals in the other settings widen the prediction intervals of the model.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
-"""Fits of a model to a table of measured collectives: which points can be fitted, identifiability, held-out points,
-remarks.
+"""Fits of a model to a table of measured collectives (`fit_measured`, `fit_points`), their residuals at held-out points
+(`cross_validate_points`), and remarks about a fit (`describe_fit`).
 
-`fit_points` finds the values whose predictions of the measured schedules come nearest to the times. Points of the fit
+`fit_points` finds the values whose predictions of the measured schedules are nearest to the times. Points of the fit
 are not held out, and are marked so. For residuals of held-out points, one size, number of ranks, number of nodes or
 operation is left out in turn (or a part of them if there are many), the rest is fitted again without draws, from the
 best values, and the points left out are predicted.
@@ -11,21 +11,25 @@ best values, and the points left out are predicted.
     >>> {name: f"{draws[0]:.3g}" for name, draws in fitted.values.items()}
     {'alpha.a': '1e-05', 'beta.a': '1e-09'}
 
-Nearest means the least sum of squares of ln(predicted/measured), which is the relative error where errors are small and
-counts twice as slow as much as twice as fast; what is far more off than usual counts less than its square (see
-`search.py`), so that a few times that no values explain do not move those that explain the rest. All values are
-positive, so their logarithms are searched, from many starts. Where several sets of values meet the points equally well,
-the one nearest to the family's first guess is taken. Draws: the misfit is put on again with random factors (wild
-bootstrap) and every draw is fitted anew, from values up to a hundred times smaller or larger than the best; where that
-ends well it is kept, else a fit from the best values is. An interval also holds how far each value can go while the
-others make up for it (profile likelihood). So a value that the points do not depend on, or only together with another,
-comes out wide, and predictions of the draws do not. The search turns at kinks of the predictions, so that its end may
-hang on one bit. Hence it starts from the same bits everywhere: points in one order, times of ten digits, and arithmetic
-that no processor rounds in its own way. Where several values compete for one effect, as a gap with the overheads below
-it, the best fit takes what suits the noise from each: on synthetic LogGP machines the 95 % intervals of g held the
-truth in 92 % of the cases, gamma's in 87.
+Loss: the sum of squares of ln(predicted/measured), the relative error for small errors, in which a factor of 2 counts
+the same in both directions. Large residuals count less than their square (see `parameter_search.py`), so that a few
+unexplained times do not change the values for all others.
 
-Remarks name the rows that a fit cannot explain, and a LogGP that has become Hockney.
+Search: all values are positive, so their logarithms are searched, from many starts. If several sets of values fit
+equally well, the one nearest to the model's first guess is used. The search turns at kinks of the predictions, so its
+result could depend on a single bit. It therefore has the same input bits on all machines: points in one order, times of
+ten digits, and arithmetic with defined rounding.
+
+Draws: the residuals are multiplied by random factors and added again (wild bootstrap). Each draw is fitted anew, from
+values up to a hundred times smaller or larger than the best; if this fit is worse, one from the best values is used.
+
+Intervals also include the profile likelihood: how far each value can move while the others compensate for it. The
+interval of a value that the points do not determine, or only together with another, is therefore wide; the intervals of
+predictions are not. If several values compete for one effect, such as a gap with smaller overheads, the best fit takes
+from each what suits the noise. On synthetic LogGP machines, the 95 % interval of g covered the true value in 92 % of
+the cases, that of gamma in 87 %.
+
+Remarks name the rows that a fit cannot explain, and a LogGP that is equal to Hockney.
 """
 
 import math
@@ -69,16 +73,18 @@ from commodel.units import format_bytes, format_seconds
 
 
 def in_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:
-    """Return points stacked by shape. A sum is split into its parts, with the count of each."""
+    """Yield points stacked by shape: their numbers, the schedules, and a count. A sum is split into its parts."""
     for numbers, pattern in stack_points(points, many=True):
         counted = pattern.counted() if isinstance(pattern, Sum) else [(1, pattern)]
         yield from ((numbers, part, count) for count, part in counted)
 
 
 def select_observable_points(entry: Family, points: list[Point], seconds: Array) -> tuple[list[Point], Array]:
-    """Return the points to which a model is fitted. A model that ignores message size is fitted to the smallest size of
-    each pattern, as from probes, and of these to messages as short as the shortest: values of all sizes together would
-    hold for none of them."""
+    """Return the points to which a model is fitted, and their times.
+
+    A model that ignores message size is fitted to the smallest size of each pattern, as from probes, and of these to
+    messages as short as the shortest: values of all sizes together would hold for none of them.
+    """
     if entry.uses_bytes:
         return points, seconds
     smallest = sorted(
@@ -100,7 +106,7 @@ def _find_longest_message(point: Point) -> float:
 
 
 def list_placements(points: Sequence[Point]) -> list[str]:
-    """Return whether messages went between nodes, stayed within them, or both."""
+    """Return the distance classes of messages: between nodes, within them, or both."""
     placed = {(point.layout, point.ranks) for point in points}
     return [FLAT.names[apart] for apart in sorted({apart for one in placed for apart in FLAT.classes(place(*one))})]
 
@@ -110,9 +116,11 @@ CHI_SQUARED_95 = 3.84  # 95 % of χ² with one degree of freedom: how much worse
 
 
 def compute_intervals(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float, float]]:
-    """Return the 95 % interval of every value. It includes the draws, equally good sets, and the profile likelihood:
-    how far a value can move until the loss grows by that of one more free value. In large tables predictions are
-    linearised."""
+    """Return the 95 % interval of every value.
+
+    It includes the draws, equally good sets, and the profile likelihood: how far a value can move until the loss grows
+    by that of one more free value. In large tables predictions are linearised.
+    """
     best, low, high = logs[0], *np.percentile(logs[1:], [2.5, 97.5], axis=0)
     misfit = task.misfit(best[None])[0]
     least, allowed = task.loss(misfit), CHI_SQUARED_95 * task.noise(misfit)
@@ -132,8 +140,10 @@ def compute_intervals(task: Task, logs: Array, as_good: Array) -> dict[str, tupl
 
 
 def _find_crossings(offsets: Array, growth: Array) -> Array:
-    """Return the offsets below and above beyond which `growth` stays above 1. Growth is about quadratic in the offset,
-    and 0 at 0."""
+    """Return the offsets below and above the best value beyond which `growth` stays above 1.
+
+    Growth is about quadratic in the offset, and 0 at 0.
+    """
     half = len(offsets) // 2
     crossings = []
     for side in (slice(half - 1, None, -1), slice(half, None)):
@@ -145,7 +155,7 @@ def _find_crossings(offsets: Array, growth: Array) -> Array:
 
 
 def find_unidentified(reach: Mapping[str, tuple[float, float]]) -> dict[str, str]:
-    """Return the values that differ by orders of magnitude among fits with equal predictions."""
+    """Return a note for each value that differs by orders of magnitude among fits with equal predictions."""
     return {
         name: f"not identifiable from these points: anything from {low:.2g} to {high:.2g} does"
         for name, (low, high) in reach.items()
@@ -158,7 +168,8 @@ Again = Callable[[np.ndarray], Array]  # fitted to the points that each row mark
 
 
 def cross_validate_points(points: Sequence[Point], seconds: Array, again: Again) -> dict[str, Errors]:
-    """Return the residuals that the set stores. A table does not name allocations, so all rows count as one."""
+    """Return the errors at held-out points, as the set stores them. A table names no allocations, so all rows count as
+    one."""
     labels = {
         "bytes": np.array([float(point.bytes) for point in points]),
         "ranks": np.array([float(point.leaves or point.ranks) for point in points]),
@@ -215,7 +226,7 @@ ONE_SIZE_NOTE = "points of one size do not tell it"
 
 
 def from_collectives() -> list[str]:
-    """Return the models whose values can be determined from collectives alone."""
+    """Return the names of the models whose values can be determined from collectives alone."""
     return [name for name in family_names() if _fits_tables(family(name))]
 
 
@@ -230,8 +241,8 @@ def fit_measured(
     where: str,
     seed: int = 1,
 ) -> ParameterSet:
-    """Fit one model to measured collectives. Unlike all other sets, this one has used matrix points, and it states
-    so."""
+    """Fit one model to measured collectives. Unlike all other sets, this set used matrix points, which its source
+    states."""
     entry = family(name)
     fitted = fit_points(entry, points, seconds, seed)
     used, parameters = len(fitted.curves[0].x), make_parameter_set(entry, fitted)
@@ -248,7 +259,7 @@ def fit_measured(
 
 
 def fit_regression(points: Sequence[Point], seconds: Sequence[float], name: str = "pmnf") -> ParameterSet:
-    """Fit a model that has a fit of its own, without residuals of held-out points."""
+    """Fit a model that has its own fit, without residuals of held-out points."""
     entry = family(name)
     return make_parameter_set(entry, entry.fit_points([schedule(point) for point in points], np.asarray(seconds)))
 
@@ -312,16 +323,19 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
 
 
 def _sort_points(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Point], Array]:
-    """Return the points in an order that does not depend on the table, with times rounded to ten digits; and the place
-    of each."""
+    """Return the place of each point, the points in an order that does not depend on the table, and times of ten
+    digits."""
     rounded = np.array([float(f"{time:.{TIME_DIGITS}g}") for time in seconds])
     order = sorted(range(len(points)), key=lambda number: (*astuple(points[number]), rounded[number]))
     return np.array(order), [points[number] for number in order], rounded[order]
 
 
 def _search_best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Task, Array, Array]:
-    """Return the task with its weights, the best logarithms, and all equally good ones. A small cost of the distance
-    from the first guess makes the best one unique if the points do not determine all values."""
+    """Return the task with its weights, the best logarithms, and all equally good ones.
+
+    A small cost of the distance from the first guess makes the best one unique if the points do not determine all
+    values.
+    """
     count, ends = (FEWER_STARTS, FEWER_ENDS) if task.large else (STARTS, ENDS)
     starts = np.vstack([guess, guess + START_RANGE * rng.uniform(-1, 1, (count, len(guess)))])
     starts -= np.median(
@@ -347,8 +361,10 @@ def _search_best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Ta
 
 
 def _draw_samples(task: Task, best: Array, rng: np.random.Generator) -> Array:
-    """Return the best logarithms, then draws of them. If predicting is slow there are fewer draws; if it is very slow,
-    predictions are linearised."""
+    """Return the best logarithms, then draws of them.
+
+    If predictions are slow there are fewer draws; if they are very slow, predictions are linearised.
+    """
     misfit = task.misfit(best[None])[0]
     count, noise = len(misfit), task.noise(misfit)
     # Points that a value hangs on are met closely for that reason alone: their misfit counts for more (HC3).
@@ -412,8 +428,10 @@ def _describe_unexplained_rows(predictions: Array, measured: Measured, table: st
 
 
 def _describe_collapse(parameters: ParameterSet, predictions: Array, points: list[Point]) -> Iterator[str]:
-    """Yield a line if the overheads and the gap of LogGP have no effect: then it is Hockney with α = o_s + L + o_r and
-    β = G."""
+    """Yield a line if the overheads and the gap of LogGP have no effect.
+
+    LogGP is then Hockney with α = o_s + L + o_r and β = G.
+    """
     values = parameters.numbers
     alpha, beta = values["o_s"] + values["L"] + values["o_r"], values["G"]
     numbers = {"alpha.a": (alpha, "s"), "beta.a": (beta, "s/B"), "gamma": (values.get("gamma", 0.0), "s/B")}
@@ -426,6 +444,6 @@ def _describe_collapse(parameters: ParameterSet, predictions: Array, points: lis
 
 
 def predict_seconds(parameters: ParameterSet, points: Sequence[Point]) -> Array:
-    """Return predicted times; NaN where the model ignores the size of a point, or its time is not above 0."""
+    """Return predicted times; NaN if the model ignores the size of a point, or a time is not above 0."""
     rows = predict(parameters, points, strict=False, draws=0)
     return np.array([row.seconds if row.validity.has_weight and row.seconds > 0 else np.nan for row in rows])

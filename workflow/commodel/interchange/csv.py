@@ -1,8 +1,9 @@
-"""Any CSV table of measured collectives, a row a time: which column is what is said as NAME=COLUMN or NAME=COLUMN:UNIT.
+"""Any CSV table of measured collectives, with a time in each row. Options NAME=COLUMN or NAME=COLUMN:UNIT name its
+columns.
 
-Names are operation, algorithm, layout, ranks, bytes, seconds, statistic; a column called like that needs no saying.
-Cells may have units of their own; times in a column of another name than `seconds` need one. The operation `pingpong`
-is a full round trip, and is halved.
+The names are operation, algorithm, layout, ranks, bytes, seconds and statistic; a column of the same name needs no
+option. Cells may have their own units; times in a column of another name than `seconds` need a unit. The operation
+`pingpong` is a full round trip, and is halved.
 """
 
 from pathlib import Path

@@ -1,10 +1,11 @@
-"""Text output of the Intel MPI Benchmarks: a block a benchmark and number of processes, microseconds.
+"""Text output of the Intel MPI Benchmarks (`times`): a block for each benchmark and number of processes, in
+microseconds.
 
-Of a row t_max is taken, the mean over the repetitions of the rank for which it is largest: an operation has ended when
-the last rank has. PingPong prints half a round trip. Sizes are a block for gather, allgather, scatter and alltoall and
-the whole vector for the reductions, as here, but those of Reduce_scatter are the vector up to version 2019 (and in
-IMB-MPI1 of src_c, which calls itself 2018 ever since), and from 2019 Update 1 on one block, as Reduce_scatter_block's
-always are.
+The time of a row is t_max, the mean over the repetitions of the slowest rank, since an operation has ended when the
+last rank has. PingPong prints half a round trip. As here, sizes are a block for gather, allgather, scatter and
+alltoall, and the whole vector for reductions. The size of Reduce_scatter is the vector up to version 2019 (and in
+IMB-MPI1 of src_c, which has called itself 2018 ever since). From 2019 Update 1 on it is one block, as always for
+Reduce_scatter_block.
 """
 
 import re

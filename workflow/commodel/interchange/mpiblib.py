@@ -1,7 +1,8 @@
-"""Text output of MPIBlib: a row a message size, `#msg time wtick reps ci`, seconds, means over the repetitions.
+"""Text output of MPIBlib: a row for each message size, `#msg time wtick reps ci`, in seconds, means over the
+repetitions.
 
-Neither the operation nor the number of ranks is in it. What is measured between two processes is a full round trip: it
-is called `pingpong` and halved.
+Neither the operation nor the number of ranks is in the file. A measurement between two processes is a full round trip:
+it has the name `pingpong` and is halved.
 """
 
 from pathlib import Path

@@ -1,6 +1,7 @@
-"""MRNet's topology files with the names of real hosts: node i of a tree sits on line i of a list of hosts.
+"""MRNet's topology files with the names of real hosts: node i of a tree is on the host in line i of a list
+(`on_hosts`).
 
-A host that is listed again gets a further process, `host:1`, `host:2`, … (reading is `topologies/file.py`).
+A host that is listed again gets a further process, `host:1`, `host:2`, … `patterns/trees/files.py` reads such files.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""The LogGP parameters that Netgauge's `loggp` pattern prints or writes: a row a size, microseconds.
+"""The LogGP parameters that Netgauge's `loggp` pattern prints or writes: a row for each size, in microseconds.
 
-Its L is half of the smallest round trip, overheads included; here o_s and o_r of the smallest size are taken off it. g
-and G of a row are a line through all sizes up to it, so those of the last row that has them are taken.
+Netgauge's L is half of the smallest round trip, including overheads; here o_s and o_r of the smallest size are
+subtracted. g and G of a row are a line through all sizes up to it, so the last row that has them is used.
 """
 
 import re

@@ -1,9 +1,10 @@
-"""Text output of the OSU microbenchmarks: a title, a line of column names, then a size and times in microseconds a row.
+"""Text output of the OSU microbenchmarks: a title, a line of column names, then rows of a size and times in
+microseconds.
 
-The title names the operation; the number of ranks is not in it. Sizes are a block for gather, allgather, scatter and
-alltoall, and the whole vector for the reductions, reduce-scatter too, as here. Of a collective the maximum over the
-ranks is taken where it is printed (`-f`), since an operation has ended when the last rank has; else the median or mean
-of the ranks' average. The latency test prints half a round trip.
+The title names the operation; the number of ranks is not in the file. As here, sizes are a block for gather, allgather,
+scatter and alltoall, and the whole vector for reductions, including reduce-scatter. The time of a collective is the
+maximum over the ranks if it is printed (`-f`), since an operation has ended when the last rank has; else the median or
+mean of the ranks' average. The latency test prints half a round trip.
 """
 
 import re

@@ -1,8 +1,9 @@
-"""Text output of ReproMPI: `#@key=value` lines, column names, then a row a sample, or a row a case if summarised.
+"""Text output of ReproMPI: `#@key=value` lines, column names, then a row for each sample, or for each case if
+summarised.
 
-Seconds; `count` is in elements of `datatype_extent_bytes` each: a block for gather, allgather, scatter and alltoall, as
-here, and for both reduce-scatters too, whose vector is as many blocks as there are ranks. Where every process has its
-row, a sample took as long as its slowest process.
+Times are in seconds. `count` is in elements of `datatype_extent_bytes` each. As here, it is a block for gather,
+allgather, scatter and alltoall. For both reduce-scatters it is a block too, and their vector has as many blocks as
+there are ranks. If every process has its own row, the time of a sample is that of its slowest process.
 """
 
 from pathlib import Path

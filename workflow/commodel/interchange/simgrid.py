@@ -1,13 +1,14 @@
-"""A platform for SimGrid that costs what a set of LogGP or Hockney says: XML, and the settings that go with it.
+"""A platform for SimGrid whose simulated times are those of a LogGP or Hockney set (`write`): XML, and the settings
+that go with it.
 
-LogGP: o_s and o_r are SMPI's overheads. g + (m−1)·G is the time for which a message holds the port of its sender and
-that of its receiver: a link of a bandwidth that depends on the size (`smpi/bw-factor`), with one message at a time
-(`maxmin/concurrency-limit`). The latency is L − g, so that one message takes L + (m−1)·G in all. An idle port that
-waits for a busy one at the other end lets later messages pass: where all send to all at once, as `alltoall linear`,
-SimGrid takes up to 1.2 times as long as LogGP says.
+LogGP: o_s and o_r are SMPI's overheads. g + (m−1)·G is the time for which a message occupies the port of its sender and
+that of its receiver: a link whose bandwidth depends on the size (`smpi/bw-factor`), with one message at a time
+(`maxmin/concurrency-limit`). The latency is L − g, so that one message takes L + (m−1)·G in all. While a port waits for
+a busy one at the other end, later messages overtake. If all ranks send to all others at once, as in `alltoall linear`,
+SimGrid takes up to 1.2 times as long as LogGP predicts.
 
-Hockney: α + β·m keeps the sender busy, as SMPI's overhead. The network itself has no bandwidth, so where many long
-messages come together at one rank, it takes them at once. Local work takes no time in the simulation.
+Hockney: α + β·m occupies the sender, as SMPI's overhead. The bandwidth of the network is unlimited. A rank therefore
+receives many long messages at once without contention. Local work takes no time in the simulation.
 """
 
 from collections.abc import Mapping

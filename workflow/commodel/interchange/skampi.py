@@ -1,8 +1,8 @@
-"""Text output of SKaMPI 5: `begin result "NAME"` … `end result "NAME"`, a row a setting, microseconds.
+"""Text output of SKaMPI 5: `begin result "NAME"` … `end result "NAME"`, a row for each setting, in microseconds.
 
-A row is what was varied (`procs= 8`), the bytes of a message (of a block, or of the whole vector where it reduces, as
-here), the mean, its standard error, how many measurements there were, and the time of each process. A ping-pong is a
-full round trip here, and is halved.
+A row has the varied settings (`procs= 8`), the bytes of a message, the mean, its standard error, the number of
+measurements, and the time of each process. As here, bytes are those of a block, or of the whole vector for reductions.
+A ping-pong is a full round trip in the file, and is halved.
 """
 
 import re

@@ -1,7 +1,8 @@
-"""The parameter tables of the τ–Lop tools: a folder with SHM.txt, a table of each network (IB.txt, TCP.txt), gamma.txt.
+"""The parameter tables of the τ–Lop tools (`read`): a folder with SHM.txt, a table for each network (IB.txt, TCP.txt),
+and gamma.txt.
 
-A table of a channel has a row a message size: m, o(m), L(m, 1) … L(m, τ), in seconds. gamma.txt has a row a size and a
-column an operation; the sum of integers is taken.
+The table of a channel has a row for each message size: m, o(m), L(m, 1) … L(m, τ), in seconds. gamma.txt has a row for
+each size and a column for each operation, of which the sum of integers is used.
 """
 
 from pathlib import Path

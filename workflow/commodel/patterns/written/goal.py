@@ -296,7 +296,7 @@ def _read_ranks(block: bytes) -> _Ranks | None:
 def _join_ranks(
     lines: "_Lines", opens: np.ndarray, closes: np.ndarray, tasks: list, needs: list, elsewhere: int
 ) -> _Ranks | None:
-    """Bring the lines of all forms into the order of the text, and resolve the labels of tasks."""
+    """Put the lines of all forms into the order of the text, and resolve the labels of tasks."""
     start, stop = np.flatnonzero(opens), np.flatnonzero(closes)
     if not tasks or not 0 < len(start) == len(stop) < MOST_RANKS_AT_ONCE:
         return None
