@@ -16,7 +16,7 @@ class UserError(click.ClickException):
 
     exit_code = 2
     others: tuple["UserError", ...] = ()  # further mistakes of the same file
-    uncounted = 0  # more of these, of which only the number is known
+    uncounted = 0  # number of further mistakes, which are not kept
 
     def __init__(self, message: str, *, file: str | Path | None = None, line: int | None = None, key: str = ""):
         self.file, self.key, self.found = file, key, message

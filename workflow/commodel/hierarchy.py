@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from commodel.errors import UserError
 from commodel.units import MAX_COUNT, parse_count, shown
 
-NODE, BEYOND = "node", "beyond"  # the classes that no level is called after
+NODE, BEYOND = "node", "beyond"  # the classes that are not named after a level
 RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 NAME = re.compile(r"[a-z][a-z0-9-]{0,20}")
 MOST_LEVELS = 8  # levels
@@ -112,7 +112,7 @@ class Hierarchy:
     def classes(self, node: np.ndarray) -> list[int]:
         """Return the distance classes of all pairs of ranks on these nodes."""
         nodes, ranks = np.unique(node, return_counts=True)
-        if self.groups and len(nodes):  # of a smallest group two nodes stand for all
+        if self.groups and len(nodes):  # two nodes of an innermost group represent all of it
             self.distance(nodes, nodes)
             group = self.columns[0][nodes]
             order = np.argsort(group, kind="stable")

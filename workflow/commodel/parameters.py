@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from commodel.errors import one_line
 from commodel.records import Count, Finite
 
-SHEETS = "from data sheets, not measured"  # where the values of a set come from, if nobody measured anything
+SHEETS = "from data sheets, not measured"  # source of a set without measurements
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Estimate:
     low: float
     high: float
     note: str = ""
-    known: bool = True  # False: the data cannot tell this parameter apart; the note says from what
+    known: bool = True  # False: the data do not determine this parameter alone; the note names the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class Curve:
     form: str
     r2: float = float("nan")
     aic: float = float("nan")  # corrected for few data; smaller is better, comparable within one curve's data only
-    left_out: float = float("nan")  # root mean square relative error at a sample that the fit did not see
+    left_out: float = float("nan")  # root mean square relative error at samples left out of the fit
 
 
-ENDS = {"smaller": -1, "larger": 1}  # where sizes lie that were not measured
+ENDS = {"smaller": -1, "larger": 1}  # sides on which sizes were not measured
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from commodel.units import MAX_WAVES, over
 
 STOPS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
 BARRIER = "barrier"  # the operation that samples may be lined up by
-LIBRARY = "library"  # the algorithm that is whatever the MPI library chooses: measured, never predicted
+LIBRARY = "library"  # the algorithm of the library default: measured, never predicted
 
 LARGEST_NUMBER = 2**63  # of any number in a plan
 PATH_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
@@ -53,7 +53,7 @@ class Choice:
     ranks: int
     bytes: int  # as the operation means them here
     algorithm: str
-    platform: str = field(default="", compare=False)  # that it is advice for, where the table says
+    platform: str = field(default="", compare=False)  # platform of the advice, if the table names it
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ class Point:
     layout: str
     ranks: Count
     bytes: Count
-    leaves: Count = 0  # of the topology, also of one that the library stands in for; 0 for an algorithm
+    leaves: Count = 0  # of the topology, or of that which the library default replaces; 0 for an algorithm
     nodes: Count = 1  # that the layout spreads the ranks over
-    reach: str = ""  # how far its ranks are from each other, as a `Hierarchy` says it; empty: there are no levels
-    per_node: Count = 1  # ranks a node that the layout asks for, or the most where it says what each node holds
+    reach: str = ""  # distance classes of its ranks (`Hierarchy.reach`); empty: there are no levels
+    per_node: Count = 1  # ranks on each node by the layout, or the largest number if nodes differ
     pattern: str = ""  # digest of its messages: other ones under the same names are another point (see `identity`)
-    waves: Annotated[int, Interval(ge=1, le=MAX_WAVES)] = 1  # of several, its time is that between two
-    measured_only: bool = False  # no schedule says what it does
+    waves: Annotated[int, Interval(ge=1, le=MAX_WAVES)] = 1  # with several, its time is that between two waves
+    measured_only: bool = False  # it has no schedule
 
     @property
     def id(self) -> str:
@@ -140,7 +140,7 @@ class Case:
     ranks: Count
     settings: Mapping[str, str | Count | Seconds]
     layout: str
-    where: tuple[Count, ...] = ()  # the platform's nodes that the layout's stand for; empty: the first ones
+    where: tuple[Count, ...] = ()  # the platform's nodes for those of the layout; empty: the first ones
     pair: str = ""  # types of those nodes, where the case is about them
 
     @property
@@ -222,7 +222,7 @@ class KeptFile:
     digest: Sha256
     bytes: Count
     copy: Name | Literal[""]  # empty: it is too large to be kept
-    source: str = ""  # of a published set, as it says itself
+    source: str = ""  # citation in a published set
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class Plan:
     digest: str
     seed: Count
     families: tuple[Name, ...]
-    probes: Mapping[Name, tuple[Name, ...]]  # each with the families that need it
+    probes: Mapping[Name, tuple[Name, ...]]  # each with the models that need it
     measure: Measure
     platforms: Mapping[Name, PlannedPlatform]
     batches: tuple[Batch, ...]

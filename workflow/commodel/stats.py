@@ -8,7 +8,7 @@ import numpy as np
 
 from commodel.records import STOPS
 
-NOISE = 0.05  # of the logarithm of a median, however well its samples agree: in another start it is another
+NOISE = 0.05  # of the logarithm of a median, even if its samples agree: medians differ between starts
 UNSURE = 0.5  # of one of a single sample
 NORMAL = 1.96  # standard deviations from the middle to the end of a 95 % interval
 TYPICAL = 1.4826  # times the median of absolute deviations from it: a standard deviation of a normal distribution

@@ -32,7 +32,7 @@ class Ground:
 
     results: Results
     files: Mapping[str, KeptFile]
-    unchanged: set[tuple] = field(default_factory=set)  # files of the project that have been looked through
+    unchanged: set[tuple] = field(default_factory=set)  # files of the project whose digest has been checked
 
 
 _GROUND: ContextVar[Ground | None] = ContextVar("ground", default=None)

@@ -37,7 +37,7 @@ def parse_with_unit(value: str) -> tuple[float, str]:
     if bare_number(text) is not None:
         return sign * parse_number(text), ""
     before_per, per_byte = text.removesuffix("/B"), text.endswith("/B")
-    unit = before_per.lstrip("0123456789.+-eE ")  # the parsers look at the number
+    unit = before_per.lstrip("0123456789.+-eE ")  # the parsers check the number
     if unit in TIME_UNITS:
         return sign * parse_number_of_seconds(before_per), "s/B" if per_byte else "s"
     if not unit or unit == before_per or per_byte:

@@ -14,13 +14,13 @@ from commodel.files.safe_paths import AnyPath, SafePath
 PLAN, PROVENANCE, STATE, DONE = "plan.json", "provenance.json", "state.json", "done"
 CALIBRATED, CALIBRATION = "calibrated", "calibration.json"
 RAW = "raw"  # a folder for each batch
-WORK = ".work"  # in a batch's folder while it is measured: what programs read and print
+WORK = ".work"  # in a batch's folder while it is measured: input and output of programs
 TABLES = ("observations", "summary", "distributions", "unmeasured", "comparison")
-COPIES = "files"  # of what a plan rests on beside its experiment and platforms
+COPIES = "files"  # of the files that a plan depends on besides its experiment and platforms
 WRITTEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.(yaml|yml|xml)")
 COPY = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9._-]{1,100}")
-INPUTS = {"experiments": WRITTEN, "platforms": WRITTEN, COPIES: COPY}  # what a plan is made from, by kind
-PROGRAM = re.compile(r"[a-z]+(-[a-z]+)?-[0-9]+r-.+\.json")  # what a native program says of itself and its ranks
+INPUTS = {"experiments": WRITTEN, "platforms": WRITTEN, COPIES: COPY}  # inputs of a plan, by kind
+PROGRAM = re.compile(r"[a-z]+(-[a-z]+)?-[0-9]+r-.+\.json")  # report of a native program about itself and its ranks
 SAMPLES = re.compile(r"(?!\.).+\.csv")
 
 

@@ -241,7 +241,7 @@ class SafePath:
 AnyPath = Path | SafePath
 
 FILES = ("file", "processes")  # the prefix of its path
-NUMBERS = re.compile(r"@[0-9,]*$")  # what a full layout adds to its file
+NUMBERS = re.compile(r"@[0-9,]*$")  # nodes that a full layout adds to its file
 
 
 PARTITION = "partition"  # the parameter of an operation that names a file

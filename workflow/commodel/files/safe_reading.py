@@ -196,7 +196,7 @@ def text_if_any(path: Path) -> str:
         return ""
 
 
-MOST_FILES = 50_000  # also of what is passed over
+MOST_FILES = 50_000  # including omitted entries
 MOST_BYTES = 1024 * MIB  # of all files together
 LARGEST_FILE = 128 * MIB  # of one file
 LONGEST_HEADER = 64 * 1024  # of a prefix that describes a file

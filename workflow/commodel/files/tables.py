@@ -73,16 +73,16 @@ class Field:
 
     name: str
     type: type  # str, bool, int (never below 0) or float
-    unit: str = ""  # s or B; what has none is a name, a number of things, or a ratio
+    unit: str = ""  # s or B; empty for names, counts and ratios
     blank: bool = False
     optional: bool = False  # not every table has it
-    default: object = None  # what readers put into tables that lack it; None: nothing
+    default: object = None  # value in tables that lack the column; None: no column
     among: tuple[str, ...] = ()  # all that a text may be
     old: tuple[str, ...] = ()  # its earlier names, which readers accept
     old_texts: tuple[tuple[str, str], ...] = ()  # earlier texts under such a name, up to a colon, and the present ones
     head: str = ""  # in reports, without the unit; empty: the name
     format: str = ""  # in reports; empty: that of its type
-    note: str = ""  # what it says, for readers of a report
+    note: str = ""  # its meaning, for readers of a report
     shown: Condition = Condition.ALWAYS
     blank_without: str = ""  # reports leave a cell blank where this column of the row is blank, 0 or False, or SCHEDULE
 
@@ -279,7 +279,7 @@ COMPARISON = (
     Field("invalid", int, note="samples discarded because a rank started late"),
     Field("stop", str, among=("", *STOPS), head="stopped by"),
     *_time("skew"),
-    # Blank where the programs did not say, and where all is simulated.
+    # Blank if the programs did not report it, and if all is simulated.
     _processes("processes", note="on the host of the first rank", blank_without="processors"),
     _processes(
         "processors",

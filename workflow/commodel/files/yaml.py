@@ -36,7 +36,7 @@ class Document:
 
     file: Path | SafePath
     data: object
-    lines: dict[Path_, int] = field(repr=False)  # empty where nobody counted them
+    lines: dict[Path_, int] = field(repr=False)  # empty if lines are unknown
 
     def line(self, path: Path_) -> int | None:
         """Return the line of the entry at `path`, or of its nearest ancestor in the file."""

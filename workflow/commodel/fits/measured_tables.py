@@ -47,8 +47,8 @@ class Measured:
     unpredicted: int
     streams: int = 0  # rows of several waves
     lines: dict[Point, list[int]] = field(default_factory=dict)  # of the table
-    settings: list[str] = field(default_factory=list)  # of each point; blank: none. Left out: nobody says any
-    library: dict[tuple[str, str], float] = field(default_factory=dict)  # its time, by group of points and setting
+    settings: list[str] = field(default_factory=list)  # of each point; blank: none. Empty list: no row has one
+    library: dict[tuple[str, str], float] = field(default_factory=dict)  # of the library default, by workload, setting
 
 
 def read_points(path: Path) -> Measured:
@@ -60,7 +60,7 @@ def read_points(path: Path) -> Measured:
     for line, row in read_rows(path, ("operation", "seconds")):
         if row.get("algorithm") == LIBRARY:
             unpredicted += 1
-            with suppress(UserError):  # nothing is fitted to it, whatever it says
+            with suppress(UserError):  # it is not fitted, so mistakes in it do not matter
                 point, setting, seconds = _read(row)
                 library.setdefault((point.workload, setting), []).append(seconds)
             continue

@@ -41,7 +41,7 @@ MIN_SQUARED_RESIDUAL = 1e-10  # mean squared misfit: of points that lie on the m
 STEPS_OF_BEST, STEPS_FROM_AFAR, STEPS_FROM_NEAR, STEPS_AT_FIRST = 120, 30, 10, 5  # of Gauss and Newton
 LARGE_TABLE_MESSAGES = 20_000  # messages of all points
 BEND_SD = 1.5  # standard deviations: 95 % as good as a sum of squares where errors are normal
-MIN_BEND = 0.005  # of a logarithm: rounding and small things that a family leaves out are no reason to doubt a time
+MIN_BEND = 0.005  # of a logarithm: rounding and small effects outside of the model are no reason to reduce a weight
 PROFILE_OFFSETS = np.round(
     np.geomspace(0.02, MAX_LOG_VALUE, 16), 6
 )  # from the best: where a value is put to see what others make up for
@@ -57,7 +57,7 @@ class Task:
     stacks: Sequence[tuple[list[int], Schedule, int]]  # the points of each, and how often they have it
     seconds: Array
     weights: Array | float = 1.0  # of the squares, a number a point
-    edges: tuple[float, ...] = ()  # message sizes at which the family's values by size change
+    edges: tuple[float, ...] = ()  # message sizes at which the model's values by size change
 
     @property
     def fixed(self) -> dict[str, float]:

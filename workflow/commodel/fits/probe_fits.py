@@ -278,7 +278,7 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
         return _check_fit(entry, replace(parameters, settings={**parameters.settings, **heterogeneity}), evidence)
     classes = {}
     for name, view in by_class.items():
-        with suppress(UserError):  # what lacks is said of its messages
+        with suppress(UserError):  # the missing values are reported for its messages
             classes[name] = make_parameter_set(entry, entry.fit(view))
     parameters = add_class_values(entry, parameters, classes)
     seen = {*list_probed_classes(entry, first), *classes}

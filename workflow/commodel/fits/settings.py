@@ -47,14 +47,14 @@ from commodel.stats import NORMAL, TYPICAL
 SLOPE_STEP = 0.01  # of a logarithm, for slopes
 MAX_STEPS = 30
 MIN_LOG_STEP = 1e-7  # of a logarithm: no further step
-MAX_LOG_FACTOR = 7.0  # no factor is looked for beyond exp(±MAX_LOG_FACTOR)
+MAX_LOG_FACTOR = 7.0  # factors are only searched within exp(±MAX_LOG_FACTOR)
 MAX_LOG_STEP = 1.0  # of a logarithm, that a step may be
-# of a factor's share in the prediction of the point that has most of it: less of it tells nothing
+# least of a factor's largest share in a prediction; a smaller share does not determine it
 MIN_FACTOR_SHARE = 0.02
-MAX_LOG_HALF_WIDTH = 0.7  # half an interval of a logarithm, from which on a factor counts as not told
-MANY_POINTS = 8  # points, from which on some may be odd
+MAX_LOG_HALF_WIDTH = 0.7  # half an interval of a logarithm, from which on a factor counts as not determined
+MANY_POINTS = 8  # points, from which on outliers are expected
 HUBER_SD = 1.345  # standard deviations, beyond which a point counts less
-MIN_NOISE = 1e-4  # of a time: nobody measures better
+MIN_NOISE = 1e-4  # of a time: no measurement is more precise
 BOTH, COMMON = np.eye(2), np.ones((1, 2))
 
 
@@ -124,7 +124,7 @@ def _solve_factors(effect: Effect, logs: Array, ways: Array, noise: Array, share
     inverse = np.linalg.pinv((slopes * (trust**2)[:, None]).T @ slopes)
     spare = len(logs) - len(ways)
     if not spare and not shared:
-        return best, np.full(len(ways), np.inf), 0.0  # nothing says how well factors suit these points
+        return best, np.full(len(ways), np.inf), 0.0  # the fit of the factors to these points is unknown
     scatter = _estimate_scatter(trust * left, len(ways)) if spare else 0.0
     reach = max(scatter * stdtrit(spare, 0.975) if spare else 0.0, NORMAL * float(noise.min()))
     return best, np.hypot(reach * np.sqrt(np.diag(inverse)), NORMAL * shared), scatter
@@ -164,7 +164,7 @@ def _pace(best: Array, half: Array, scatter: float, ways: Array, points: int) ->
 
 
 SETTING, PACES, WHY_NOT = "setting", "paces", "why_not"  # in the provenance of a set
-NO_NAME = "(none)"  # what the setting of rows is called that have none
+NO_NAME = "(none)"  # name of the setting of rows without one
 
 
 def name_setting(setting: str) -> str:

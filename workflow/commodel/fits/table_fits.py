@@ -217,7 +217,7 @@ MAX_REWEIGHTINGS, STEADY_WEIGHTS = (
     0.02,
 )  # in which weights follow the fit and the fit the weights, until they change no more
 ENDS, FEWER_ENDS = 5, 3  # of their ends, the best, that are carried on to the minimum
-TIME_DIGITS = 10  # of a time: fewer than a number holds, more than anybody measures
+TIME_DIGITS = 10  # of a time: fewer than a float has, more than any measurement has
 MAX_MESSAGE_DRAWS, MIN_DRAWS = 4_000_000, 40  # messages × draws, and as many draws at least
 DRAW_RIDGE, MAX_DRAW_OFFSET = 1e-4, 1.0  # of draws along lines: what hardly matters rests, and no value goes farther
 GUESS_PENALTY = 0.05  # of the noise: what it costs to be START_RANGE from the first guess; too little to move them
@@ -282,7 +282,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     guess = dict(entry.initial_values)
     works = any(pattern.reduces for _, pattern, _ in stacks)
     if works and entry.uses_bytes and "gamma" in entry.by_name:
-        guess["gamma"] = GAMMA_GUESS  # at one small size it would be told from nothing
+        guess["gamma"] = GAMMA_GUESS  # at a single small size it is not identifiable
     if len(points) <= len(guess):
         wanted = f"wanted more than its {len(guess)} values: {', '.join(guess)}"
         raise UserError(f"family {entry.name}: found {len(points)} points, {wanted}")
@@ -367,7 +367,7 @@ def _draw_samples(task: Task, best: Array, rng: np.random.Generator) -> Array:
     """
     misfit = task.misfit(best[None])[0]
     count, noise = len(misfit), task.noise(misfit)
-    # Points that a value hangs on are met closely for that reason alone: their misfit counts for more (HC3).
+    # Points that determine a value have small misfits for that reason: these are increased (HC3).
     moved = task.misfit(best + DIFFERENCE_STEP * np.eye(len(best)))
     put_on = task.held_back * misfit / np.maximum(1 - _compute_leverage(task.residuals(moved - misfit)), 0.1)
     if task.large:
@@ -392,9 +392,9 @@ def _compute_leverage(slopes: Array) -> Array:
 
 # typical misfits, from which on a row is not explained: one of 10,000 normal ones is as far
 MAX_TYPICAL_RESIDUALS = 4.0
-MIN_ANOMALY_LOG = math.log(2)  # and never what is nearer than this
+MIN_ANOMALY_LOG = math.log(2)  # smaller deviations are never reported
 MAX_NAMED_ROWS = 5
-SAME_PREDICTIONS = 0.02  # of predictions: as little tells no two families apart
+SAME_PREDICTIONS = 0.02  # of predictions: a smaller difference does not distinguish two models
 
 
 def describe_fit(parameters: ParameterSet, measured: Measured, table: str) -> Iterator[str]:

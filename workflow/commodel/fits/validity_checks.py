@@ -31,7 +31,7 @@ from commodel.predictions.validity import is_off, single_message_ratios
 from commodel.stats import median_interval
 
 MAX_LEFT_OUT_CASES = 12  # cases of a probe, spread over all it has
-LEFT_OUT_DRAWS = 21  # of the draws: only the estimate is asked for, but noise decides weights
+LEFT_OUT_DRAWS = 21  # of the draws: only the estimate is used, but noise determines weights
 
 
 def measure_left_out_error(entry: Family, observed: Observed) -> dict[str, float]:
@@ -103,14 +103,14 @@ def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed
     low, high = parameters.bytes_range or (0.0, inf)
     high = max(high, SMALLEST_SIZE)
     for case in evidence.probes.get(MIXTURE, ()):
-        seen = entry.uses_bytes or low <= int(case.settings["bytes"]) <= high  # of other sizes that is said anyway
+        seen = entry.uses_bytes or low <= int(case.settings["bytes"]) <= high  # other sizes are flagged anyway
         if seen and len(case.seconds) and int(case.settings["turn"]) != WITHIN:
             try:
                 pattern = make_case_schedule(MIXTURE, case.settings, evidence.types)
                 prediction = float(model.cost(pattern)[0])
-            except UserError:  # of some distance nothing was measured
+            except UserError:  # a distance class was not measured
                 continue
-            if not prediction:  # of a family for which messages take no time
+            if not prediction:  # of a model in which messages take no time
                 continue
             kind = "nodes" if int(case.settings["each"]) == 1 else "ranks"
             kind = OF_TURN.get(int(case.settings["turn"]), kind)
@@ -143,7 +143,7 @@ def _is_contended(together: float, alone: float) -> bool:
 
 
 CENTRAL_SHARE = 0.8  # of the pairs of a class; a tenth at each end may be of slow nodes, or of noise
-CLEAR_RATIO = 1.15  # times as long; less is a class by no model that we know
+CLEAR_RATIO = 1.15  # times as long; a smaller ratio is not distinguished by any model here
 
 
 def measure_unevenness(evidence: Observed) -> float:

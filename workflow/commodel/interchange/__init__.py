@@ -72,7 +72,7 @@ class Given:
     layout: str = ""
     ranks: int = 0
     columns: tuple[str, ...] = ()  # NAME=COLUMN or NAME=COLUMN:UNIT
-    metadata: str = ""  # the file that says what was measured
+    metadata: str = ""  # the file that describes the measurements
 
 
 @dataclass
@@ -129,10 +129,10 @@ class Place:
     """The place of a row, for messages and for the table, and what the user stated about the file."""
 
     file: Path
-    line: int  # 0: of a file in an archive, which is what it is called
+    line: int  # 0: the place is a file in an archive, named by `called`
     given: Given
     layout: str = ""
-    called: str = ""  # what the tool calls the algorithm, where several of its names mean one of ours
+    called: str = ""  # the tool's name of the algorithm, if several of its names mean one of ours
     setting: str = ""
 
     @property
@@ -172,7 +172,7 @@ class Format:
     title: str
     times: Callable[[Path, Given], Readings] | None = None
     parameters: Callable[..., ParameterSet] | None = None
-    asks: tuple[str, ...] = ()  # what of `Given` it can use beside algorithm, layout and ranks
+    asks: tuple[str, ...] = ()  # fields of `Given` that it uses besides algorithm, layout and ranks
 
 
 def read_times(entry: Format, files: Iterable[Path], given: Given) -> Readings:

@@ -34,7 +34,7 @@ def times(path: Path, given: Given) -> Readings:
                 columns = _columns(line)
         elif cells := line.split():
             if not NUMBER.match(cells[0]):
-                continue  # what a launcher or a module system printed
+                continue  # output of a launcher or a module system
             if not name and other:
                 readings.left_out[other] += 1
                 continue

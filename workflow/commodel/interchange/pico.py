@@ -48,9 +48,9 @@ NAMES = {  # where it is not the same with '-' for '_'
     "split_binary": f"split-binary:{WHOLE_MESSAGE}",
     "pipeline": f"chain:{WHOLE_MESSAGE}",
     "in_order": f"in-order:{WHOLE_MESSAGE}",
-    "knomial": "knomial:4",  # Open MPI's radix unless told otherwise
+    "knomial": "knomial:4",  # Open MPI's default radix
 }
-FULL_NAMES = {  # where libraries mean different things by a name; what is none of ours is left out by its own
+FULL_NAMES = {  # names that differ in meaning between libraries; an algorithm unknown here keeps its name
     ("bcast", "binomial_ompi"): "binomial-near",
     ("bcast", "binomial_over"): "binomial_over",
     ("bcast", "chain_ompi"): "chain_ompi",  # several rows of ranks
@@ -59,10 +59,10 @@ FULL_NAMES = {  # where libraries mean different things by a name; what is none 
     ("alltoall", "linear_sync_ompi"): "linear",  # no bound on its requests: all are posted at once
     ("allgather", "k_bruck_ompi"): "k_bruck_ompi",  # its radix is whatever was set
 }
-# Of libraries made from MPICH: what sends our messages only among so many ranks; of these we know no more.
+# Of libraries made from MPICH: algorithms that send our messages only at such numbers of ranks.
 POWERS_OF_TWO = {("allreduce", "rabenseifner"), ("reduce", "rabenseifner"), ("allgather", "recursive-doubling")}
 OTHERS = {("alltoall", "pairwise")}
-# Of Open MPI: what is another algorithm where there are fewer elements than ranks.
+# Of Open MPI: names that are another algorithm with fewer elements than ranks.
 ELEMENTS = {
     ("allreduce", "ring"),
     ("allreduce", "rabenseifner"),
@@ -123,7 +123,7 @@ def _origin(called: str) -> str:
 
 
 NAME = re.compile(r"alloc(?:_([0-9]{1,8}))?(_GPU)?\.csv")
-MOST_RUNS = 200  # of ranks on one node: a longer layout nobody would read
+MOST_RUNS = 200  # of ranks on one node: a longer layout is unreadable
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Placement:
     ranks: int
     nodes: int
     layout: str
-    file: str = ""  # where it stands; empty: metadata say so
+    file: str = ""  # the allocation file; empty: from the metadata
 
     @property
     def size(self) -> tuple[int, int]:
@@ -232,7 +232,7 @@ class Run:
     tests: dict[str, list[Sampled]] = field(default_factory=dict)
     allocs: dict[str, Placement] = field(default_factory=dict)
     empty: int = 0  # files without a time
-    spoiled: list[str] = field(default_factory=list)  # files that hold something else too, and what
+    spoiled: list[str] = field(default_factory=list)  # files with other content too, and that content
 
 
 def is_run(path: Path) -> bool:

@@ -20,7 +20,7 @@ from commodel.patterns.algorithms import choices
 from commodel.patterns.libraries import MPICH, REORDERING
 from commodel.records import LIBRARY, Choice
 
-COLLECTIVES = {  # what MPICH calls them, and what it compares with a size
+COLLECTIVES = {  # MPICH's name, and the quantity that it compares with a size
     "allgather": ("allgather", "total_msg_size"),
     "allreduce": ("allreduce", "avg_msg_size"),
     "alltoall": ("alltoall", "avg_msg_size"),

@@ -54,7 +54,7 @@ class Network:
     receive: str
     bandwidth: float = FAST  # of a port, B/s
     config: Mapping[str, str | int] = field(default_factory=dict)
-    note: str = ""  # what is not carried, and how much that is
+    note: str = ""  # the part of the model that is not represented, and its size
 
 
 def network(parameters: ParameterSet) -> Network:
@@ -97,7 +97,7 @@ def _port(g: float, G: float) -> tuple[float, str]:
     last = [size - 1 for size in sizes[1:]] + [LARGEST]
     middle = [sqrt(first * end) for first, end in zip(sizes, last, strict=True)]
     rates = [ENVELOPE / g, *(size / (excess + size * G) for size in middle)]
-    limits = [0, *(size - 1 for size in sizes)]  # SMPI 3.32 takes what is above a limit
+    limits = [0, *(size - 1 for size in sizes)]  # SMPI 3.32 uses the factor of the limit below a size
     return max(rates), ";".join(f"{limit}:{rate / max(rates):.5g}" for limit, rate in zip(limits, rates, strict=True))
 
 

@@ -103,8 +103,8 @@ class Value(Structure):
     _fields_ = [("content", _Content), ("count", c_uint32)]
 
 
-P = c_void_p  # of what only the library looks into
-FUNCTIONS = {  # what each returns and takes
+P = c_void_p  # of opaque structures
+FUNCTIONS = {  # types of results and arguments
     "error": (c_char_p,),
     "start": (P, POINTER(Options)),
     "await": (c_int, P, c_double),

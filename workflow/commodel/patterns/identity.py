@@ -118,10 +118,10 @@ def _builder(operation: str, algorithm: str, ranks: int, topology: Tree = SMALL_
 
 
 def _content(operation: str, algorithm: str, ranks: int, size: int, topology: Tree = SMALL_TREE) -> bytes:
-    """Return all that the player reads of a schedule: messages and local work, the root, and contents and results of
+    """Return the parts of a schedule that the player reads, as bytes: messages, local work, the root, and data of
     messages.
 
-    For a sum of many parts, it is how often each occurs, and the content of three.
+    For a sum of many parts, these are how often each occurs, and the content of three.
     """
     content = []
     for part in _some_parts(operation, ranks):

@@ -447,7 +447,10 @@ class Core:
         return phase(0, self.outer, self.inner, bytes, combines=True)
 
     def fold_halves(self, bytes: int) -> tuple[tuple[Phase, Phase], Phase]:
-        """Return the same in two steps, in which both ranks of a pair combine a half, that inside the first."""
+        """Return the messages of `fold` in two steps, in which both ranks of a pair combine one half.
+
+        The rank inside the core combines the first half.
+        """
         first = bytes // 2
         to_inner = phase(0, self.outer, self.inner, first, combines=True)
         to_outer = phase(0, self.inner, self.outer, bytes - first, first, combines=True)

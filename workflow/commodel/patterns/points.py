@@ -1,4 +1,4 @@
-"""Points from combinations of names (`make_point`): everything left open is filled in, everything wrong is refused."""
+"""Points from combinations of names (`make_point`): missing values are filled in, invalid ones are refused."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

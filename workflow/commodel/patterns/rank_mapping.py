@@ -59,7 +59,7 @@ def _divide(weights: csr_array, ranks: np.ndarray, slots: np.ndarray, tree: np.n
 
 
 def _first_part(weights: csr_array, size: int) -> np.ndarray:
-    """Return which `size` ranks to separate from the others, so that few bytes are sent between the parts."""
+    """Return a flag for each rank: `size` of them form a part that exchanges few bytes with the rest."""
     parts = []
     for order in (np.arange(weights.shape[0]), _spectral(weights)):
         part = np.zeros(weights.shape[0], dtype=bool)

@@ -81,7 +81,7 @@ def _slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
 
 
 def _rows(column: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
-    """Return the same for an unsorted column."""
+    """Return the rows of an unsorted column that hold each number."""
     order = stable_order(column)
     return [order[rows] for rows in _slices(column[order], numbers)]
 
@@ -357,7 +357,7 @@ class Schedule:
         return b"".join(parts + [column.astype("<f8").tobytes() for column in (work.bytes, work.seconds)])
 
     def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
-        """Return the same pattern at other sizes; what is known of its steps stays known."""
+        """Return the pattern at other sizes; its steps are reused if they have been computed."""
         schedule = replace(self, bytes=bytes, work=replace(self.work, bytes=work_bytes))
         if "steps" in self.__dict__:
             schedule.__dict__["steps"] = self.steps  # where the cached property would keep them
@@ -365,7 +365,7 @@ class Schedule:
 
 
 def whole_bytes(numbers: np.ndarray) -> bytes:
-    """Whole numbers as the same bytes on every machine."""
+    """Return whole numbers as bytes that are equal on every machine."""
     return np.asarray(numbers).astype("<i8").tobytes()
 
 

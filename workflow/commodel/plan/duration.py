@@ -22,26 +22,26 @@ from commodel.predictions.model import Model
 from commodel.records import Case, Measure, Plan, Point
 
 START = 2.0  # seconds to start a batch: the driver and its programs
-UNSURE = 3.0  # an estimate may be off by so much
-SLOWEST = 10.0  # a sample may take so many times its guess, where all that are allowed are needed
-SIMULATED_MESSAGE, SIMULATED_BYTE = 4e-5, 4e-10  # wall time that simulating one takes: what the player sends is copied
-OF_KERNEL = 4.0  # times as much: all ranks meet before each iteration, and the first pass looks at what arrives
+UNSURE = 3.0  # factor by which an estimate may be wrong
+SLOWEST = 10.0  # times its guess that a sample may take, if the maximum number of samples is needed
+SIMULATED_MESSAGE, SIMULATED_BYTE = 4e-5, 4e-10  # wall time of simulating one: the player copies the data that it sends
+OF_KERNEL = 4.0  # times as much: all ranks synchronise before each iteration, and the first pass checks the data
 MOST_RANKS = 256  # ranks; beyond, the cost of an algorithm is taken to grow in proportion
 ENDS = (0, 1 << 20)  # bytes that shapes are predicted at
 MOST_BUILT = 200_000_000
 GUESS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}  # seconds, bytes/s
 GUESS["overlay"] = 1e-4, 1e9
 PROBE = 1e-4  # seconds of a sample of a probe, beside its bytes
-REPEATED = "n", "flows", "trips"  # settings of probes that say how many messages
+REPEATED = "n", "flows", "trips"  # settings of probes that are a number of messages
 RATE = 2e9  # additions and multiplications a second of a process that computes
 STENCIL = 8  # of them for a cell of the wave
 NETWORK = 0.2  # seconds in each pass for the network of a case on an overlay: to come up, to be checked, to end
 
-# Seconds of one core, seen with 18 families, 179 points and 316 probe cases: most is the start of Python in each job.
+# Seconds of one core, measured with 18 models, 179 points and 316 probe cases. Most is the start of Python in each job.
 JOB = 2.5
 COLLECTED = 3e-3  # a case
-FITTED = 1e-3  # a probe case, for each family
-PREDICTED = 1.5e-3  # a point, for each family: predicted, compared and reported
+FITTED = 1e-3  # a probe case, for each model
+PREDICTED = 1.5e-3  # a point, for each model: predicted, compared and reported
 
 
 def of_analysis(plan: Plan) -> float:
@@ -164,7 +164,7 @@ class Durations:
                 if self.built > MOST_BUILT:
                     limit = f"{MOST_BUILT:,} messages: too many to plan"
                     raise UserError(f"the patterns of this experiment have more than {limit}")
-                if pattern.overlapped_seconds is not None:  # what ranks compute meanwhile takes time, too
+                if pattern.overlapped_seconds is not None:  # computation during messages takes time, too
                     pattern = replace(pattern, overlapped_seconds=None)
                 prediction += count * self.model.cost(pattern)[0], count * _simulating(pattern)
         return tuple(map(tuple, predictions.tolist()))

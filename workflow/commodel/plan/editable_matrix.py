@@ -158,7 +158,7 @@ def _costs(plan: Plan, rows: Sequence[Mapping[str, object]], usual_platform: str
         setting, durations = known
         try:
             point = make_point(setting, {name: row[name] for name in AXES if name in row})
-        except UserError:  # what is excluded may be impossible
+        except UserError:  # an excluded combination may be impossible
             return None
         if point in seen:
             return None

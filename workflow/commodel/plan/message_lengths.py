@@ -15,7 +15,7 @@ from commodel.patterns.schedule import KINDS, Schedule
 from commodel.patterns.written import is_written
 from commodel.records import Point
 
-FEW_RANKS, FEW_BYTES = 8, 1024  # ranks and bytes that tell whether there is any such work
+FEW_RANKS, FEW_BYTES = 8, 1024  # ranks and bytes of schedules that show which kinds of work occur
 COPIED_AT_ONCE = 2  # times all that a rank has, at most, is copied in one go
 FIRST_LENGTH = 1 << 16  # bytes at which schedules are built first
 MOST_ROWS = 2_000_000  # of a schedule that is built for this

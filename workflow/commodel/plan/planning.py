@@ -1,8 +1,8 @@
-"""Plans: `make_plan` turns an experiment and its platforms into points, probe cases and batches, and `write_plan` keeps
-them as plan.json with copies of all files that the plan rests on.
+"""Plans: `make_plan` turns an experiment and its platforms into points, probe cases and batches. `write_plan` stores
+them as plan.json, with copies of all files that the plan depends on.
 
-A batch is one allocation; one that would not fit into the budget is split. `load_plan` reads a plan that anybody may
-have written: what is not of the type and form that stages take for granted is refused with its key.
+A batch is one allocation; a batch that would exceed the budget is split. `load_plan` reads a plan, which may come from
+an unknown source: an entry without the type and form that later stages assume is refused with its key.
 """
 
 import json
@@ -81,7 +81,7 @@ def batches(
         title = f"{name}{TITLE}{stamp}"
         yield Batch(title, name, platform.nodes, cases=pairs, seconds=about, most=most, budget=budget)
         probes = [entry for entry in probes if entry != SURVEY]
-        # Levels are not known yet: a time limit has to have room for the probes of a network that has some.
+        # Levels are not known yet: the time limit has to suffice for the probes of a network with levels.
         guess = site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))
         likely = [case for entry in probes for case in probe(entry).cases(name, guess, sizes)]
     cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))
@@ -112,7 +112,7 @@ def _by_room(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[
     point. `smaller` puts all points into the largest allocation.
     """
     rooms = {point.nodes: 1 << (point.nodes - 1).bit_length() if simulated else point.nodes for point in points}
-    if smaller:  # the large ones first, so that a batch of what does not fit any more is a small one
+    if smaller:  # the large ones first, so that a batch for the rest is a small one
         points = sorted(points, key=lambda point: -point.nodes)
         rooms = dict.fromkeys(rooms, max(rooms.values(), default=0))
     parts: dict[int, list[Point]] = {}
@@ -221,7 +221,7 @@ def files_of(
         file = published_file(name)
         files[file] = noted("published", file, ROOT, published(name).source)
     for name in speeds:
-        read_speeds(reached(name))  # what a report could not show is refused before anything is measured
+        read_speeds(reached(name))  # a file that a report could not show is refused before anything is measured
         files[name] = noted("speeds", name)
     return files
 
@@ -251,8 +251,8 @@ def received(experiment: Path) -> AbstractContextManager[None]:
 
 MAX_POINTS = 200_000  # of an experiment: at a second each, more than two days
 PICTURE = ("nodepairs",)  # probes that the picture of a network of several levels is drawn from
-EVENNESS = ("evenness",)  # probes that tell whether a network has several levels, where nobody says so
-MIXTURE = ("mixture",)  # and whether families know what messages share
+EVENNESS = ("evenness",)  # probes that find levels of a network that are not named
+MIXTURE = ("mixture",)  # probes that find contention which models do not predict
 
 
 def make_plan(name: str, root: Path, only: str | None = None, survey: bool = True) -> Plan:
@@ -417,7 +417,7 @@ def write_plan(plan: Plan, name: str, root: Path) -> None:
         for called, file in copies.items():
             keep(called, file, results, root_of(file))
     for path in set(results.inputs()) - set(files) - {results.copy(file.copy) for file in copies.values()}:
-        path.unlink()  # of a platform, or a file, that the experiment no longer has
+        path.unlink()  # input of a platform, or a file, that is no longer in the experiment
 
 
 def inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> dict[SafePath, str]:

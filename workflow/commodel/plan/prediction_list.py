@@ -18,7 +18,7 @@ from commodel.predictions.predictions import FEW_WAVES, MANY_WAVES
 from commodel.records import Point
 
 SAMPLED = (16, 32)  # ranks of the schedules that an estimate is made from
-BUILDING, STEPPING = 3_000, 2_000  # what a schedule and a step cost beside their messages, in messages
+BUILDING, STEPPING = 3_000, 2_000  # additional cost of a schedule and of a step, in messages
 
 
 def shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
@@ -82,7 +82,7 @@ def _extent(point: Point) -> tuple[float, float]:
 def _counted(point: Point) -> tuple[float, float]:
     try:
         patterns = [(schedule(part), count) for part, count in sample_parts(point)]
-    except UserError:  # it will be said where it is predicted
+    except UserError:  # the prediction reports it
         return float(point.ranks), 1.0
     messages = sum(count * pattern.messages for pattern, count in patterns)
     return max(messages, 1.0), max(sum(count * len(np.unique(pattern.step)) for pattern, count in patterns), 1.0)

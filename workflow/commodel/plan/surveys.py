@@ -43,7 +43,7 @@ class LearnedNetwork:
     hosts: tuple[str, ...] = ()  # names of the nodes; empty if they have none
     levels: dict[str, Group] = field(default_factory=dict)  # group of each node, innermost level first
     slow: tuple[str, ...] = ()  # nodes all of whose pairs are slow
-    notes: tuple[str, ...] = ()  # what the times of pairs leave open
+    notes: tuple[str, ...] = ()  # what the times of pairs do not determine
 
 
 FORM = TypeAdapter(LearnedNetwork)

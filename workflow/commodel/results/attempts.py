@@ -24,7 +24,7 @@ from commodel.files.safe_reading import read_text
 DONE = "done"  # the outcome of an attempt that leaves nothing to do
 SILENT = "ended without a message"
 DAMAGED = f"{STATE} is damaged: what it told of this attempt and those before is lost"
-UPDATE = 3.0  # seconds between two signs of life
+UPDATE = 3.0  # seconds between two heartbeats
 
 Text = Annotated[str, AfterValidator(one_line)]
 Name = Annotated[str, AfterValidator(partial(one_line, limit=80))]
@@ -58,7 +58,7 @@ class Attempt:
             os.kill(self.pid, 0)
         except ProcessLookupError:
             return True
-        except OSError:  # somebody else's process
+        except OSError:  # a process of another user
             return False
         return False
 

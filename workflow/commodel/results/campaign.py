@@ -29,8 +29,8 @@ from commodel.records import Batch, Plan
 from commodel.results.raw_samples import unmark, why_unmeasured
 
 FILE = ".holder"
-HANDED_DOWN = "COMMODEL_HOLDER"  # the number of the open file with which this process's parent holds a folder
-PATIENCE = 1.0  # seconds: who only looks whether a folder is held holds it for a moment, too
+HANDED_DOWN = "COMMODEL_HOLDER"  # the number of the open file by which the parent process locks a folder
+PATIENCE = 1.0  # seconds: a process that only checks the lock has it for a moment, too
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
@@ -127,7 +127,7 @@ RUN = "another run of this experiment"
 class Campaign:
     plan: Plan
     folder: AnyPath  # results/<experiment>, relative to the project's
-    hold: TextIO | None = None  # what keeps others out, as long as it is open
+    hold: TextIO | None = None  # the lock, as long as it is open
     refusal: str = ""  # why nothing may be run here
 
     @property

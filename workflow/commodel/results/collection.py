@@ -28,9 +28,9 @@ from commodel.stats import median_interval, worst_stop
 
 ASIDE = ".damaged"
 LATENCIES = ("first", "last")  # of a stream of waves
-OF_SOME_PROGRAMS = ("count", "cpu", "computation", *LATENCIES)  # what samples of some programs have
+OF_SOME_PROGRAMS = ("count", "cpu", "computation", *LATENCIES)  # columns that samples of some programs have
 ABOUT = ("kind", "platform", "simulated", "name", "batch", "setting")
-SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", *OF_SOME_PROGRAMS)  # what differs from sample to sample
+SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", *OF_SOME_PROGRAMS)  # columns that vary between samples
 
 
 def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -149,7 +149,7 @@ def summary_of(samples: pd.DataFrame) -> dict[str, object]:
     }
 
 
-# Columns that do not tell one case of a probe or one point of an operation from another.
+# Columns that do not distinguish cases of a probe or points of an operation.
 OTHERS = {"id", *ABOUT, "pass", "sample", "seconds", "skew", "valid", "stop", *OF_SOME_PROGRAMS}
 
 

@@ -15,7 +15,7 @@ FEWEST_BINS, MOST_BINS = 8, 40  # bins
 TAIL = (98, 99.5)  # percentiles between which the last bin begins, which all outliers share
 OUTLYING = 3.0  # interquartile ranges above the upper quartile: from there on a sample is an outlier
 ONE_VALUE = 1e-3  # a spread below this share of the median is rounding, not a distribution
-SHARE = 0.1  # of the samples that a mode holds at least
+SHARE = 0.1  # least share of the samples in a mode
 
 
 def distributions(observations: pd.DataFrame) -> pd.DataFrame:

@@ -32,7 +32,7 @@ from commodel.results.campaign import Campaign
 from commodel.units import format_seconds
 
 Span = tuple[float, float]
-UNSURE = 2.0  # a batch that has not begun may be off by so much from the pace of the only other one
+UNSURE = 2.0  # factor by which a batch that has not begun may differ from the pace of the only other one
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Progress:
     ahead: Work
     turn: str  # which of its passes, where it has several
     since: float = 0.0  # when the attempt at work had its first samples: before that it started, which is no pace
-    seconds: Span | None = None  # until it is done, where that can be told
+    seconds: Span | None = None  # until it is done; None: unknown
 
     @property
     def total(self) -> int:
@@ -166,9 +166,9 @@ class Progress:
 class Status:
     experiment: str
     batches: tuple[Progress, ...]
-    at_work: str  # who holds the folder; empty: nobody
+    at_work: str  # holder of the lock on the folder; empty: none
     now: float
-    analysis: float = 0.0  # seconds that fitting, pricing and reporting may take afterwards
+    analysis: float = 0.0  # seconds for fitting, predicting and reporting afterwards
 
     @property
     def measured(self) -> int:
@@ -319,7 +319,7 @@ def earlier(platform: str, digest: str, results: Path) -> Earlier | None:
     none."""
     folders = [folder for folder in results.glob("*") if (folder / "plan.json").is_file()]
     for folder in sorted(folders, key=lambda folder: -(folder / "plan.json").stat().st_mtime):
-        with suppress(UserError):  # from another version, damaged, or with links: others may say it
+        with suppress(UserError):  # from another version, damaged, or with links: others are tried
             if (there := _of(Results.of(folder), platform, digest)) is not None:
                 return there
     return None

@@ -204,5 +204,5 @@ def read_unmeasured(path: AnyPath) -> pd.DataFrame | None:
     """Return the table of unmeasured cases; None if the results are older than this table."""
     if not path.exists():
         return None
-    rows = read_table(path, UNMEASURED).reindex(columns=names(UNMEASURED))  # an older one knows no waves
+    rows = read_table(path, UNMEASURED).reindex(columns=names(UNMEASURED))  # older tables have no waves
     return rows.astype(dict.fromkeys(COUNTS, "Int64"))

@@ -19,7 +19,7 @@ from commodel.files.safe_paths import AnyPath
 from commodel.files.typed_records import read_json_record
 from commodel.records import Count, Finite, Name
 
-MOST_ROWS = 1000  # points, or families
+MOST_ROWS = 1000  # points, or models
 
 
 def _setting(text: str) -> str:

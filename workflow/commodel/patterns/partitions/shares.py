@@ -154,7 +154,7 @@ MOST_TRIALS = 500_000  # computed times of processes; a step needs one for each
 
 
 def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
-    """Return the same columns with other widths and heights.
+    """Return the tiling with the same columns and other widths and heights, so that the slowest process is faster.
 
     Steps are made while the slowest process becomes faster, and no other one becomes as slow as it was.
     """
@@ -166,7 +166,7 @@ def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
         return float(curves[rank].seconds((width[rank] + wider) * (height[rank] + higher)))
 
     def steps(column: list[int], slowest: int) -> Iterator[tuple[float, list[int], list[int]]]:
-        """Yield what the slowest of those that change would take, and who loses and gains how: one row, or one
+        """Yield possible steps: the longest time of the changed ranks, and the ranks that lose and gain a row or a
         column."""
         if height[slowest] > 1:
             for other in column:

@@ -83,7 +83,7 @@ class Tasks:
         return f"task {task - np.searchsorted(self.rank, self.rank[task])} of rank {self.rank[task]}"
 
     def sentence(self, task: int) -> str:
-        """Return what the task is, as a sentence begins."""
+        """Return a description of a task, for the beginning of a sentence."""
         rank, size, peer, tag = (column[task] for column in (self.rank, self.size, self.peer, self.tag))
         what = {SEND: f"sends {size} bytes to", RECEIVE: "receives from"}.get(int(self.kind[task]), "calculates")
         end = f" rank {peer} with tag {tag}" if self.moves[task] else ""
@@ -257,7 +257,10 @@ class _Slots:
         return slots
 
     def other(self) -> np.ndarray:
-        """Ends that never begin take what slots are left, in the order of the file."""
+        """Return the other end of each message's end.
+
+        Ends that never begin get the remaining slots, in the order of the file.
+        """
         for kind in (SEND, RECEIVE):
             unmatched = self.kind == kind
             unmatched[self.ends[kind][self.ends[kind] >= 0]] = False
@@ -328,7 +331,7 @@ def find_turn(tasks: Tasks) -> int:
     ]
 
     def repeats(turn: int, among: int) -> bool:
-        """Return whether the first `among` ranks do what those behind them do."""
+        """Return whether the tasks of the first `among` ranks are equal to those of the ranks `turn` further on."""
         if any((count[turn : turn + among] != count[:among]).any() for count, _ in columns):
             return False
         parts = ((count[:turn].sum(), count[:among].sum(), column) for count, column in columns)
@@ -399,8 +402,11 @@ class Steps:
 
     @classmethod
     def of(cls, tasks: Tasks, matching: Matching) -> "Steps":
-        """Even steps post and work, odd ones wait; then those become one that do their things in the order in which a
-        step does them anyway. Two waits stay separate, since messages are received in order of arrival."""
+        """Return the steps of the tasks.
+
+        Even steps post and work, odd ones wait. Successive steps of a rank are joined if the order of their parts is
+        the order within one step. Two waits stay separate, since messages are received in order of arrival.
+        """
         place = _places(tasks, matching)
         moves, works = np.flatnonzero(tasks.moves), np.flatnonzero(tasks.works)
         does = np.concatenate([tasks.kind[moves] == SEND, np.full(len(moves), WAITING), np.full(len(works), WORKING)])
@@ -469,10 +475,9 @@ def _last(tasks: Tasks, place: np.ndarray) -> np.ndarray:
 
 
 def _all_needs(tasks: Tasks, other: np.ndarray, *, asking: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all edges, and by how much later `after` comes at least.
+    """Return all edges: `before`, `after`, and by how much larger the number of `after` is at least.
 
-    Nothing lies between a calculation and one that only follows it. If something may have to be waited for or posted
-    first, there is room for it.
+    A calculation may have the same number as its predecessor if no wait or post can be needed between them.
     """
     needs = tasks.needs
     before, after = needs.before, needs.after
@@ -487,9 +492,9 @@ def _all_needs(tasks: Tasks, other: np.ndarray, *, asking: bool) -> tuple[np.nda
 
 
 def _as_late_as_can_be(tasks: Tasks, place: np.ndarray) -> np.ndarray:
-    """Return numbers in which tasks without time come just before the first task that needs them.
+    """Return numbers in which tasks without time are just before the first task that requires them.
 
-    What they wait for may take as long.
+    The tasks that they wait for may therefore take as long.
     """
     before, after, apart = _all_needs(tasks, np.full(len(place), -1), asking=False)
     own = before >= 0
