@@ -56,7 +56,7 @@ class Part(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _known_keys(cls, data: Any, validate: Callable[[Any], Any]) -> Any:
-        """Refuse unknown keys together with whatever is wrong with the known ones."""
+        """Refuse unknown keys, together with the mistakes in known ones."""
         if not isinstance(data, dict):
             raise refused(f"found {shown(data)}, wanted a mapping with the keys {', '.join(cls.model_fields)}")
         unknown = [key for key in data if key not in cls.model_fields]

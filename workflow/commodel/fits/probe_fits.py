@@ -3,7 +3,7 @@
 - Distance classes: a model is fitted once to what its probes measured in each class of a network's levels. The values
   of the first nodes hold wherever no class has others. If nodes are of several types, these are nodes of the first
   type: a model with values by type has none by class, since not every pair of types was probed in each class.
-- Single-message ratios: what a round trip took at each size and distance is kept beside its prediction.
+- Single-message ratios: the time of a round trip at each size and distance is stored with its prediction.
 - Values that the data do not determine are marked.
 """
 

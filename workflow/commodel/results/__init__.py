@@ -1,1 +1,2 @@
-"""What a results folder holds: who works in it, how far it is, and its samples as tables. Nothing is measured here."""
+"""The content of a results folder: who works in it (`campaign`), its progress, and its samples as tables
+(`collection`). Nothing is measured here."""

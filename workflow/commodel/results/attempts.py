@@ -51,7 +51,7 @@ class Attempt:
 
     @property
     def gone(self) -> bool:
-        """Whether its process is dead, as far as this machine can tell."""
+        """Whether its process is dead, as far as this machine can find out."""
         if self.host != platform.node():
             return False
         try:
