@@ -130,7 +130,7 @@ def _spellings(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int])
 
 
 NEAR = "near"
-MOST_RANKS = 256  # ranks that are mapped where nobody asked for it
+MOST_RANKS = 256  # ranks up to which `near` is tried without a request
 LESS = 0.99  # of what crosses levels under the same layout without it: then it is worth a look
 
 
@@ -245,7 +245,8 @@ class Panel:
         }
 
     def losses(self, choices: Sequence[str]) -> list[str]:
-        """Return which of the choices lose packets, and which models do not predict that."""
+        """Return a sentence on the alternatives that lose packets, and on the models that do not predict losses; none
+        without losses."""
         through = {
             name: [assessment.through for assessment in assessments]
             for name, assessments in self.models.items()

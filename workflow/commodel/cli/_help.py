@@ -112,7 +112,7 @@ class Verb(HelpPage, click.Command):
 
 
 class VerbGroup(HelpPage, click.Group):
-    """Subcommands, whatever their case; of an unknown one the nearest name."""
+    """Subcommands in any case; an unknown one is answered by the nearest name."""
 
     command_class = Verb
 

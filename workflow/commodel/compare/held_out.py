@@ -98,7 +98,8 @@ def _describe_places(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
 
 
 def errors(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return of each group of rows: how many, μ, its median, bias, share inside the interval, and the worst point."""
+    """Return the errors of each group of rows: number of points, mean and median μ, bias, share inside the interval,
+    and the worst point."""
     rows = rows.dropna(subset=["mu"]).reset_index(drop=True)
     groups = rows.groupby(by, sort=False)["mu"]
     worst = rows.loc[groups.idxmax()].set_index(by, drop=False)

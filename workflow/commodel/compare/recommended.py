@@ -42,7 +42,7 @@ FOLDS = 10  # parts of the workloads that `evaluate` leaves out in turn
 RANKING_WEIGHT = 2.0  # of squared differences within a workload: the variance of a difference is that of two errors
 BIAS_SHARE = 0.1  # of the squares of uncorrected residuals: a bias may differ elsewhere
 RIDGE = 1e-4  # added to mean squared errors: equal models share their weight
-BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which residuals are alike
+BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which residuals are correlated
 SURE = 1.0  # standard errors by which the local correction has to lower the squared errors of workloads
 LEAST_GROWTH = 0.25  # of variances: the points left out are not all that will be predicted
 MAX_DISAGREEMENT = 4.0  # of predicted times, between a model and the one with the largest weight
@@ -67,7 +67,7 @@ CANDIDATES = tuple(Scales(operation, algorithm) for operation in (0.1, 0.3) for 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """What residuals of points have in common."""
+    """Properties of points that correlate their residuals."""
 
     operation: np.ndarray
     choice: np.ndarray
@@ -89,7 +89,7 @@ class Places:
         return cls(*np.array(names, dtype=str).reshape(-1, 4).T, *np.array(amounts, dtype=float).reshape(-1, 2).T)
 
     def labels(self) -> dict[str, np.ndarray]:
-        """Return what is left out in turn."""
+        """Return the labels by which points are left out in turn."""
         return {WORKLOAD: self.workload, BYTES: self.bytes, RANKS: self.ranks, OPERATION: self.operation}
 
     @cached_property
@@ -101,7 +101,7 @@ class Places:
         return {name: _join(parts) for name, parts in names.items()}
 
     def compare_with(self, other: Places) -> Alike:
-        """Return how much the residuals of these and other points have in common."""
+        """Return the correlations of the residuals of these points with those of other points."""
         same = {}
         for name, column in self._names.items():
             labels = number_labels(np.concatenate([column, other._names[name]]))
@@ -449,7 +449,7 @@ def _evaluate_folds(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 
 def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a point with the recommended prediction in place of those of models."""
+    """Return a row for each point with the recommended prediction in place of those of models."""
     rows = with_defaults(rows, COMPARISON)
     about = rows.drop_duplicates("point").set_index("point", drop=False)
     scaled = scale_predictions(rows).groupby([rows["point"], rows["family"]]).first().unstack().reindex(about.index)

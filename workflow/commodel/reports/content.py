@@ -1,6 +1,5 @@
-"""The one `Report` that every writer renders, and the commands that answer what it cannot.
-
-`build` makes the report of the tables of a campaign; `commands` lists commands for further questions."""
+"""The one `Report` that every writer renders. `build` makes it from the tables of a campaign; `commands` lists commands
+that answer further questions."""
 
 import re
 from collections.abc import Mapping, Sequence

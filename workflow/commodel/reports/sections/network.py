@@ -1,4 +1,5 @@
-"""The picture of the network: latency and bandwidth between nodes, ordered by group, and which nodes are slow."""
+"""The section on the network: latency and bandwidth between nodes, ordered by group, and slow nodes. The entry point is
+`sections`."""
 
 from collections.abc import Sequence
 
@@ -63,7 +64,7 @@ def _platform(network: Network) -> str:
 
 
 def sentences(network: Network) -> list[str]:
-    """Slow nodes first: somebody may want to change a cable before reading on."""
+    """Return sentences on a network, slow nodes first: the user may want to replace a cable before reading on."""
     distances, lines = network.distances, []
     for node in distances.slow:
         factors = zip(("latency", "transfer time"), network.slowdown(node), strict=True)
@@ -219,7 +220,7 @@ def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
 
 
 def nodes_of(network: Network) -> list[dict]:
-    """Return one row a node: its groups, and the medians of its pairs."""
+    """Return a row for each node: its groups, and the medians of its pairs."""
     rows = []
     for node, name in enumerate(network.names):
         own = (network.pairs == node).any(axis=1)

@@ -95,7 +95,8 @@ def moment(seconds: object) -> str | None:
 
 
 def lines(text: str) -> tuple[str, ...]:
-    """Line by line, nothing dropped silently: a long line goes on in the next row, a long text says how long it is."""
+    """Return the text line by line. A long line continues in the next row; if lines are left out, the last one counts
+    them."""
     shown = []
     for line in text.expandtabs(4).splitlines():
         printable = "".join(char if char.isprintable() else " " for char in line)

@@ -34,7 +34,7 @@ METHOD = (
 
 
 def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> pd.DataFrame:
-    """Return one row a point that was measured in a container and without it on the same platform."""
+    """Return a row for each point that was measured in a container and without it on the same platform."""
     if not containers:
         return pd.DataFrame()
     times = ["measured", "measured_low", "measured_high"]
@@ -146,7 +146,8 @@ def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: 
 
 
 def charts(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
-    """Ratio over the native time, a chart a platform, a series an operation: what is fixed falls off to the right."""
+    """Return a chart a platform and a series an operation: ratio over the native time. A constant overhead falls off to
+    the right."""
     drawn = []
     for (name, native), inside in pairs.groupby(["platform", "native"]):
         series = [

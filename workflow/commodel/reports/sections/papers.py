@@ -103,7 +103,7 @@ def kind(values: Sequence[object]) -> str:
 
 
 def scaled(value: float, factor: float) -> float | None:
-    """Blank where there is none."""
+    """Return the scaled value; None if it is missing."""
     return None if math.isnan(value) else plain(value * factor)
 
 

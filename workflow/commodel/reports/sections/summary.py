@@ -64,7 +64,7 @@ MOST_RECOMMENDED = 2  # alternatives
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All sentences on a platform to a question."""
+    """All sentences on a platform that answer one question."""
 
     platform: str
     question: str
