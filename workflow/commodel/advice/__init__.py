@@ -102,7 +102,8 @@ class Advice:
 
     @property
     def library(self) -> float:
-        """Time of the MPI default over the predicted time of the first alternative; NaN where it was not measured."""
+        """Time of the MPI default over the predicted time of the first alternative; NaN if the default was not
+        measured."""
         return self.default.seconds / float(self.rows["seconds"].iloc[0]) if self.default else np.nan
 
 

@@ -136,8 +136,8 @@ def list_process_tables(layout: str) -> list[str]:
 
 
 def write_core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection[str], folder: Path) -> list[str]:
-    """Write tables of processes with so many cores each, as many as fit, on the first 1, 2, 4, … and on all nodes. A
-    kind without speeds gets no table."""
+    """Write tables of processes with this number of cores each, as many processes as fit, on the first 1, 2, 4, … and
+    on all nodes. A kind without speeds gets no table."""
     room, types = (
         Defaults(1, setting.types, (), setting.cores, setting.fewer_cores),
         dict(setting.types),

@@ -97,7 +97,7 @@ def select_deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
 
 
 def count_doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarray:
-    """Return how many times the ranks or the bytes of each point double, or halve, outside of what was measured."""
+    """Return how many times the ranks or the bytes of each point double, or halve, outside of the measured range."""
     times = np.zeros(len(points))
     for name in ("ranks", "bytes") if len(deciding) else ():
         wanted = np.array([max(getattr(point, name), 1) for point in points], dtype=float)

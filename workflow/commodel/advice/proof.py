@@ -117,7 +117,7 @@ def _usual(variances: Sequence[float], freedoms: Sequence[int]) -> Usual:
 
 
 def _interval(logs: Sequence[float], usual: Usual = NOTHING) -> tuple[float, float, float]:
-    """Return the geometric mean, and where it may lie."""
+    """Return the geometric mean and its confidence interval."""
     middle, freedom = mean(logs), len(logs) - 1 + usual.freedom
     half = float("inf")
     if len(logs) > 1:

@@ -440,8 +440,8 @@ A_POINT = 0.02  # seconds in addition to those of samples
 
 
 def seconds_of(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:
-    """Return the seconds of points in one start: samples for the given time, at least the fewest, and as many warm-up
-    runs."""
+    """Return the seconds of points in one start: samples for the given time, at least the fewest, and equally many
+    warm-up runs."""
     return A_POINT + 2 * np.clip(samples, medians, fewest * medians)
 
 

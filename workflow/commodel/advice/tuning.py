@@ -156,8 +156,8 @@ def _checks(pairs: Mapping[str, tuple[int, int]]) -> list[list[int]]:
 
 
 def _costs(settings: Measure, belief: Belief, start: float) -> np.ndarray:
-    """Return the expected seconds of each point: samples, as many warm-up runs, and a start of its own if a barrier has
-    a rule."""
+    """Return the expected seconds of each point: samples, equally many warm-up runs, and a start of its own if a
+    barrier has a rule."""
     arms, seconds = belief.arms.arms, np.exp(belief.mean)
     alone = np.array([arm.workload[0] == BARRIER and arm.algorithm != LIBRARY for arm in arms])
     return seconds_of(seconds, settings.seconds, settings.min_samples) + start * alone
@@ -216,8 +216,8 @@ def _told_apart(times: Sequence[tuple[float, float]]) -> bool:
 
 
 def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
-    """Return the seconds of measuring everything: as many starts as a workload has alternatives, each as long as those
-    so far, and the samples of each point."""
+    """Return the seconds of measuring everything: a start for each alternative of the largest workload, as long as
+    those so far, and the samples of each point."""
     seconds = np.exp(belief.mean)
     for row in belief.measured:
         seconds[row.arm] = row.seconds

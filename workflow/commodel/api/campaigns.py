@@ -1,5 +1,5 @@
-"""Campaigns from Python: `run` measures an experiment to its report, `load` reads what a run left as a `Run`, and
-`report` writes its workbook and page."""
+"""Campaigns from Python: `run` measures an experiment and writes its report, `load` returns the results of a run as a
+`Run`, and `report` writes the workbook and page."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def run_campaign(
 def show_dry_run(
     experiment: str, only: str | None, profile: str | None, cores: int | None, display: Display, survey: bool = True
 ) -> int:
-    """Print what the workflow would run and return its exit code."""
+    """Print the rules that the workflow would run and return its exit code."""
     settings = {"experiment": find("experiment", experiment), "only": only, "survey": None if survey else False}
     command = snakemake_command("Snakefile", settings, cores, profile)
     Results(results(experiment)).check()
@@ -296,7 +296,7 @@ def require_jobs(campaign: Campaign, profile: str | None) -> None:
     """Refuse a platform that is measured inside Slurm jobs, if no profile submits jobs and this process is in no
     job."""
     name = profile or os.environ.get("SNAKEMAKE_PROFILE") or "local"
-    own = find_project_profile(name)  # what a profile of the site does is not known
+    own = find_project_profile(name)  # the content of a site's profile is unknown
     submits_jobs = "\nexecutor:" in (own / "config.yaml").read_text(encoding="utf-8") if own else True
     if submits_jobs or os.environ.get("SLURM_JOB_ID"):
         return

@@ -99,7 +99,7 @@ def fit(
 
 
 def _read(table: str | Path | pd.DataFrame) -> tuple[Measured, str]:
-    """Return the points of a table, whose values are checked as those of a file are, and what the table is called."""
+    """Return the checked points of a table, and the name of the table."""
     if not isinstance(table, pd.DataFrame):
         return read_points(Path(table)), Path(table).name
     with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="utf-8") as file:

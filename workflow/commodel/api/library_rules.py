@@ -1,5 +1,5 @@
-"""Rules for an MPI library's own collectives: what the rules of each library can express, and the search for rules that
-pay.
+"""Rules for an MPI library's own collectives: the rules that each library can express (`Dialect`), and the search for
+rules that pay.
 
 `tune_library` takes operations, ranks and sizes. It returns the rules whose results were verified and whose gain was
 measured.
@@ -178,7 +178,7 @@ def tune_library(
     measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
     place = Place(platform, loaded, setting_of(loaded), speaks, measure, folder)
     for workload in workloads:
-        place.point(workload)  # what does not fit is refused before anything is measured
+        place.point(workload)  # a workload that does not fit is refused before anything is measured
     evidence = _evidence(place.setting, params, experiment, say)
     folder.mkdir()
     with held(folder, "another `commodel tune`"):

@@ -87,7 +87,7 @@ def find_evidence(
 
 
 def gather_evidence(sources: Source | Sequence[Source], platform: str | None = None) -> Evidence:
-    """Return the parameter sets of the sources, and what was measured on the platform where a source is a run."""
+    """Return the parameter sets of the sources, with the points measured on the platform if a source is a run."""
     sources = list(sources) if isinstance(sources, list | tuple) else [sources]
     runs = [source for source in sources if isinstance(source, Run)]
     if len(runs) > 1 or (runs and len(sources) > 1):

@@ -88,7 +88,7 @@ LOG = re.compile(r"^Logfile (.+):$")
 FENCE = re.compile(r"^=+$")
 # Snakemake's own errors: the next line has the reason. Of a failed job that is its command, which does not help.
 ERROR = re.compile(r"^(?!RuleException|CalledProcessError)\w+(Error|Exception)\b.*:$")
-# The Slurm executor's own, of a job that it could not hand in; what sbatch said may go on on the next line.
+# The Slurm executor's own, of a job that it could not submit; the message of sbatch may continue on the next line.
 REFUSED = re.compile(r"^    message: SLURM sbatch failed\. The error message was '(?:sbatch: )?(?:error: )?([^']+)")
 NOTHING_NEW = "At least one job did not complete successfully."
 OURS = "commodel: "
@@ -211,7 +211,7 @@ def _lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[byte
         waiting.register(pipe, selectors.EVENT_READ)
         ended = False
         while not ended:
-            ended = process.poll() is not None  # before reading: what it printed last is in the pipe by then
+            ended = process.poll() is not None  # before reading: its last output is in the pipe by then
             if not ended:
                 waiting.select(POLL_INTERVAL)
             while chunk := pipe.read(1 << 16):

@@ -43,8 +43,8 @@ def find_width() -> int:
 def table(rows: Rows, seconds: Sequence[str] = (), fold: bool = False) -> str:
     """Return rows as aligned columns, numbers to the right.
 
-    Columns named in `seconds` hold times, which get one unit in the head. With `fold`, columns with one value stand in
-    a line above. If columns do not fit, texts are wrapped within theirs; if that is not enough, rows stand upright.
+    Columns named in `seconds` hold times, which get one unit in the head. With `fold`, columns with one value are in a
+    line above. If columns do not fit, their texts are wrapped; if that is not enough, rows are upright.
     """
     if not rows:
         return ""

@@ -235,7 +235,7 @@ def _gather_window(row: dict) -> dict:
     }
 
 
-SEVERAL = 6  # choices that a sentence names
+SEVERAL = 6  # alternatives that a sentence names
 TIED = 1e-9
 RULES = ".conf"  # ending of a file of Open MPI's rules
 OUT_SUFFIXES = (".csv", ".xlsx", RULES)

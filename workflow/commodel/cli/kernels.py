@@ -1,6 +1,5 @@
-"""commodel partition, and what predict, advise and measure do with --kernel: communication, layouts, and
-speeds of processes.
-"""
+"""commodel partition, and the option --kernel of predict, advise and measure: communication, layouts, and speeds of
+processes."""
 
 from __future__ import annotations
 

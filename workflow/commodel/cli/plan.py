@@ -1,4 +1,4 @@
-"""commodel plan: what an experiment will do, before anything runs."""
+"""commodel plan: show the work of an experiment before anything runs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The verbs that set a project up: its files, what is installed here, and completion by TAB."""
+"""The verbs that set a project up: its files, the installed software, and completion by TAB."""
 
 import os
 from pathlib import Path

@@ -35,8 +35,8 @@ class ModelWeight:
 
 
 def weigh_models(families: Collection[str], held_out: pd.DataFrame, operation: str) -> dict[str, ModelWeight]:
-    """Return the weight of each model. `held_out` are rows of a comparison on one platform; those of this operation
-    decide where there are enough."""
+    """Return the weight of each model. `held_out` are rows of a comparison on one platform. If this operation has
+    enough of them, its own decide."""
     finite = np.isfinite(held_out["mu"].astype(float))  # also where there is none: an empty column has no type
     rows = held_out[finite & have_weight(held_out["validity"])].reset_index(drop=True)
     residuals = {}
@@ -188,7 +188,7 @@ def compute_expected_regret(logs: np.ndarray, covariance: np.ndarray) -> np.ndar
 
 
 def _resampled(logs: np.ndarray, draws: int) -> np.ndarray:
-    """Return the estimate, then as many draws as wanted; a model without draws repeats its estimate."""
+    """Return the estimate and the wanted number of draws; a model without draws repeats its estimate."""
     if len(logs) == 1:
         return np.repeat(logs, draws, axis=0)
     return np.concatenate([logs[:1], logs[1 + np.arange(draws - 1) % (len(logs) - 1)]])
@@ -213,8 +213,8 @@ MIN_GAIN_DEVIATIONS = 1.0  # standard deviations by which an alternative has to 
 
 
 def is_default_kept(default: np.ndarray, seconds: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-    """Return whether the expected gain over the MPI default, as a logarithm, is within its uncertainty; not where the
-    default's time is unknown (NaN)."""
+    """Return whether the expected gain over the MPI default, as a logarithm, is within its uncertainty. If the
+    default's time is unknown (NaN), it is not kept."""
     return np.log(default / seconds) <= MIN_GAIN_DEVIATIONS * deviation
 
 

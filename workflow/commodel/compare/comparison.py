@@ -207,7 +207,7 @@ def summarize_choices(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def geometric_mean(logarithms: pd.Series) -> float:
-    """Return the geometric mean: it does not matter which of the two is divided by the other."""
+    """Return the geometric mean. The mean of the inverse ratios is its inverse."""
     return float(np.exp(logarithms.mean()))
 
 

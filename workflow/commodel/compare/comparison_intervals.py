@@ -71,7 +71,7 @@ def _has_residual(rows: pd.DataFrame) -> pd.Series:
 
 
 def scale_predictions(rows: pd.DataFrame) -> pd.Series:
-    """Return predictions scaled by the single-message ratio, where the table has it."""
+    """Return predictions scaled by the single-message ratio, if the table has it."""
     return rows["predicted"] * rows["single_message_ratio"].fillna(1.0)
 
 

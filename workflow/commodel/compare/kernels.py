@@ -20,7 +20,7 @@ MOST_RANKS = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The rectangles of one kernel's processes under one layout, on every platform where that was planned."""
+    """The rectangles of one kernel's processes under one layout, on every platform that has them in the plan."""
 
     kernel: str
     divided: str  # how the square was: a file, or a grid

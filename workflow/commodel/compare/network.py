@@ -194,8 +194,8 @@ def _nests(inner: np.ndarray, outer: np.ndarray) -> bool:
 
 def _describe_times(levels: list[np.ndarray], pairs: np.ndarray, logs: np.ndarray, floors: np.ndarray) -> float:
     """Return the description length of the times in nats, given the classes of some levels; infinite unless the classes
-    get slower from level to level. Small and large messages count as much, however many of each were measured. If
-    nodes differ, a constant of each node is part of the description where that makes it shorter."""
+    get slower from level to level. Small and large messages have equal weight, however many of each were measured. If
+    nodes differ, a constant of each node is part of the description, provided that this is shorter."""
     of = sum((column[pairs[:, 0]] != column[pairs[:, 1]] for column in levels), np.zeros(len(pairs), dtype=int))
     length, medians = 0.0, np.full((2, len(levels) + 1), np.nan)
     for own_medians, values, floor in zip(medians, logs.T, floors, strict=True):
@@ -298,7 +298,7 @@ class Network:
         return np.lexsort([np.arange(len(self.names)), *self.hierarchy.groups.values()])
 
     def matrix(self, values: np.ndarray) -> np.ndarray:
-        """Return a value for every pair of nodes; NaN where it was not measured."""
+        """Return a value for every pair of nodes; NaN if the pair was not measured."""
         matrix = np.full((len(self.names), len(self.names)), np.nan)
         matrix[tuple(self.pairs.T)] = matrix[tuple(self.pairs.T[::-1])] = values
         return matrix
@@ -375,8 +375,8 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
 
 
 def _levels(levels: object, nodes: int) -> Hierarchy:
-    """Return the levels of the first nodes, if they cover so many. Older records sort levels by name; the innermost
-    level has most groups."""
+    """Return the levels of the first `nodes` nodes, if they cover all of these. Older records sort levels by name; the
+    innermost level has most groups."""
     if isinstance(levels, Mapping) and all(isinstance(column, list) for column in levels.values()):
         levels = dict(sorted(levels.items(), key=lambda level: -len(set(map(str, level[1])))))
     whole = Hierarchy.of(levels)

@@ -83,7 +83,7 @@ class Calibrated:
 
 
 def list_campaign_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: int) -> list[Witness]:
-    """Return the points of a campaign that can be measured again on so many nodes."""
+    """Return the points of a campaign that can be measured again on this number of nodes."""
     rows = comparison[comparison["held_out"] & comparison["measured"].between(0, QUICK, inclusive="neither")]
     rows = rows[(rows["predicted"] > 0) & (rows["waves"] == 1)].drop_duplicates("point").set_index("point")
     witnesses = [
@@ -192,7 +192,7 @@ def _predicted(parameters: ParameterSet, taken: Sequence[Taken]) -> list[tuple[T
 
 
 def _form(errors: Mapping[str, Errors], predictions: Sequence[Prediction]) -> float:
-    """Return the standard deviation of the residuals of such predictions: differences of that size are no evidence of
+    """Return the standard deviation of the residuals of such predictions: smaller differences are no evidence of
     another setting."""
     halves = []
     for prediction in predictions:
@@ -283,7 +283,7 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
 
 
 def _allocations(rows: pd.DataFrame) -> pd.Series:
-    """Return what distinguishes allocations of a platform, row by row; empty if nothing does."""
+    """Return the names of the allocations of a platform, row by row; empty if only one can be distinguished."""
     if rows["setting"].nunique() > 1:
         return rows["setting"].replace("", "(none)")
     return pd.Series("", index=rows.index) if rows["simulated"].any() else rows["batch"]

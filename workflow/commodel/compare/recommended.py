@@ -144,7 +144,7 @@ def _join(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Corrections:
-    """The local corrections of some points: logarithms, with the covariance of what remains."""
+    """The local corrections of some points: logarithms, with the covariance of their errors."""
 
     logs: Array
     covariance: Array
@@ -235,7 +235,8 @@ class Recommender:
 
     @cached_property
     def _excess_within_workloads(self) -> float:
-        """Return the variance of errors within a workload left out, as far as it exceeds what the process predicts."""
+        """Return the variance of errors within a left-out workload, minus the variance that the process predicts; at
+        least 0."""
         errors, growth = self.left_out[WORKLOAD], self._growth(self.places)
         prior = self.places.covariance(self.places, self.scales) + self.scales.noise**2 * np.eye(len(errors))
         excess, count = 0.0, 0
@@ -336,8 +337,8 @@ def _invert(covariance: Array, scales: Scales) -> Array:
 
 
 def _leave_out(inverse: Array, residuals: Array, label: np.ndarray) -> tuple[Array, Array]:
-    """Return the error of the correction of each point where all points of its label are left out, in closed form, and
-    its variance."""
+    """Return the error of the correction of each point, and its variance, if all points of its label are left out; in
+    closed form."""
     scaled, errors, variances = inverse @ residuals, residuals.copy(), np.zeros(len(residuals))
     for value in np.unique(label):
         out = np.flatnonzero(label == value)
@@ -365,7 +366,7 @@ def _mean_square(left_out: Mapping[str, Array], places: Places) -> float:
 
 
 def _square_errors(left_out: Mapping[str, Array], places: Places) -> Array:
-    """Return the mean squared error of each point over what is left out, of which there have to be two or more."""
+    """Return the mean squared error of each point, over all kinds of labels that have at least two values."""
     several = [name for name, label in places.labels().items() if len(np.unique(label)) > 1]
     return np.mean([left_out[name] ** 2 for name in several or [WORKLOAD]], axis=0)
 

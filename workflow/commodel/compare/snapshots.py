@@ -26,7 +26,7 @@ from commodel.units import format_bytes, over
 
 POINT, PARAMETER = "point", "parameter"
 PROGRAM = ("mpi", "compiler", "flags", "clock")
-IGNORED = {"batch", "date", "platform", "seeds", "slurm_job"}  # of the provenance: other from day to day, or no matter
+IGNORED = {"batch", "date", "platform", "seeds", "slurm_job"}  # provenance that differs every day or is irrelevant
 
 NOWHERE: Mapping[str, str] = MappingProxyType({})
 Key = tuple[str, str, str]  # kind, platform, name
@@ -239,7 +239,7 @@ def _ends(ratio: float, old: Quantity, new: Quantity) -> tuple[float, float]:
 
 
 def provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
-    """Return what differs in the provenance: platform, subject, old and new text. Empty if either has no provenance."""
+    """Return the differences of provenance: platform, subject, old and new text. Empty if either has no provenance."""
     if not (old.about and new.about):
         return []
     renamed = _renamed(old, new)

@@ -26,7 +26,7 @@ MOST_FAMILIES = 5  # in one chart: the best ones
 MOST_CURVES = 8  # drawn of one model on one platform
 MOST_DOTS = 5_000  # predictions in one chart: of more points some are left out
 LEVEL = 1e-6  # of its value: a curve that differs by less is a level line
-BAND = 0.1  # along the identity line: what is off by no more
+BAND = 0.1  # half width of the strip along the identity line, as a relative error
 
 
 def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
@@ -156,7 +156,7 @@ def fitted(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
     measured = tuple(float(curve.measured[place] * factor) for place in order)
     line = tuple(float(curve.fitted[place] * factor) for place in order)
     least, most = min(*measured, *line), max(*measured, *line)
-    level = most - least < LEVEL * abs(most)  # what is left of differences would fill the chart
+    level = most - least < LEVEL * abs(most)  # rounding differences would fill the chart
     ends = {"low": 0.0, "high": 2 * most} if level and most > 0 else {}
     return Chart(
         f"Fit {fitted_set.platform} {fitted_set.family} {curve.title}",

@@ -137,7 +137,7 @@ def select_salient(frame: pd.DataFrame) -> pd.DataFrame:
 def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the values in the units of reports: seconds as µs, shares as %, flags as words."""
     factors = {field.name: field.shown_unit[1] for field in COMPARISON if field.type is float}
-    shown = frame.copy(deep=False)  # what is not changed is shared
+    shown = frame.copy(deep=False)  # unchanged columns are shared
     for key, factor in (factors | dict.fromkeys(PERCENTAGES, 100.0)).items():
         if key in shown and factor != 1:
             shown[key] = shown[key].astype(float) * factor

@@ -50,7 +50,7 @@ def received(path: Path) -> Iterator:
             book = openpyxl.load_workbook(stream, read_only=True, keep_links=False)
         except UserError:
             raise
-        except Exception as error:  # a stranger's file can break a parser in any way
+        except Exception as error:  # an untrusted file can break a parser in any way
             raise _unreadable(path, error) from None
         try:
             yield book

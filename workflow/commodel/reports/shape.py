@@ -257,7 +257,7 @@ def kept(column: pd.Series, plain: Callable[[object], object], blank: np.ndarray
     return values
 
 
-MOST_RECTANGLES = 400  # rectangles that anybody can look at
+MOST_RECTANGLES = 400  # rectangles that can be read
 SMALLEST_NUMBER = 8.0  # pixels of a number that can be read
 
 
@@ -271,10 +271,11 @@ class Rectangle:
     width: int
     height: int
     fill: str
-    about: str = ""  # shown when it is pointed at
+    about: str = ""  # the tooltip
 
     def letters(self, unit: float) -> float:
-        """Return the size in which its label fits, where a unit of the square has so many pixels; 0: none does."""
+        """Return the size of the letters of its label, in pixels, for a unit of the square of this many pixels; 0 if
+        none fits."""
         size = min(15.0, 0.7 * self.height * unit, 1.3 * self.width * unit / max(1, len(self.label)))
         return size if size >= SMALLEST_NUMBER else 0.0
 
@@ -285,7 +286,7 @@ class Tiling:
     title: str
     side: int
     rectangles: tuple[Rectangle, ...]
-    legend: tuple[tuple[str, str], ...]  # colours and what they mean
+    legend: tuple[tuple[str, str], ...]  # colours and their meaning
     note: str = ""
     alt: str = ""  # what the picture shows, in words
 
@@ -296,7 +297,7 @@ WORDS = ("text", "flag", "file")  # kinds of columns that hold no numbers
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Three anchors of a colour scale. With `good` at the middle only what is bad takes colour."""
+    """Three anchors of a colour scale. If `good` is the middle, only bad values are coloured."""
 
     bad: float
     middle: float
@@ -377,7 +378,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line or cloud of a chart. `labels` say what each dot is, `low` and `high` are error bars."""
+    """One line or cloud of a chart. `labels` describe the dots, `low` and `high` are error bars."""
 
     name: str
     x: tuple[float, ...]
@@ -456,9 +457,9 @@ class Report:
     title: str
     banner: str  # names simulated platforms; empty without any
     sections: tuple[Section, ...]
-    measured: str = ""  # when: first and last day
+    measured: str = ""  # first and last day of measurements
     results: str = ""  # the folder of the results, as seen from the report's own; empty where links cannot lead there
-    sets: tuple[ParameterSet, ...] = ()  # which the workbook calculates with
+    sets: tuple[ParameterSet, ...] = ()  # of the workbook's calculators
     fronts: tuple[Front, ...] = ()  # the first screen, of each platform
     samples: Section | None = None  # all of them, for the workbook alone
 
@@ -546,8 +547,8 @@ class Grid:
     rows: tuple[tuple[str, str], ...]  # group and label
     columns: tuple[str, ...]
     cells: tuple[Cell, ...]
-    corner: str = ""  # what the columns are
-    side: str = ""  # what the rows are
+    corner: str = ""  # heading of the columns
+    side: str = ""  # heading of the rows
 
     def text(self, row: int, column: int) -> str:
         return next((cell.text for cell in self.cells if (cell.row, cell.column) == (row, column)), "")
@@ -577,7 +578,7 @@ class Matrix:
     name: str
     title: str
     labels: tuple[str, ...]  # of rows and columns alike
-    groups: tuple[int, ...]  # of every label; those of one group lie beside each other
+    groups: tuple[int, ...]  # of every label; labels of one group are adjacent
     values: tuple[tuple[float, ...], ...]  # NaN: not measured
     unit: str
     high_is_good: bool = False

@@ -106,7 +106,7 @@ def _shape(name: str) -> str:
 
 
 def hider(names: set[str]) -> Callable:
-    """Return a function that puts numbers in the place of these names, wherever they stand in nested texts."""
+    """Return a function that replaces these names by numbers anywhere in nested texts."""
     number = {name: f"machine-{place}" for place, name in enumerate(sorted(names), 1)}
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
     names_pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])") if names else re.compile(r"(?!)")
@@ -208,7 +208,7 @@ def _report(
     handed = [comparison]
     del comparison, evidence
     return build(
-        handed.pop(),  # which is large, and of no use any more
+        handed.pop(),  # large, and not needed any more
         sets,
         raw,
         provenance,

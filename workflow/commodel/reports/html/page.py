@@ -161,7 +161,7 @@ def mix(one: str, other: str, share: float) -> str:
 
 SIZE = (400, 155)  # of charts on the first screen
 MOST_NUMBERS = 250  # in a table below a chart; of more the table of all rows has them
-# Of what Vega writes into a tag and a browser takes for granted.
+# Attributes that Vega writes and that are a browser's defaults.
 IDLE = re.compile(
     r' (?:opacity="1"|pointer-events="none"|role="[^"]*"|aria-[a-z]+="[^"]*"|class="[^"]*"|stroke-width="1"|'
     r'font-family="[^"]*"|xmlns(?::xlink)?="[^"]*"|version="1.1"|x2="0"(?= y2)|font-weight="normal")'
@@ -191,7 +191,7 @@ class Picture:
 
     @property
     def svg(self) -> Markup:
-        """Return the static drawing, empty where none can be made: the page's script and the numbers remain."""
+        """Return the static drawing; empty if none can be made. The page's script and the numbers remain."""
         try:
             return Markup(inline(json.dumps(self.specification), self.place))  # noqa: S704 – Vega escapes what is text
         except DrawingError:
@@ -278,7 +278,7 @@ def tiling_picture(content: Tiling, place: str) -> Picture:
 SIDE = 480  # of the drawing without labels
 LEAST_SIDE, MOST_SIDE = 2.0, 44.0  # of a cell
 ROOMY = 22.0  # a cell with a number in it
-LABELLED_WIDTH = 11.0  # a cell that a label fits beside
+LABELLED_WIDTH = 11.0  # of a cell with room for a label beside it
 LETTER = 6.4  # of a label
 
 
@@ -405,7 +405,7 @@ OPENING = ("Network", EXPLORED)  # sections that come before all others: a netwo
 
 
 def write_html(report: Report, path: str | Path) -> None:
-    give_back()  # who draws takes a hundred megabytes
+    give_back()  # the process that draws takes a hundred megabytes
     write_text(Path(path), page_html(report))
 
 

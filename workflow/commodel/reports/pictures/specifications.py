@@ -176,7 +176,7 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
 
 
 OVERLAPPING, SLANT = 60, 30  # letters below an axis, and by how many degrees more are turned
-BETWEEN = 0.25  # of the room of a place: between its bars and the next one's
+BETWEEN = 0.25  # of the width of a place: the gap to the bars of the next one
 STYLES = ("interval", "walk", "line", "dashed", "dots")
 
 

@@ -1,9 +1,10 @@
-"""Conditions of measurement that limit a report, and what has no measurement.
+"""Conditions of measurement that limit a report, and missing measurements.
 
 `list_anomalies` returns, as remarks on platforms: oversubscribed hosts, medians that scatter, kernels with cold caches,
 machines in use by others, levels that the platform file does not name, and contention that the best model lacks.
 `describe_settings` and `list_settings` compare allocations (calibrations and batches) by their latency and bandwidth
-factors. `describe_missing` lists missing points, discarded samples, and flagged or missing predictions."""
+factors. `describe_missing` lists missing points, discarded samples, and flagged or missing predictions.
+"""
 
 from collections.abc import Collection, Mapping
 

@@ -212,8 +212,8 @@ def prediction_section(frame: pd.DataFrame) -> Section:
 
 
 def _comparison(frame: pd.DataFrame) -> tuple[Table, list[str]]:
-    """Return the table, and its columns of a single value with that value. They are the last ones, folded. The schema
-    defines how each column is shown and where it is blank; n/a is for what is missing with a reason."""
+    """Return the table, and its columns of a single value with that value. These are the last ones, folded. The schema
+    defines how each column is shown and when it is blank; n/a marks a missing value with a reason."""
     present = {
         Condition.ALWAYS: True,
         Condition.WAVES: (frame["waves"] > 1).any(),

@@ -66,7 +66,7 @@ USE = "Colour: algorithm. ≈: statistically tied with others. Outlined: the MPI
 TRUST = "Factor between predicted and measured time of held-out points. Grey: most are flagged."
 DEFAULT = "default"  # the MPI library's own selection, in a cell
 KEEP = "Keep the MPI default"
-LEAST_GAIN = 1.005  # times as fast, that is worth a word
+LEAST_GAIN = 1.005  # smallest gain that is shown
 
 
 def use_grid(part: pd.DataFrame) -> Grid:

@@ -30,7 +30,7 @@ from commodel.units import format_bytes
 DRAWN = 256  # nodes; of more, groups are drawn
 COMPLETE = 0.99  # of the pairs
 SEVERAL = 4  # nodes that a line names
-WORTH = 1.05  # times as slow as its like: less is not worth a word
+WORTH = 1.05  # smallest slowdown against comparable pairs that is named
 SHEET, NUMBERS = "Network", "Distances"
 
 

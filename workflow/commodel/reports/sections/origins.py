@@ -14,7 +14,7 @@ from commodel.results.provenance import Traces
 
 SHEET, INPUTS = "Provenance", "Inputs"
 FILE, SHA256, PROGRAM, VERSION = "file", "SHA-256", "program", "version"  # headers that --verify looks for
-RESULTS = "results, seen from here"  # what its raw files are linked through
+RESULTS = "results, seen from here"  # the prefix of links to raw files
 MOST_COLUMNS = 12  # keys that differ between batches: up to so many become columns, more become rows
 LINE, MOST_LINES = 500, 2000  # characters of a line, and lines of a text, that are shown
 FILES = (
@@ -116,7 +116,8 @@ def measured(batches: Mapping[str, Mapping], traces: Traces) -> str:
 
 
 def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
-    """Return tables of what all batches have in common, what the batches of a platform have, and what differs."""
+    """Return tables of the entries that all batches share, of those that the batches of a platform share, and of those
+    that differ."""
     entries = {plain(name): flat(batch) for name, batch in batches.items()}
     by_platform: dict[str, list[dict[str, str]]] = {}
     for batch in entries.values():

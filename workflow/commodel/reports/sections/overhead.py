@@ -102,7 +102,7 @@ def mean_interval(ratios: pd.Series) -> str:
     """Return the 95 % interval of the geometric mean, from the spread of the points; empty for one point."""
     if len(ratios) < 2:
         return ""
-    from scipy.special import stdtrit  # here, because it is slow to load and few reports ask
+    from scipy.special import stdtrit  # here, because it is slow to load and few reports need it
 
     logs = np.log(ratios.to_numpy())
     half = stdtrit(len(logs) - 1, 0.975) * logs.std(ddof=1) / np.sqrt(len(logs))

@@ -1,6 +1,7 @@
 """The figures of a paper, a section each: chart, the paper's numbers with ours, and the reason of differences.
 
-The first section lists the figures, and what is not rebuilt."""
+The first section lists the figures, and those that are not rebuilt.
+"""
 
 import math
 from collections.abc import Sequence

@@ -14,7 +14,7 @@ from commodel.reports.shape import Axis, Chart, Matrix, Series, Tiling, finite, 
 
 SHEET = "Chart data"
 WIDTH, HEIGHT, GAP, ROW = 600, 430, 16, 20  # pixels
-CHARACTERS = (2 * WIDTH + GAP) / 7  # that two charts beside each other take of columns
+CHARACTERS = (2 * WIDTH + GAP) / 7  # width of two adjacent charts
 DOTS = ("circle", "diamond", "square", "triangle")
 GREY = "#888888"
 

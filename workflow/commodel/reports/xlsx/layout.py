@@ -51,7 +51,7 @@ def colour_scale(scale: Scale) -> dict:
 def column_widths(tables: tuple[Table, ...], alone: bool = True, filters: bool = True) -> list[int]:
     """Return widths in characters: enough for every value, and for the longest word of a header with its filter button.
 
-    Where tables share a sheet, text of a last column may run on over the empty cells beside it.
+    If tables share a sheet, text of a last column may continue over the empty cells to its right.
     """
     widths: list[int] = []
     for table in tables:

@@ -38,7 +38,7 @@ from commodel.reports.xlsx.layout import LONGEST_TABLE, WIDEST, Place, Places, S
 from commodel.reports.xlsx.overview import SHEET as OVERVIEW
 from commodel.reports.xlsx.overview import Overview
 
-LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
+LONGEST_CELL = 32_000  # XlsxWriter drops a longer text silently
 BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8, a line a row: long texts are cut off
 LEGIBLE = 22  # columns on A3
 PRINTED = 200  # rows of a sheet; all of the first ones
@@ -53,7 +53,7 @@ whose = attrgetter("platform")
 def write_xlsx(report: Report, path: str | Path) -> list[Path]:
     """Write the workbook, and files of tables that are too long for a sheet; return all paths."""
     path = Path(path)
-    give_back()  # what it took to build the report
+    give_back()  # the memory that building the report took
     with whole(path) as stream, temporary_path(path) as scratch:
         book = Workbook(report, stream, scratch)
         book.add_overviews()
@@ -102,7 +102,7 @@ class Workbook:
         return self.formats[key]
 
     def sheet(self, name: str, note: str):
-        """Add a sheet with title, banner (where anything is simulated) and note; return it and the next free row."""
+        """Add a sheet with title, banner (if anything is simulated) and note; return it and the next free row."""
         sheet = self.book.add_worksheet(layout.make_sheet_name(name, self.names))
         sheet.hide_gridlines(2)
         sheet.set_landscape()

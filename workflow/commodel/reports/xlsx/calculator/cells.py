@@ -240,7 +240,7 @@ class Pattern:
     fan_outs: tuple[Term, ...]  # of any tree, from the root down; 0: no such level
 
 
-# Units as people write them, and what one of them is of those that formulas count in: microseconds and bytes.
+# Shown units, the factor from SI to them, and the factor from them to the units of formulas: microseconds and bytes.
 SHOWN_UNITS = {
     "s": ("µs", 1e6, 1),
     "s/B": ("ns/B", 1e9, 1e-3),
