@@ -1,5 +1,5 @@
 """Advice on a workload: `advise` ranks its alternatives by the combined prediction of all models with a parameter set.
-Points measured on the platform weigh the models. Beyond the measured points intervals widen, and a note states that.
+Points measured on the platform weigh the models; beyond these points intervals widen, and a note states that.
 
 There are two goals: the time of one wave, and the time between waves of a stream.
 """
