@@ -1,5 +1,5 @@
-"""Advice on a workload: `advise` ranks its alternatives by the combined prediction of every model with a parameter set.
-Points measured on the platform weigh the models; beyond these intervals widen, and a note says so.
+"""Advice on a workload: `advise` ranks its alternatives by the combined prediction of all models with a parameter set.
+Points measured on the platform weigh the models; beyond these points intervals widen, and a note states that.
 
 There are two goals: the time of one wave, and the time between waves of a stream.
 """
@@ -65,7 +65,7 @@ SAMPLING_SECONDS, FEWEST_SAMPLES = 0.1, 5  # how long a point is sampled, as `co
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload: operation and size, over so many leaves of a tree, or so many ranks."""
+    """A workload: operation, size, and number of leaves of a tree or of ranks."""
 
     operation: str
     bytes: int
@@ -102,7 +102,8 @@ class Advice:
 
     @property
     def library(self) -> float:
-        """Time of the MPI default over the predicted time of the first alternative; NaN where it was not measured."""
+        """Time of the MPI default over the predicted time of the first alternative; NaN if the default was not
+        measured."""
         return self.default.seconds / float(self.rows["seconds"].iloc[0]) if self.default else np.nan
 
 
@@ -287,7 +288,7 @@ def _points(
                     raise
                 lacking.append(error.message)
                 continue
-            if point:  # with one rank a node all layouts are alike, where all nodes are
+            if point:  # with one rank a node all layouts are equal if all nodes are
                 distinct = point.nodes < point.ranks or setting.levels
                 points.setdefault((point.choice, point.layout if distinct else ""), point)
     if not points:

@@ -1,6 +1,7 @@
-"""Alternatives of a workload: trees, algorithms with their arguments, layouts, and what every model predicts for them.
+"""Alternatives of a workload: trees (`list_trees`), algorithms with their arguments (`list_algorithms`), layouts
+(`list_layouts`), and their predictions by every model (`assess_alternatives`).
 
-The layout `near` is made for each pattern, so that ranks that send each other much are near each other. A `Panel` holds
+The layout `near` is made for each pattern, so that ranks that exchange many bytes are near each other. A `Panel` holds
 the predictions of all models, of one wave and of the time between waves.
 """
 
@@ -33,14 +34,14 @@ from commodel.units import format_bytes
 MOST_TREES = 400  # of a kind; of more, as many as that, evenly spread
 RADICES = range(2, 9)
 FAMILIAR = ("linear", "binomial")  # of names for the same messages, those to go by
-MOST_SEGMENTS = 256  # more, and what a message costs by itself is all that counts
+MOST_SEGMENTS = 256  # with more, only the constant cost of a message counts
 SEGMENTS = tuple(1 << power for power in range(8, 21, 2))  # 256 B to 1 MiB
 COUNTS = tuple(1 << power for power in range(12))
 
 
 def list_trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
-    """Return the trees with so many leaves, each once: flat, all balanced ones, even two-level splits, k-nomial, and
-    the postal-optimal tree of each latency (of a message, over the gap to the next one)."""
+    """Return the trees with this number of leaves, each once: flat, all balanced ones, even two-level splits, k-nomial,
+    and the postal-optimal tree of each latency (of a message, over the gap to the next one)."""
     specs = [
         f"flat:{leaves}",
         *_spread(list(list_balanced_trees(leaves))),
@@ -85,8 +86,8 @@ def list_two_level_trees(leaves: int) -> Iterator[str]:
 
 
 def find_growing_trees(kind: str, leaves: int) -> list[str]:
-    """Return the smallest and the largest tree of a kind with so many leaves, if each further node adds a leaf or none.
-    None if no tree of this size exists."""
+    """Return the smallest and the largest tree of a kind with this number of leaves, if each further node adds a leaf
+    or none. None if no tree of this size exists."""
 
     def first_with(wanted: int) -> int:
         low, high = wanted + 1, 2 * wanted
@@ -130,8 +131,8 @@ def _spellings(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int])
 
 
 NEAR = "near"
-MOST_RANKS = 256  # ranks that are mapped where nobody asked for it
-LESS = 0.99  # of what crosses levels under the same layout without it: then it is worth a look
+MOST_RANKS = 256  # ranks up to which `near` is tried without a request
+LESS = 0.99  # of the bytes that cross levels under the same layout without it: below that it is considered
 
 
 def list_layouts(setting: Setting, ranks: int) -> list[str]:
@@ -173,11 +174,11 @@ class Assessment:
 
     seconds: np.ndarray  # the estimate, then a value for each draw of the parameters
     period: float  # between waves; NaN where the model predicts no stream
-    widening: float  # beyond what was probed, as a standard deviation of a logarithm
+    widening: float  # beyond the probed range, as a standard deviation of a logarithm
     single_message_ratio: float
     validity: Validity
     of_stream: Validity
-    through: float | None  # the share of packets that gets through; None where the model knows no buffers
+    through: float | None  # the share of packets that arrives; None if the model has no buffers
 
     @classmethod
     def of(cls, model: Model, parameters: ParameterSet, pattern: Schedule, stream: Stream | None) -> "Assessment":
@@ -231,7 +232,8 @@ class Panel:
         return [f"{', '.join(names)}: {text}" for text, names in _by_text(texts).items()]
 
     def unprobed(self, numbers: Collection[int]) -> dict[str, str]:
-        """Return the models that some of these alternatives were not probed for, and where not."""
+        """Return the models that were not probed for some of these alternatives, each with the text of that
+        validity."""
         return {
             name: lacking[0]
             for name, assessments in self.models.items()
@@ -245,7 +247,8 @@ class Panel:
         }
 
     def losses(self, choices: Sequence[str]) -> list[str]:
-        """Return which of the choices lose packets, and which models do not predict that."""
+        """Return a sentence on the alternatives that lose packets, and on the models that do not predict losses; none
+        without losses."""
         through = {
             name: [assessment.through for assessment in assessments]
             for name, assessments in self.models.items()
@@ -319,7 +322,7 @@ def assess_alternatives(sets: Mapping[str, ParameterSet], patterns: Sequence[Sch
         except UserError as error:
             lacking[name] = error.message
     for number, pattern in enumerate(patterns, 1):
-        stream = Stream(pattern) if streams else None  # one for all: what is known of its steps stays known
+        stream = Stream(pattern) if streams else None  # one for all models: its steps are cached
         for name in [name for name in models if name not in lacking]:
             try:
                 with within(f"choice {number} of {len(patterns)} by {name}"):

@@ -1,7 +1,7 @@
 """Configurations of a kernel, ranked: processes with their cores, partition, and arrangement of rectangles.
 
-A balanced computation may have costly communication. For each layout several partitions are balanced, and the sum of
-predicted communication and computation counts.
+A balanced computation may have slow communication. `rank_configurations` therefore balances several partitions for each
+layout, and ranks them by the sum of predicted communication and computation.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ class Configuration:
     file: Path
     tiling: Rectangles
     computation: float
-    communication: Mapping[str, float] = field(default_factory=dict)  # by family
+    communication: Mapping[str, float] = field(default_factory=dict)  # by model
     validity: Mapping[str, str] = field(default_factory=dict)  # of these predictions, as text
     measured: Times | None = None
 
@@ -136,8 +136,8 @@ def list_process_tables(layout: str) -> list[str]:
 
 
 def write_core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection[str], folder: Path) -> list[str]:
-    """Write tables of processes with so many cores each, as many as fit, on the first 1, 2, 4, … and on all nodes. A
-    kind without speeds gets no table."""
+    """Write tables of processes with this number of cores each, as many processes as fit, on the first 1, 2, 4, … and
+    on all nodes. A kind without speeds gets no table."""
     room, types = (
         Defaults(1, setting.types, (), setting.cores, setting.fewer_cores),
         dict(setting.types),

@@ -1,5 +1,5 @@
-"""A decision table: which algorithm for which number of ranks and message size, by the advice on each; the MPI default
-where that is kept."""
+"""A decision table: for each number of ranks and message size the first alternative of the advice, or the MPI default
+where that is kept. The entry point is `decide`."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,9 +16,9 @@ from commodel.progress import within
 from commodel.records import LIBRARY
 
 COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
-GROUNDS = ("platform", "simulated", "library", "interval_basis", "weights", "notes")  # what a row rests on
+GROUNDS = ("platform", "simulated", "library", "interval_basis", "weights", "notes")  # the basis of a row
 COLUMNS += GROUNDS
-NOTES = " | "  # stands between two notes of a row
+NOTES = " | "  # separates two notes of a row
 
 
 def decide(

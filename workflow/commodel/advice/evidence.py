@@ -1,5 +1,9 @@
-"""Evidence that advice rests on: parameter sets of one platform, from files or an experiment, and the points that were
-measured there; how far a workload lies beyond these, and the notes about that."""
+"""The evidence for advice: parameter sets of one platform, and the points that were measured there.
+
+`read_evidence` reads `Evidence` from files, `find_platform_evidence` finds that of a platform. `count_doublings`
+returns how far a workload lies outside of the measured points. `find_library_default` returns the time of the MPI
+default. The functions `describe_…` return notes on all of these.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -79,8 +83,8 @@ def find_placement(point: Point) -> str:
 
 
 def select_placement(rows: pd.DataFrame, placements: Iterable[str]) -> pd.DataFrame:
-    """Return the held-out rows measured at the given placements: within a node, between nodes, or both. Older tables
-    do not say on how many nodes."""
+    """Return the held-out rows measured at the given placements: within a node, between nodes, or both; all rows if an
+    older table lacks the number of nodes."""
     if rows[NODES].isna().any():
         return rows
     return rows[(rows[NODES] > WITHOUT[NODES]).map(SIDES).isin(set(placements))]
@@ -93,7 +97,7 @@ def select_deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
 
 
 def count_doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarray:
-    """Return how many times the ranks or the bytes of each point double, or halve, outside of what was measured."""
+    """Return how many times the ranks or the bytes of each point double, or halve, outside of the measured range."""
     times = np.zeros(len(points))
     for name in ("ranks", "bytes") if len(deciding) else ():
         wanted = np.array([max(getattr(point, name), 1) for point in points], dtype=float)
@@ -241,8 +245,8 @@ def _sets_in(path: Path) -> list[Path]:
 
 
 def find_platform_evidence(setting: Setting, results: Path, experiment: str | None = None) -> tuple[Evidence, Path]:
-    """Return what was fitted and measured on a platform, and the folder of results: of the experiment given, else of
-    the one that was compared last."""
+    """Return the evidence of a platform, and the folder of its results: that of the given experiment, else the one that
+    was compared last."""
     platform = setting.name
     paths = [Results.of(path) for path in sorted(results.glob("*")) if path.is_dir()]
     fitted = [folder for folder in paths if platform in folder.platforms()]
@@ -266,7 +270,7 @@ def replace_values(evidence: Evidence, texts: Sequence[str]) -> Evidence:
 
 
 def read_held_out(results: Results, platform: str) -> pd.DataFrame:
-    """Return the points of a platform that were measured and that no fit has seen; none where nothing was compared."""
+    """Return the measured held-out points of a platform; none if nothing was compared."""
     table = results.table("comparison")
     if not table.exists():
         return no_points()

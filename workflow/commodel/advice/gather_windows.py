@@ -1,4 +1,4 @@
-"""The window of a gather by the values of a parameter set of the cluster family."""
+"""The window of a gather by the parameters of the cluster model: `gather_bounds`."""
 
 import numpy as np
 

@@ -1,10 +1,9 @@
-"""Proof of tuning rules on the real library: results are verified first, then times are compared.
+"""Proof of tuning rules on the real MPI library: rules with wrong results are dropped, then the others are timed.
 
-Whether a rule pays: the same collective with and without it, in alternation, the interval of what that gains, and
-what cases say of it for which nothing is different.
-
-Whether rules pay, and which of them stay: the library's own collectives with and without them, in alternation, at
-sizes that were not measured.
+`prove` times the MPI library's own collectives with rules and without any, in alternation, at sizes between those that
+were measured before. The gain of a rule is the geometric mean of the time ratios of consecutive starts, with its
+interval. Workloads whose library default no rule changes are controls: a gain there is an effect of the machine.
+`worth_a_proof` and `proven` select the rules that stay.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -20,17 +19,17 @@ from scipy.stats import t
 from commodel.advice.tuning import Place, rules_of
 from commodel.records import LIBRARY, Choice, PlacedWorkload
 
-CONFIDENCE = 0.95  # that an interval holds the true gain
+CONFIDENCE = 0.95  # probability that an interval contains the true gain
 WORST = 0.95  # of a gain: no rule may make anything slower by more
-WORTH = 1.05  # a gain: less is nothing to look for
-SEVERAL = 5  # cases, to say how much their variances differ
-STEADIEST = 1e-8  # a variance: what differs by less than 0.01 % is the same
-LEAST_FREEDOM, MOST_FREEDOM = 0.1, 50.0  # degrees of freedom that the other cases may be worth
+WORTH = 1.05  # smallest gain that is worth a proof
+SEVERAL = 5  # workloads, from which on the scatter of their variances is estimated
+STEADIEST = 1e-8  # lower limit of a variance: differences below 0.01 % do not count
+LEAST_FREEDOM, MOST_FREEDOM = 0.1, 50.0  # degrees of freedom of the usual variance
 
 
 @dataclass(frozen=True)
 class Gain:
-    """How many times as fast with rules as without them; 1 is the same."""
+    """The time without rules over the time with them, with its interval; 1 is no change."""
 
     times: float
     low: float
@@ -45,7 +44,7 @@ class Gain:
 
     @property
     def harms(self) -> bool:
-        """Slower by more than is allowed as far as we know, and slower in any case."""
+        """Whether the gain is below WORST, and the whole interval below 1."""
         return self.times < WORST and self.high < 1
 
     def widened(self, by: float) -> "Gain":
@@ -54,24 +53,29 @@ class Gain:
 
 @dataclass(frozen=True)
 class Control:
-    """What cases showed that were run in the same way with rules and without: a gain there is none of the rules'."""
+    """The result of the control workloads, which rules do not change: a gain there is no effect of rules."""
 
     cases: int
-    differ: int  # whose intervals do not hold 1
-    wider: float  # a logarithm: by how much intervals have to be wider on both sides for so many to hold 1 as should
+    differ: int  # those whose intervals exclude 1
+    wider: float  # a logarithm: widening on both sides, after which 95 % of the intervals contain 1
 
 
 def control(gains: Iterable[Gain]) -> Control:
-    """Pairs of starts know what changes from one to the next, not what changes with their turn or between all of them.
-    So intervals reach as far further as those of the control have to, but for as many as miss 1 by chance."""
+    """Return the control: how many intervals of control workloads exclude 1, and by how much all intervals have to
+    widen.
+
+    Pairs of starts show the variation from one start to the next, but neither an effect of their order nor a change of
+    the machine between all of them. Intervals are therefore widened until those of the control workloads contain 1,
+    except for as many as exclude it by chance.
+    """
     short = sorted((max(log(gain.low), -log(gain.high), 0.0) for gain in gains), reverse=True)
     by_chance = round((1 - CONFIDENCE) * len(short))
     return Control(len(short), sum(missing > 0 for missing in short), short[by_chance] if short else 0.0)
 
 
 def gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
-    """From the medians of pairs of starts that followed each other. Geometric mean and Student's interval: what pairs
-    share, such as a busy network, is in neither."""
+    """Return the gain from the medians of consecutive starts: geometric mean and Student's interval. An effect that
+    both starts of a pair share, such as a busy network, cancels."""
     logs = tuple(log(bare / ruled) for ruled, bare in zip(with_rules, without, strict=True))
     medians = (sorted(seconds)[len(seconds) // 2] for seconds in (with_rules, without))
     return Gain(*_interval(logs), *medians, logs)
@@ -79,26 +83,26 @@ def gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
 
 @dataclass(frozen=True)
 class Usual:
-    """How much pairs of starts of one case differ, as the other cases have it."""
+    """The variance between the pairs of starts of one workload that the other workloads suggest."""
 
     variance: float = 1.0
-    freedom: float = 0.0  # degrees of freedom that this is worth; 0 where nothing is known
+    freedom: float = 0.0  # degrees of freedom of this variance; 0 if it is unknown
 
 
 NOTHING = Usual()
 
 
 def steadied(gains: Sequence[Gain]) -> list[Gain]:
-    """With intervals that rest on the pairs of all cases: three pairs say little of how much a fourth would differ, but
-    twenty cases of three say it together. Variances are taken to be scaled inverse χ², and a case's own is drawn to
-    what is usual the more the less they differ among cases (as limma does for genes)."""
+    """Return the gains with intervals from the pairs of all workloads: three pairs determine a variance badly, twenty
+    workloads of three pairs determine it well. Variances are assumed to be scaled inverse χ². The variance of a
+    workload is shrunk towards the usual one; the less variances differ, the more (as limma does for genes)."""
     usual = _usual([variance(gain.pairs) for gain in gains], [len(gain.pairs) - 1 for gain in gains])
     intervals = [_interval(gain.pairs, usual) for gain in gains]
     return [replace(gain, low=low, high=high) for gain, (_, low, high) in zip(gains, intervals, strict=True)]
 
 
 def _usual(variances: Sequence[float], freedoms: Sequence[int]) -> Usual:
-    """From the mean and the variance of the logarithms of variances."""
+    """Return the usual variance, from the mean and the variance of the logarithms of variances."""
     if len(variances) < SEVERAL:
         return NOTHING
     half = np.array(freedoms) / 2
@@ -113,7 +117,7 @@ def _usual(variances: Sequence[float], freedoms: Sequence[int]) -> Usual:
 
 
 def _interval(logs: Sequence[float], usual: Usual = NOTHING) -> tuple[float, float, float]:
-    """Return the geometric mean, and where it may lie."""
+    """Return the geometric mean and its confidence interval."""
     middle, freedom = mean(logs), len(logs) - 1 + usual.freedom
     half = float("inf")
     if len(logs) > 1:
@@ -124,21 +128,22 @@ def _interval(logs: Sequence[float], usual: Usual = NOTHING) -> tuple[float, flo
 
 
 def joined(first: Gain, second: Gain) -> Gain:
-    """Of one case, from the pairs of both; its times are those of the second."""
+    """Return the gain of a workload with the pairs of both gains; its times are those of the second."""
     return replace(second, pairs=(*first.pairs, *second.pairs))
 
 
 def of_all(gains: Iterable[Gain], wider: float = 0.0) -> tuple[float, float, float]:
-    """Return the geometric mean of several cases, and its interval. Cases are timed in the same starts, and what makes
-    a start slow is in all of them: so it rests on the mean of each pair of starts, not on so many cases."""
-    by_pair = zip(*(gain.pairs for gain in gains), strict=False)  # a case may lack a pair
+    """Return the geometric mean of the gains of several workloads, and its interval. All workloads are timed in the
+    same starts, and a slow start slows all of them. The interval therefore rests on the mean of each pair of starts,
+    not on the number of workloads."""
+    by_pair = zip(*(gain.pairs for gain in gains), strict=False)  # a workload may lack a pair
     middle, low, high = _interval([mean(logs) for logs in by_pair])
     return middle, low * exp(-wider), high * exp(wider)
 
 
 def between(sizes: Sequence[int]) -> dict[int, int]:
-    """For each size that was measured one that was not, for which its rule holds: half way to the next in doublings,
-    and 1.5 times the last; whole doubles where there is room for any. Of no bytes there is but one size."""
+    """Return for each measured size one that was not measured and has the same rule: the geometric mean of the size and
+    the next one, 1.5 times the largest; whole doubles if there is room for any. A size of 0 stays 0."""
     ends = [*sizes[1:], int(2.25 * sizes[-1])]
     return {size: _whole(sqrt(size * end), size, end) if size else 0 for size, end in zip(sizes, ends, strict=True)}
 
@@ -156,31 +161,31 @@ def in_turn(pairs: int) -> list[bool]:
     return [(pair + place) % 2 == 0 for pair in range(pairs) for place in range(2)]
 
 
-PROOF_SECONDS = 0.3  # that a case's samples may take in trial and proof: starts differ by more than samples
-FEWEST_PAIRS = 3  # pairs of starts, to say what a rule gains
-TRIAL = 2  # pairs of starts, to see which rules are worth a proof
-MAX_CONTROLS = 12  # cases of operations without rules, at most, that run beside a trial
+PROOF_SECONDS = 0.3  # of samples of a workload in trial and proof: starts differ more than samples
+FEWEST_PAIRS = 3  # pairs of starts from which a gain is estimated
+TRIAL = 2  # pairs of starts that decide which rules are worth a proof
+MAX_CONTROLS = 12  # workloads of operations without rules, at most, that are timed in a trial
 
 
 @dataclass(frozen=True)
 class Row:
-    """A workload with the rule for it, the size between that it was proven at, and what it gains."""
+    """A workload with its rule, the size in between at which the rule was proven, and its gain."""
 
     workload: PlacedWorkload
     size: int
     algorithm: str
     gain: Gain
-    harms: bool = False  # as the pairs of starts have it, whatever the control says
+    harms: bool = False  # by the pairs of starts, before the control widens intervals
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What trial or proof showed: gains with intervals as wide as the cases without a rule want them."""
+    """The result of a trial or a proof. Its intervals are as wide as the control workloads require."""
 
     rows: Sequence[Row] = ()
     took: float = 0.0  # seconds
     control: Control = field(default_factory=lambda: control([]))
-    spread: bool = False  # whether a rule changes what the library does at other sizes of the operation
+    spread: bool = False  # whether a rule changes the library default at other sizes of the operation
 
     @property
     def ruled(self) -> set[str]:
@@ -188,7 +193,7 @@ class Stage:
         return {row.workload[0] for row in self.rows if row.algorithm != LIBRARY}
 
     def of(self, operation: str | None = None) -> tuple[float, float, float]:
-        """Return the mean gain of all cases, or of those of an operation, and its interval."""
+        """Return the mean gain of all workloads, or of those of an operation, and its interval."""
         rows = [row for row in self.rows if operation in (None, row.workload[0])]
         return of_all((row.gain for row in rows), self.control.wider)
 
@@ -201,9 +206,9 @@ def prove(
     progress: Callable[[str], None],
     spread: bool = False,
 ) -> Stage:
-    """Return the library's own collectives with these rules and without any, in alternation, at sizes between those
-    that were measured. Each operation with rules has starts of its own; those without share theirs, since nothing is
-    different there. There is no row where too few pairs have valid samples."""
+    """Measure the MPI library's own collectives with these rules and without any, in alternation, at sizes between
+    those that were measured. Each operation with rules has starts of its own. Operations without rules share their
+    starts, because nothing differs there. A workload without enough pairs of valid samples has no row."""
     if not rules_of(choices.items()):
         return Stage()
     place = place.with_seconds(PROOF_SECONDS)
@@ -229,7 +234,8 @@ def prove(
 
 
 def _controlled(stage: Stage) -> Stage:
-    """With what cases say that no rule is for, and none changes."""
+    """Return the stage with its control, and with intervals widened by it. Control workloads have no rule, and no rule
+    of another workload changes their library default."""
     same = [
         row for row in stage.rows if row.algorithm == LIBRARY and not (stage.spread and row.workload[0] in stage.ruled)
     ]
@@ -249,8 +255,8 @@ def drop_wrong(
     place: Place, choices: Mapping[PlacedWorkload, str], progress: Callable[[str], None]
 ) -> tuple[dict[PlacedWorkload, str], dict[tuple[str, str], str]]:
     """Return the choices without the rules that give wrong results, and the reason by operation and algorithm. Each
-    algorithm is forced on communicators of many sizes; then all rules of an operation run together. A case that fails
-    without rules, too, is not counted."""
+    algorithm is forced on communicators of many sizes; then all rules of an operation run together. A workload that
+    fails without rules, too, is not counted."""
     wrong: dict[tuple[str, str], str] = {}
     for operation in sorted({workload[0] for workload, algorithm in choices.items() if algorithm != LIBRARY}):
         of_operation = {workload: name for workload, name in choices.items() if workload[0] == operation}
@@ -287,8 +293,8 @@ def _describe_failure(case: tuple[str, int, int], why: str) -> str:
 
 
 def on_trial(choices: Mapping[PlacedWorkload, str], spread: bool = False) -> dict[PlacedWorkload, str]:
-    """Return the choices for operations that have rules. Where these change all of their operation, some others are
-    needed to say whether the machine stays the same."""
+    """Return the choices for operations that have rules. If a rule changes the library default of its whole operation,
+    some workloads of other operations are added as controls."""
     ruled = {workload[0] for workload, algorithm in choices.items() if algorithm != LIBRARY}
     others = sorted(workload for workload in choices if workload[0] not in ruled) if spread else []
     controls = others[:: -(-len(others) // MAX_CONTROLS)] if others else []
@@ -298,15 +304,16 @@ def on_trial(choices: Mapping[PlacedWorkload, str], spread: bool = False) -> dic
 
 
 def worth_a_proof(trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
-    """Return the rules that are worth a proof, the library's own choice elsewhere."""
+    """Return the choices to prove: rules whose gain in the trial exceeds WORTH, the library default elsewhere."""
     faster = {row.workload for row in trial.rows if log(row.gain.times) > trial.control.wider + log(WORTH)}
     return _staying(trial, faster, one_for_all_sizes)
 
 
 def proven(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
-    """Return what stays of rules that were worth a proof: those that were faster again, by more than the machine
-    changed, and whose interval over all pairs of trial and proof is above 1. Where both say that rules for an operation
-    slow down what none of them is for, none of it stays; of so many cases one says it once by chance."""
+    """Return the rules that the proof confirms, the library default elsewhere. A rule stays if it was faster again by
+    more than the machine changed, and if its interval over all pairs of trial and proof is above 1. If trial and proof
+    both show that rules slow down a workload without a rule, the operation loses all rules. In one of the two alone,
+    that happens by chance among so many workloads."""
     tried = {row.workload: row.gain for row in trial.rows}
     both = [row for row in proof.rows if row.workload in tried]
     gains = steadied([joined(tried[row.workload], row.gain) for row in both])
@@ -320,8 +327,9 @@ def proven(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str] = ()) 
 def _staying(
     stage: Stage, faster: Collection[PlacedWorkload], one_for_all_sizes: Collection[str], spoilt: Collection[str] = ()
 ) -> dict[PlacedWorkload, str]:
-    """Return the rules that stay. Those that change all of their operation have to be faster on average, too. Where all
-    sizes need one algorithm, it stays if most of them are faster and none is slower."""
+    """Return the rules that stay, the library default elsewhere. If rules change the library default of a whole
+    operation, the operation's mean gain has to be above 1, too. If all sizes need one algorithm, it stays if it is
+    faster at most of them and harms none."""
     costly = {name for name in stage.ruled if stage.spread and stage.of(name)[0] <= 1} | set(spoilt)
     good = [row for row in stage.rows if row.workload in faster and row.workload[0] not in costly]
     together = [row for row in stage.rows if row.workload[0] in one_for_all_sizes and row.algorithm != LIBRARY]
@@ -335,5 +343,5 @@ def _staying(
 
 
 def slowed(rows: Iterable[Row]) -> list[Row]:
-    """Cases without a rule that rules for others slow down."""
+    """Return the rows of workloads without a rule that rules for others slow down."""
     return [row for row in rows if row.algorithm == LIBRARY and row.harms]

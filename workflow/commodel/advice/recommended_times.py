@@ -1,4 +1,5 @@
-"""Recommended predictions of points: the number to use where a campaign has measured errors, beside its best model."""
+"""Recommended predictions of points: `recommend_times` returns those to use where a campaign has measured errors,
+beside those of its best model."""
 
 from collections.abc import Sequence
 

@@ -1,31 +1,28 @@
 """Sequential sampling: which alternative to measure next, and when the expected regret is low enough to stop.
 
-The alternatives of some workloads, each with its prediction; which of them are decided together; and how strongly the
-errors of their predictions are correlated.
+`believe` returns a `Belief`: one Gaussian over the logarithms of the times of all alternatives (`Arms`).
+`Belief.next_points` returns the alternatives whose measurement is expected to change the choices most, and
+`Belief.regret` the expected regret of the present choices.
 
-What a library does without any rules is one alternative, LIBRARY. In some libraries a rule for one size of an operation
-changes the library default at all other sizes: that is another alternative, REST, and all workloads of the operation
-have rules, or none.
+- Alternatives: the library default without any rules is the alternative LIBRARY. In some MPI libraries a rule for one
+  size of an operation changes the library default at all other sizes. That default is the alternative REST, and either
+  all workloads of the operation have rules, or none.
+- Mean: the predictions, if there are any.
+- Covariance: errors of predictions are correlated over all alternatives of a workload, over one operation at similar
+  sizes, and over one algorithm at similar sizes, numbers of ranks and segments. Predictions may also exaggerate or
+  understate the differences between alternatives. Without these correlations, a search that measures the fast
+  alternatives would assume their errors for all others. An error that all alternatives of a workload share changes no
+  choice. The error of an algorithm at one size mostly holds at the next.
+- Noise: measurements of one alternative in several starts show the noise between starts. Measurements of one start show
+  the error that they share. The noise of samples shows neither.
+- Scales: those of the errors of predictions and measurements are fitted: the most likely of a few values near the usual
+  ones.
+- Validation: each measurement is compared with its prediction from the other measurements (leave-one-out, in closed
+  form). If these errors are larger than expected, all variances of the operation grow accordingly.
 
-The scales of the errors of predictions and measurements are fitted to the measurements: the likeliest of a few values,
-near to the usual ones.
-
-Measurements of one alternative in several starts show the noise between starts. Those of one start together show the
-error that all measurements of a start share. The noise of samples shows neither.
-
-The fastest alternative of each workload is found from few measurements: the next one is that whose outcome changes the
-choice most.
-
-A belief is one Gaussian over the logarithms of all times. Its mean are predictions, where any are known. Errors of
-predictions are correlated: over all alternatives of a workload, over one operation at similar sizes, and over one
-algorithm at similar sizes, numbers of ranks and segments. Predictions may also exaggerate or understate the differences
-between alternatives. Without that, a search that measures the fast alternatives would assume their errors for all
-others. An error that all alternatives of a workload share changes no choice. The error of an algorithm at one size
-mostly holds at the next. The scales of these errors are fitted. The belief is validated, too: each measurement is
-compared with what the others of its operation predict for it (leave-one-out, in closed form). If these errors are
-larger than expected, all variances of the operation grow by as much. Worked example: of two algorithms at three sizes
-with equal predictions, one measurement of the first at the middle size that is twice its prediction makes the second
-the choice at all three."""
+Worked example: two algorithms have equal predictions at three sizes. If the first takes twice its prediction at the
+middle size, the second is chosen at all three.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -43,11 +40,11 @@ from commodel.records import LIBRARY, PlacedWorkload
 from commodel.stats import NOISE
 
 REST = "library beside rules"
-UNKNOWN = 3.0  # standard deviations of logarithms: of an operation whose cost nobody knows
-OPERATION, SIZE, OWN_CHOICE = 0.5, 0.3, 0.4  # of an operation, of it at a size, of what the library does by itself
+UNKNOWN = 3.0  # standard deviation of a logarithm: of an operation without predictions
+OPERATION, SIZE, OWN_CHOICE = 0.5, 0.3, 0.4  # of an operation, of it at a size, of the library default
 SLOPE = 0.3  # of an operation at a size: how many times as far apart its predictions are as its times
-SAME_CHOICE = 0.5  # of what the library does beside rules: what it does without them, too
-BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which errors are alike
+SAME_CHOICE = 0.5  # correlation of the library default beside rules with that without rules
+BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which errors are correlated
 
 
 @dataclass(frozen=True)
@@ -92,15 +89,15 @@ class Arms:
         return np.where(np.isnan(logs), np.array(middle)[self.workload], logs)
 
     def prior(self, algorithm: float, peculiar: float, arms: np.ndarray | None = None) -> np.ndarray:
-        """Covariances between some arms, or all."""
+        """Return the prior covariances of the logarithms of the times of some arms, or of all."""
         arms = np.arange(len(self.arms)) if arms is None else arms
         shared, choosing = (part[np.ix_(arms, arms)] for part in self._alike)
         return shared + algorithm**2 * choosing + peculiar**2 * (arms[:, None] == arms)
 
     @cached_property
     def _alike(self) -> tuple[np.ndarray, np.ndarray]:
-        """Covariances between all arms: of errors that a workload shares, and, up to a scale, of those of an
-        algorithm."""
+        """The covariances of the errors that arms of a workload or an operation share; and, up to a scale, of those of
+        an algorithm."""
         same = {name: column[:, None] == column for name, column in self._words.items()}
         sizes = compute_matern(self._bytes[:, None] - self._bytes, BYTES_REACH)
         near = sizes * compute_matern(self._ranks[:, None] - self._ranks, RANKS_REACH)
@@ -122,7 +119,7 @@ class Arms:
 
     @cached_property
     def _segment(self) -> np.ndarray:
-        """Doublings of bytes that a message is cut into."""
+        """The logarithm to base 2 of the bytes that an algorithm sends at once."""
         return np.log2([size for size, _ in self._cuts])
 
     @cached_property
@@ -163,7 +160,7 @@ class Arms:
 
     @cached_property
     def alone(self) -> np.ndarray:
-        """Which arms are the library default, which needs that there are no rules."""
+        """Which arms are the library default without any rules."""
         return np.array([arm.algorithm == LIBRARY for arm in self.arms])
 
     @cached_property
@@ -172,7 +169,7 @@ class Arms:
 
     @cached_property
     def groups(self) -> np.ndarray:
-        """The first of the workloads that are decided together; mostly each is decided on its own."""
+        """The first of the workloads that are decided together; most workloads are decided separately."""
         bound = {self.arms[arm].workload[0] for arm in np.flatnonzero(self._rest)}
         new = [
             workload[0] not in bound or workload[0] != before[0]
@@ -207,11 +204,11 @@ class Arms:
 
 
 def _cut(arm: Arm) -> tuple[int, str]:
-    """Return the most bytes of a message that an algorithm sends at once, and what it is called besides."""
+    """Return the number of bytes that an algorithm sends at once, and the algorithm's name without that size."""
     operation, whole = arm.workload[0], max(arm.workload[3], 1)
     try:
         entry, text = algorithm(operation, arm.algorithm)
-    except UserError:  # what the library does is none of ours
+    except UserError:  # the library default is none of our algorithms
         return whole, arm.algorithm
     if entry.argument is None or not entry.argument.is_size:
         return whole, arm.algorithm
@@ -231,11 +228,11 @@ SWEEPS = 2
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A way as it was timed in one start."""
+    """The time of an alternative in one start."""
 
     arm: int
     seconds: float
-    noise: float = NOISE  # of the logarithm, as its samples have it
+    noise: float = NOISE  # of the logarithm, from its samples
     start: int = -1  # below 0: of none, and known but for that noise
 
 
@@ -245,11 +242,11 @@ class Scales:
 
     algorithm: float = 0.6  # of predictions of an algorithm, against those of others
     peculiar: float = 0.1  # of one prediction
-    again: float = 0.1  # of one measurement in another start, beside the noise of its samples
+    again: float = 0.1  # of one measurement in another start, in addition to the noise of its samples
     start: float = 0.05  # of all measurements of a start
 
     def errors(self, measured: Sequence[Measured]) -> np.ndarray:
-        """Covariances of what measurements are off by."""
+        """Return the covariances of the errors of measurements."""
         noise = np.array([row.noise for row in measured])
         starts = np.array([row.start for row in measured])
         timed = starts >= 0
@@ -257,7 +254,7 @@ class Scales:
         return np.diag(noise**2 + self.again**2 * timed) + self.start**2 * together
 
     def noise(self, samples: float = NOISE) -> float:
-        """Of a measurement in a start of which nothing is known yet."""
+        """Return the noise of the logarithm of a measurement in a new start."""
         return float(np.sqrt(samples**2 + self.again**2 + self.start**2))
 
 
@@ -267,13 +264,14 @@ STARTS = {"again": (0.02, 0.05, 0.1, 0.2), "start": (0.02, 0.05, 0.1, 0.2)}
 
 
 def offs(arms: Arms, measured: Sequence[Measured]) -> tuple[np.ndarray, np.ndarray]:
-    """Return which arms were measured, and by what logarithm their times are off from what was expected."""
+    """Return the numbers of the measured arms, and the logarithms of their times over the expected ones."""
     seen = np.array([row.arm for row in measured])
     return seen, np.log([row.seconds for row in measured]) - arms.prior_mean[seen]
 
 
 def likeliest(arms: Arms, measured: Sequence[Measured]) -> Scales:
-    """Return those of predictions, then those of starts, the others as they are."""
+    """Return the most likely scales by coordinate search: first over those of predictions, then over those of
+    starts."""
     seen, off = offs(arms, measured)
     scales, likelihoods = USUAL, {}
 
@@ -296,19 +294,20 @@ def _likelihood(covariance: np.ndarray, off: np.ndarray) -> float:
 
 
 def _unusual(scales: Scales) -> float:
-    """Scales that are not usual count less."""
+    """Return the penalty of scales that differ from the usual ones."""
     return STRENGTH * sum(np.log(getattr(scales, name) / getattr(USUAL, name)) ** 2 for name in (*STRENGTHS, *STARTS))
 
 
 REPEATED_NOISE = 0.1  # of one that may be worth measuring again
-SOUND = 8.0  # measurements that a belief may miss by what it should before it is doubted
+SOUND = 8.0  # prior weight of the expected errors of a belief, in measurements
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # over the outcomes of a measurement
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """What is believed of all arms after some were measured: means and covariances of logarithms of seconds."""
+    """The posterior after some measurements: means and covariances of the logarithms of the times of all arms, in
+    seconds."""
 
     arms: Arms
     mean: np.ndarray
@@ -322,7 +321,7 @@ class Belief:
         return {row.arm for row in self.measured}
 
     def medians(self) -> dict[int, tuple[float, float]]:
-        """Of each arm that was measured its seconds, and the noise of their logarithm."""
+        """Return the seconds of each measured arm, and the noise of their logarithm."""
         times: dict[int, tuple[float, float]] = {}
         for row in self.measured:
             new = row.seconds, self.scales.noise(row.noise)
@@ -331,7 +330,7 @@ class Belief:
 
     @cached_property
     def noise(self) -> np.ndarray:
-        """Of each arm, of the logarithm of its next measurement; that is as far apart as what was measured of it."""
+        """The noise of the logarithm of each arm's next measurement: at least that of the arm's earlier ones."""
         noise = np.full(len(self.mean), self.scales.noise())
         for row in self.measured:
             noise[row.arm] = max(noise[row.arm], self.scales.noise(row.noise))
@@ -343,7 +342,7 @@ class Belief:
         return self.arms.cheapest(self.mean + np.diag(self.covariance) / 2)
 
     def worth(self, wanted: Sequence[int] | None = None) -> np.ndarray:
-        """Return the value of measuring each wanted arm: by how much less all workloads would take, in logarithms of
+        """Return the value of measuring each wanted arm: the decrease of the time of all workloads, in logarithms of
         seconds, if the choice were made again with the outcome."""
         wanted = np.arange(len(self.mean)) if wanted is None else np.asarray(wanted, dtype=int)
         spread = np.sqrt(np.diag(self.covariance)[wanted] + self.noise[wanted] ** 2)
@@ -369,7 +368,7 @@ class Belief:
         return np.repeat(np.exp(np.minimum(over, 5)).mean(axis=1) - 1, sizes)
 
     def supposing(self, arm: int) -> "Belief":
-        """As if an arm had been measured and were what is believed of it: nothing but doubt is less."""
+        """Return the belief after an arm is measured at its expected time: means stay, and covariances shrink."""
         row = self.covariance[arm]
         covariance = self.covariance - np.outer(row, row) / (row[arm] + self.noise[arm] ** 2)
         return Belief(self.arms, self.mean, covariance, self.measured, self.scales)
@@ -405,7 +404,7 @@ class Belief:
 
 
 def believe(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
-    """Return what to believe given what was measured."""
+    """Return the belief after these measurements."""
     if not measured:
         return Belief(arms, arms.prior_mean, arms.prior(USUAL.algorithm, USUAL.peculiar))
     seen, off = offs(arms, measured)
@@ -421,8 +420,9 @@ def believe(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
 
 
 def _doubts(missed: np.ndarray, operations: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """By how much the variances of operations have to grow, by how far each measurement is from what others say of it,
-    in standard deviations of that. Never less than 1; with few measurements near to what it is of all operations."""
+    """Return the factors by which the variances of operations grow. `missed` are the errors of measurements predicted
+    from the others, in standard deviations. A factor is at least 1. With few measurements it is near that of all
+    operations."""
     usual = max((SOUND + (missed**2).sum()) / (SOUND + len(missed)), 1.0)
     count = wanted.max() + 1
     squares = np.bincount(operations, missed**2, count)
@@ -430,24 +430,24 @@ def _doubts(missed: np.ndarray, operations: np.ndarray, wanted: np.ndarray) -> n
 
 
 def pooled(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
-    """Of two measurements of one arm, each its seconds and the noise of their logarithm, what both say together."""
+    """Return the weighted mean of two measurements of one arm: its seconds and the noise of their logarithm."""
     weights = [noise**-2 for _, noise in (first, second)]
     logs = np.average(np.log([first[0], second[0]]), weights=weights)
     return float(np.exp(logs)), float(sum(weights) ** -0.5)
 
 
-A_POINT = 0.02  # seconds beside those of samples
+A_POINT = 0.02  # seconds in addition to those of samples
 
 
 def seconds_of(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:
-    """Return the seconds of points in one start: samples for the given time, at least the fewest, and as many warm-up
-    runs."""
+    """Return the seconds of points in one start: samples for the given time, at least the fewest, and equally many
+    warm-up runs."""
     return A_POINT + 2 * np.clip(samples, medians, fewest * medians)
 
 
 def choose_settling_points(logs: np.ndarray, covariance: np.ndarray, count: int) -> list[int]:
-    """Return the alternatives of one workload whose measurement is worth most, each given those before. `logs` are the
-    logarithms of their times."""
+    """Return the alternatives of one workload with the most valuable measurements, each given those before. `logs` are
+    the logarithms of their times."""
     arms = Arms([Arm(("", 1, "", 0), str(number)) for number in range(len(logs))])
     belief, points = Belief(arms, logs, covariance), []
     while len(points) < min(count, len(logs)):

@@ -1,4 +1,5 @@
-"""Search for the fastest of a library's own algorithms: whether rules are followed, what to measure, what to choose."""
+"""Search for the fastest algorithms of an MPI library's own collectives: `search` checks whether rules are followed and
+measures alternatives, `chosen` returns the algorithm of each workload."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,12 +21,12 @@ from commodel.patterns.points import Setting, make_point
 from commodel.records import BARRIER, LIBRARY, Choice, Measure, PlacedWorkload, Timed
 
 AT_ONCE = 32  # points of a start, at most
-START = 2.0  # seconds that a start takes at most, before any was seen
+START = 2.0  # seconds that a start takes at most, before any is measured
 DECISIVE = 0.05  # of what the best point is worth: what is worth less waits until more is known
-SETTLED = 0.05  # regret that is left to expect when measuring ends
-TOLD_APART = 1.1  # times as long at least: then it was another algorithm
+SETTLED = 0.05  # expected regret at which measuring ends
+TOLD_APART = 1.1  # ratio of times from which two algorithms differ
 FAR_APART = 1.5  # predictions of two algorithms whose times should differ
-Names = Callable[[str, str, int], bool]  # whether a rule can say: operation, algorithm, ranks
+Names = Callable[[str, str, int], bool]  # whether a rule can name: operation, algorithm, ranks
 OWN = (LIBRARY, REST)  # no algorithm is named
 
 
@@ -41,7 +42,7 @@ class Search:
 
 
 class Place(Protocol):
-    """A place where a library's own collectives are timed, with rules or without."""
+    """A place where an MPI library's own collectives are timed, with rules or without."""
 
     @property
     def setting(self) -> Setting: ...
@@ -72,9 +73,9 @@ def arms_of(
     progress: Callable[[str], None],
     spread: bool = False,
 ) -> Arms:
-    """Return every algorithm that a rule can name for each workload, with its combined prediction, and the library
-    default, which is assumed as fast as the best. Of algorithms with equal messages one remains. `spread`: a rule
-    changes the library default at other sizes of the operation."""
+    """Return for each workload every algorithm that a rule can name, with its combined prediction, and the library
+    default. The default is assumed to be as fast as the best algorithm. Of algorithms with equal messages one remains.
+    `spread`: a rule changes the library default at other sizes of the operation."""
     arms = []
     for workload in workloads:
         operation, ranks, layout, size = workload
@@ -155,8 +156,8 @@ def _checks(pairs: Mapping[str, tuple[int, int]]) -> list[list[int]]:
 
 
 def _costs(settings: Measure, belief: Belief, start: float) -> np.ndarray:
-    """Return the expected seconds of each point: samples, as many warm-up runs, and a start of its own if a barrier has
-    a rule."""
+    """Return the expected seconds of each point: samples, equally many warm-up runs, and a start of its own if a
+    barrier has a rule."""
     arms, seconds = belief.arms.arms, np.exp(belief.mean)
     alone = np.array([arm.workload[0] == BARRIER and arm.algorithm != LIBRARY for arm in arms])
     return seconds_of(seconds, settings.seconds, settings.min_samples) + start * alone
@@ -207,7 +208,7 @@ def _same_times(belief: Belief, operation: str) -> bool:
 
 
 def _told_apart(times: Sequence[tuple[float, float]]) -> bool:
-    """Return whether the extremes of some times, logarithms with noise, differ by more than the same time would in so
+    """Return whether the extremes of some times, logarithms with noise, differ by more than equal times would in so
     many starts."""
     (least, first), (most, second) = min(times), max(times)
     by_chance = norm.isf(0.025 / comb(len(times), 2)) * hypot(first, second)
@@ -215,8 +216,8 @@ def _told_apart(times: Sequence[tuple[float, float]]) -> bool:
 
 
 def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
-    """Return the seconds of measuring everything: as many starts as a workload has alternatives, each as long as those
-    so far, and the samples of each point."""
+    """Return the seconds of measuring everything: a start for each alternative of the largest workload, as long as
+    those so far, and the samples of each point."""
     seconds = np.exp(belief.mean)
     for row in belief.measured:
         seconds[row.arm] = row.seconds

@@ -1,5 +1,5 @@
-"""Campaigns from Python: `run` measures an experiment to its report, `load` reads what a run left as a `Run`, and
-`report` writes its workbook and page."""
+"""Campaigns from Python: `run` measures an experiment and writes its report, `load` returns the results of a run as a
+`Run`, and `report` writes the workbook and page."""
 
 from __future__ import annotations
 
@@ -209,10 +209,11 @@ def run(
 ) -> Run:
     """Measure, fit, predict, compare and report an experiment, and return its results.
 
-    What is done already is not done again. `only` is the one platform to measure, `profile` a Snakemake profile such as
-    `slurm`; `retry` measures points again that were given up; without `survey` levels of a network are those that its
-    platform file names; `progress` is called with a line of text now and then.
-    What could not be measured is in the table `unmeasured` of the results.
+    Finished stages are not repeated. `only` is the one platform to measure, `profile` a Snakemake profile such as
+    `slurm`. With `retry`, points that were given up are measured again. Without `survey`, the levels of a network are
+    those that its platform file names. `progress` is called with a line of text now and then.
+
+    The table `unmeasured` of the results lists the points that could not be measured.
     """
     folder, _ = run_campaign(str(experiment), only, profile, cores, retry, CallbackDisplay(progress), survey)
     return load(folder)
@@ -250,7 +251,7 @@ def run_campaign(
 def show_dry_run(
     experiment: str, only: str | None, profile: str | None, cores: int | None, display: Display, survey: bool = True
 ) -> int:
-    """Print what the workflow would run and return its exit code."""
+    """Print the rules that the workflow would run and return its exit code."""
     settings = {"experiment": find("experiment", experiment), "only": only, "survey": None if survey else False}
     command = snakemake_command("Snakefile", settings, cores, profile)
     Results(results(experiment)).check()
@@ -292,9 +293,10 @@ def _run_workflow(campaign: Campaign, command: Callable[..., list[str]], setting
 
 
 def require_jobs(campaign: Campaign, profile: str | None) -> None:
-    """Refuse a platform that is measured inside Slurm jobs where no profile submits jobs and this is no job."""
+    """Refuse a platform that is measured inside Slurm jobs, if no profile submits jobs and this process is in no
+    job."""
     name = profile or os.environ.get("SNAKEMAKE_PROFILE") or "local"
-    own = find_project_profile(name)  # what a profile of the site does is not known
+    own = find_project_profile(name)  # the content of a site's profile is unknown
     submits_jobs = "\nexecutor:" in (own / "config.yaml").read_text(encoding="utf-8") if own else True
     if submits_jobs or os.environ.get("SLURM_JOB_ID"):
         return

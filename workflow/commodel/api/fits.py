@@ -99,7 +99,7 @@ def fit(
 
 
 def _read(table: str | Path | pd.DataFrame) -> tuple[Measured, str]:
-    """Return the points of a table, whose values are checked as those of a file are, and what the table is called."""
+    """Return the checked points of a table, and the name of the table."""
     if not isinstance(table, pd.DataFrame):
         return read_points(Path(table)), Path(table).name
     with tempfile.NamedTemporaryFile("w", suffix=".csv", encoding="utf-8") as file:
@@ -110,7 +110,7 @@ def _read(table: str | Path | pd.DataFrame) -> tuple[Measured, str]:
 
 @dataclass(frozen=True, eq=False)
 class FitEvaluation:
-    """What was fitted, and errors at held-out points: of models, of baselines, and of the choices that both make."""
+    """The fitted sets, and the errors at held-out points: of models, of baselines, and of the choices by either."""
 
     sets: list[ParameterSet]
     rows: pd.DataFrame
@@ -136,7 +136,7 @@ def _read_earlier_fit(path: Path, digest: str) -> ParameterSet | None:
         return None
     try:
         parameters = read_parameters(path)
-    except UserError:  # whatever it is, it is not ours
+    except UserError:  # no parameter set
         return None
     return parameters if parameters.provenance.get(FITTED_TO) == digest else None
 
@@ -197,7 +197,7 @@ def fit_collectives(
 
 
 def parameters_of_sheet(family: str, platform_file: Path) -> ParameterSet:
-    """Return what a platform's file says of its network, as a model's parameters."""
+    """Return the data sheet of a platform's network, from its file, as the parameters of a model."""
     platform = load_platform(platform_file)
     if (sheet := platform.data_sheet) is None:
         raise UserError("found no section data_sheet, wanted the links of its network", file=platform_file)

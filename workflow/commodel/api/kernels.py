@@ -1,6 +1,6 @@
 """Data-parallel kernels: predicted communication, partitions by speed, measured configurations and measured speeds.
 
-`KernelPrices.of` predicts a kernel's communication under several models, as a whole and iteration by iteration;
+`KernelPredictions.of` predicts a kernel's communication under several models, as a whole and iteration by iteration;
 `balance` and `balance_measuring` partition a matrix; `measure_best` measures the best configurations; `measure_speeds`
 samples the speed of each kind of process.
 """
@@ -43,7 +43,7 @@ from commodel.records import Measure, Point
 from commodel.results.raw_samples import read_samples, why_unmeasured
 from commodel.units import format_bytes, format_seconds
 
-GENERAL, SUMS = "messages", "sums"  # how a family's prediction is made: from its messages, or by the paper's rule
+GENERAL, SUMS = "messages", "sums"  # how a model predicts: from messages, or by the paper's rule
 ITERATIONS_SHOWN = 5  # of the slowest iterations
 
 
@@ -56,7 +56,7 @@ class KernelPredictions:
     simulated: bool
     rows: list[dict[str, object]]
     iterations: list[dict[str, object]]
-    hiding: float | None = None  # seconds that the slowest process computes beside its messages; NaN: nobody knows
+    hiding: float | None = None  # seconds that the slowest process computes beside its messages; NaN: unknown
 
     @classmethod
     def of(cls, point: Point, sets: Sequence[ParameterSet]) -> KernelPredictions:
@@ -219,7 +219,7 @@ def read_process_speeds(processes: Processes, speeds: Path, kernel: str, form: s
 
 
 def balance(processes: Processes, side: int, by: str, within: float) -> tuple[Rectangles, str]:
-    """Return the rectangles in whole blocks, and how they came about."""
+    """Return the rectangles in whole blocks, and how they were computed."""
     curves, total, how = processes.curves, side * side, by
     if by == "dynamic":
 
@@ -230,7 +230,7 @@ def balance(processes: Processes, side: int, by: str, within: float) -> tuple[Re
         rounds = f"{balanced.rounds} rounds that take their times from the file of speeds"
         shares, how = balanced.shares, f"dynamic, {rounds}, {_ends(balanced)}"
     elif by == "constant":
-        # The baseline knows no other speeds, also where whole blocks are handed on.
+        # The baseline has no other speeds, also where whole blocks are evened out.
         even, shares = total / len(curves), constant(curves, total)
         curves = [Speed.of(((even, float(curve.at(even))),)) for curve in curves]
     else:
@@ -241,9 +241,11 @@ def balance(processes: Processes, side: int, by: str, within: float) -> tuple[Re
 def balance_measuring(
     processes: Processes, kernel: Kernel, side: int, within: float, say: Say
 ) -> tuple[Processes, Rectangles, str]:
-    """Balance by the dynamic algorithm, which measures on the platform; return the processes as fast as it found them.
+    """Balance by the dynamic algorithm, which measures on the platform; return the processes with the speeds that it
+    measured.
 
-    The time of a kind is measured at its largest share, while all processes compute as much."""
+    The time of a kind is measured at its largest share, while all processes compute as much.
+    """
     kinds = np.array(processes.kinds)
     with _running(processes, kernel, MEASURE, say) as run:
 

@@ -1,7 +1,8 @@
-"""Rules for an MPI library's own collectives: what the rules of each library can express, and the search for rules that
-pay.
+"""Rules for an MPI library's own collectives: the rules that each library can express (`Dialect`), and the search for
+rules that pay.
 
-`tune_library` takes operations, ranks and sizes, and returns rules that were verified and measured to pay.
+`tune_library` takes operations, ranks and sizes. It returns the rules whose results were verified and whose gain was
+measured.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ from commodel.platforms.tools import ROOT, workshop
 from commodel.records import LIBRARY, Choice, Measure, PlacedWorkload
 from commodel.results.campaign import held
 
-HAN_FIRST = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # has it before `tuned`, unless told otherwise
-PRIORITY = "99"  # of `tuned`, so that it comes before han, hcoll and ucc, which know nothing of its rules
+HAN_FIRST = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # prefers it to `tuned` by default
+PRIORITY = "99"  # of `tuned`, so that it comes before han, hcoll and ucc, which ignore its rules
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,12 @@ class Dialect:
     """The rules of one MPI library: file format, operations, and the algorithms that a rule can name."""
 
     library: str
-    file: str  # what the rules are called
+    file: str  # name of the rules
     operations: Collection[str]
     names: Callable[[str, str, int, Assumptions], bool]  # whether a rule may name an algorithm
     write: Callable[[list[Choice], Assumptions], str]
     environment: Callable[[Path, Iterable[str]], Mapping[str, str]]  # of a file with rules for some operations
-    spread: bool  # whether a rule changes what the library does by itself at other sizes of the operation
+    spread: bool  # whether a rule changes the library default at other sizes of the operation
     # Operations for which ranks of a correct program may look up different sizes.
     one_for_all_sizes: tuple[str, ...] = ()
     assumptions: Assumptions = NONE_ASSUMED  # of the programs that will use the rules
@@ -62,15 +63,15 @@ class Dialect:
         return self.names(operation, spec, ranks, self.assumptions)
 
     def text(self, choices: Iterable[Choice]) -> str:
-        """Return rules to time: our own program passes the same counts on all ranks."""
+        """Return the rules file for timing: our own program passes the same counts on all ranks."""
         return self._text(choices, BENCHMARK)
 
     def offered(self, choices: Iterable[Choice]) -> str:
-        """Return rules to use."""
+        """Return the rules file for the user's programs, under the assumptions about them."""
         return self._text(choices, self.assumptions)
 
     def _text(self, choices: Iterable[Choice], assumptions: Assumptions) -> str:
-        """Return the rules file. More ranks than were measured get no rule."""
+        """Return the rules file. Numbers of ranks above the measured ones get no rule."""
         choices = list(choices)
         most = {row.operation: max(row.ranks, 0) for row in sorted(choices)}
         beyond = (Choice(name, ranks + 1, 0, LIBRARY) for name, ranks in most.items())
@@ -177,7 +178,7 @@ def tune_library(
     measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
     place = Place(platform, loaded, setting_of(loaded), speaks, measure, folder)
     for workload in workloads:
-        place.point(workload)  # what does not fit is refused before anything is measured
+        place.point(workload)  # a workload that does not fit is refused before anything is measured
     evidence = _evidence(place.setting, params, experiment, say)
     folder.mkdir()
     with held(folder, "another `commodel tune`"):
@@ -287,7 +288,7 @@ def choices_for_rules(only: Sequence[str], assumptions: Assumptions) -> Callable
 def leave_out_unsafe(
     workloads: Sequence[Workload], choices: Callable[[Workload], list[str]], say: Callable[[str], None]
 ) -> list[Workload]:
-    """Return the workloads for which a rule may name an algorithm, and say which operations are left to Open MPI."""
+    """Return the workloads for which a rule may name an algorithm, and print which operations are left to Open MPI."""
     safe = [workload for workload in workloads if choices(workload)]
     for operation in dict.fromkeys(workload.operation for workload in workloads if workload not in safe):
         specs = next(

@@ -46,8 +46,8 @@ def advise(
     """Return the alternatives for one workload from the fastest on: algorithms, trees and layouts.
 
     `evidence` is a `Run`, whose measured points weigh the models, or parameter sets; `platform` one of the run, or a
-    platform file; `only` names the algorithms or topologies to look at. The result's `rows` is a DataFrame, its
-    `notes` say what the reader should know. `values` take the place of fitted ones, such as `{"L": "1us"}`.
+    platform file; `only` names the algorithms or topologies to consider. The result's `rows` is a DataFrame, its
+    `notes` state limits and reasons. `values` replace fitted ones, such as `{"L": "1us"}`.
     """
     workloads = list_workloads([operation], as_text(leaves), as_text(ranks), as_text(bytes))
     if len(workloads) != 1:
@@ -87,7 +87,7 @@ def find_evidence(
 
 
 def gather_evidence(sources: Source | Sequence[Source], platform: str | None = None) -> Evidence:
-    """Return the parameter sets of the sources, and what was measured on the platform where a source is a run."""
+    """Return the parameter sets of the sources, with the points measured on the platform if a source is a run."""
     sources = list(sources) if isinstance(sources, list | tuple) else [sources]
     runs = [source for source in sources if isinstance(source, Run)]
     if len(runs) > 1 or (runs and len(sources) > 1):

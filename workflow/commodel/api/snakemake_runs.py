@@ -1,6 +1,6 @@
-"""The Snakemake workflow as a process: its command line, what it prints, and how it is stopped.
+"""The Snakemake workflow as a process: its command line, its output, and how it is stopped.
 
-`follow` runs the workflow of a campaign and returns how it ended. Everything that Snakemake and its jobs print goes to
+`follow` runs the workflow of a campaign and returns Snakemake's exit code. All output of Snakemake and its jobs goes to
 a log; a `Display` gets the progress of the campaign and the errors of jobs, each once.
 """
 
@@ -66,8 +66,8 @@ def snakemake_command(
 
 
 def find_profile(name: str) -> str:
-    """Return what Snakemake takes for a profile: one of the project or of commodel, else a path, or the name of one of
-    the user or of the site."""
+    """Return the profile to pass to Snakemake: the path of one of the project or of commodel, else the given path or
+    name of one of the user or of the site."""
     if own := find_project_profile(name):
         return str(own)
     theirs = AppDirs("snakemake", "snakemake")
@@ -86,9 +86,9 @@ def find_project_profile(name: str) -> Path | None:
 JOB = re.compile(r"^Job \d+: (.+)$")
 LOG = re.compile(r"^Logfile (.+):$")
 FENCE = re.compile(r"^=+$")
-# Snakemake's own errors: the line after it says what. Of a job that failed that is its command, which helps nobody.
+# Snakemake's own errors: the next line has the reason. Of a failed job that is its command, which does not help.
 ERROR = re.compile(r"^(?!RuleException|CalledProcessError)\w+(Error|Exception)\b.*:$")
-# The Slurm executor's own, of a job that it could not hand in; what sbatch said may go on on the next line.
+# The Slurm executor's own, of a job that it could not submit; the message of sbatch may continue on the next line.
 REFUSED = re.compile(r"^    message: SLURM sbatch failed\. The error message was '(?:sbatch: )?(?:error: )?([^']+)")
 NOTHING_NEW = "At least one job did not complete successfully."
 OURS = "commodel: "
@@ -97,7 +97,7 @@ LINES_KEPT = 12  # shown where a run fails without an error that is understood h
 
 
 class JobErrors:
-    """Reads what Snakemake prints, line by line, and shows each error once. `stage` is the job started last."""
+    """Reads the output of Snakemake line by line, and shows each error once. `stage` is the job started last."""
 
     def __init__(self, show: Callable[[str], None]):
         self.show = show
@@ -168,10 +168,11 @@ def run_snakemake(
 ) -> tuple[int, int]:
     """Return Snakemake's exit code, and the signal that stopped it or 0.
 
-    Snakemake runs in a process group of its own. Everything that it and the jobs of this machine print is kept in `log`
+    Snakemake runs in a process group of its own. All output of it and of the jobs of this machine is written to `log`
     and handed line by line to `show`; `tick` is called every POLL_INTERVAL. A signal that should end this process
     interrupts Snakemake, which then cancels its jobs; jobs that start later find a stop file. A Snakemake that does not
-    end is killed. It shares the lock `hold` on its folder."""
+    end is killed. It shares the lock `hold` on its folder.
+    """
     stop_file = log.with_name(f"{log.stem}.stop")
     stop_file.unlink(missing_ok=True)
     shared = [hold.fileno()] if hold else []
@@ -195,7 +196,7 @@ def run_snakemake(
                 tick()
 
             for line in _lines(process, look):
-                with suppress(OSError):  # a full disk is for the jobs to complain about
+                with suppress(OSError):  # the jobs report a full disk
                     kept.write(line)
                 if not stopped:
                     show(line.decode(errors="replace").rstrip("\n"))
@@ -210,7 +211,7 @@ def _lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[byte
         waiting.register(pipe, selectors.EVENT_READ)
         ended = False
         while not ended:
-            ended = process.poll() is not None  # before reading: what it printed last is in the pipe by then
+            ended = process.poll() is not None  # before reading: its last output is in the pipe by then
             if not ended:
                 waiting.select(POLL_INTERVAL)
             while chunk := pipe.read(1 << 16):

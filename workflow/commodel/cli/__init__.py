@@ -1,5 +1,5 @@
-"""The command line: verbs in a few modules, each imported only when it is called. A verb is its options, a call and a
-print; what it does lies in the rooms below."""
+"""The command line: verbs in a few modules, each imported only when it is called. A verb has options, one call, and the
+printing of its result; the rooms below do the work."""
 
 import copy
 import importlib
@@ -63,7 +63,7 @@ RENAMED = {  # spellings of earlier versions, which work for one release
 
 @contextmanager
 def one_line_errors(ctx: click.Context | None = None) -> Iterator[None]:
-    """Print what the machine refuses, and mistakes in options, as one line."""
+    """Print refusals of the operating system, and mistakes in options, as one line."""
     try:
         yield
     except (click.exceptions.NoArgsIsHelpError, BrokenPipeError):
@@ -82,7 +82,7 @@ def one_line_errors(ctx: click.Context | None = None) -> Iterator[None]:
 
 
 class Verbs(VerbGroup):
-    """Imports the module of a verb only when the verb is called; its command is called like the verb."""
+    """Imports the module of a verb only when the verb is called. The command has the name of the verb."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
         return list(VERBS)

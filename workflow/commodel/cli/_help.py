@@ -14,7 +14,7 @@ import click
 
 from commodel.errors import near, one_line
 
-MAX_NAMES = 26  # characters of an option's names and metavar beside its text; longer ones stand above it
+MAX_NAMES = 26  # characters of an option's names and metavar in the line of its text; longer ones have a line above
 BOUNDS = r"(?:[\d.]+<=?)?x[<>]=?[\d.]+"  # of a number, which the message about a mistake names
 RANGE = re.compile(rf"; {BOUNDS}(?=\]$)|  \[{BOUNDS}\]$")
 EVERY_OPTION = "commodel.every_option"  # key of a context that explains folded groups, too
@@ -108,11 +108,11 @@ def wrap_command(text: str) -> list[str]:
 
 
 class Verb(HelpPage, click.Command):
-    """A command with such a help page."""
+    """A command with a help page."""
 
 
 class VerbGroup(HelpPage, click.Group):
-    """Subcommands, whatever their case; of an unknown one the nearest name."""
+    """Subcommands in any case; an unknown one is answered by the nearest name."""
 
     command_class = Verb
 

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and what people type: names whatever their case, files from where they stand.
+"""Options that several verbs share, and parameter types: names in any case, files relative to the user's folder.
 
 Names are read off folders, so that completion by TAB imports nothing but the verb.
 """
@@ -21,7 +21,7 @@ from commodel.registry import list_names
 from commodel.sources import HERE, ROOT
 
 PATH = click.Path(path_type=Path)
-PROJECT = ("params/experiments", "params/platforms")  # what makes a folder a project, beside which results lie
+PROJECT = ("params/experiments", "params/platforms")  # folders that make a folder a project
 PUBLISHED = "params/published/"
 
 
@@ -71,23 +71,24 @@ def check_workbook(out: Path | None) -> None:
 
 
 def refuse_campaign(out: Path) -> None:
-    """What was asked by hand is not for a folder of results, where it would pass for what was fitted there."""
+    """Refuse to write predictions of values set by hand into a folder of results, where they would pass for fitted
+    ones."""
     for folder in out.absolute().parents:
         if (folder / PLAN).exists():
             raise UserError(f"--set: these predictions would lie among the results in {folder}; wanted another --out")
 
 
 def project(start: Path) -> Path:
-    """Return the folder that a verb works in: this one, or the nearest one above it that is a project. A folder above
-    that is somebody else's is none, for a project's files name what may run."""
-    if any(os.path.isdir(start / name) for name in ("params", "results")):  # False, too, where nobody may look
+    """Return the folder that a verb works in: this one, or the nearest project above it. A project above that belongs
+    to another user is not taken, because the files of a project name programs that run."""
+    if any(os.path.isdir(start / name) for name in ("params", "results")):  # False, too, without permission
         return start
     owned = (folder for folder in start.parents if any(os.path.isdir(folder / name) for name in PROJECT))
     return next((folder for folder in owned if folder.stat().st_uid == os.getuid()), start)
 
 
 def find_start_folder(ctx: click.Context) -> Path:
-    """Return where the user stands: -C, or the working folder."""
+    """Return the folder from which the user's paths start: -C, or the working folder."""
     return Path(ctx.find_root().params.get("directory") or ".").absolute()
 
 
@@ -96,14 +97,14 @@ def enter_project(ctx: click.Context) -> Iterator[None]:
     start = find_start_folder(ctx)
     with chdir(start):
         folder = project(start)
-        ctx.obj, ctx.params["directory"] = os.path.relpath(start, folder), None  # whoever asks later stands there
+        ctx.obj, ctx.params["directory"] = os.path.relpath(start, folder), None  # later queries start there
         with chdir(folder):
             yield
 
 
 def resolve_path(text: str, ctx: click.Context | None) -> str:
-    """Return a path as the user typed it, seen from the project's folder. Published values may be the
-    installation's."""
+    """Return a path as the user typed it, relative to the project's folder. A file of published values that the project
+    lacks is the installation's."""
     prefix = ctx.find_root().obj if ctx else None
     if prefix and prefix != "." and not os.path.isabs(text):
         return os.path.normpath(os.path.join(prefix, text))
@@ -113,14 +114,14 @@ def resolve_path(text: str, ctx: click.Context | None) -> str:
 
 
 class File(click.Path):
-    """A path from where the user stands."""
+    """A path relative to the user's folder."""
 
     def convert(self, value, param, ctx):
         return super().convert(resolve_path(os.fspath(value), ctx) if value else value, param, ctx)
 
 
 class Name(click.ParamType):
-    """A name, with what belongs to it after a colon; or a file, where a name may be one."""
+    """A name in any case, with a rest after a colon; or a file, if the option accepts one."""
 
     name = "text"
 
@@ -161,7 +162,7 @@ def profiles(ctx: click.Context) -> list[str]:
 
 
 def choices(ctx: click.Context) -> list[str]:
-    """Algorithms of the operation that is given, or of all."""
+    """Return the algorithms of the given operations, or of all."""
     given = ctx.params.get("operation") or ctx.params.get("operations") or ""
     heads = [given] if isinstance(given, str) else given
     operations = [head.partition(":")[0] for head in heads if head]
@@ -208,7 +209,7 @@ KNOWN = {  # by what a parameter of a verb is called
 
 
 def adapt_parameters(command: click.Command) -> click.Command:
-    """Return the verb, with names, files and choices read as people type them."""
+    """Return the verb with parameters that accept names in any case, and files relative to the user's folder."""
     for parameter in command.params:
         kind = KNOWN.get((command.name, parameter.name)) or KNOWN.get(parameter.name)
         if type(parameter.type) is click.Path:

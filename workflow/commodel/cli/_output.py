@@ -1,7 +1,8 @@
-"""What verbs print: an answer, rows as a table or as JSON or CSV for programs, notes; progress; and the logs of jobs.
+"""The output of verbs: an answer, rows as a table or as JSON or CSV for programs, notes; progress; and the logs of
+jobs.
 
-Progress on long work is one line that is rewritten on a terminal, plain lines elsewhere, nothing with -q. As a job of
-Snakemake a verb prints to the terminal as ever, and to the log of the job too.
+Progress of long work is one line that is rewritten on a terminal, plain lines elsewhere, nothing with -q. As a job of
+Snakemake a verb prints to the terminal as usual, and also to the log of the job.
 """
 
 import csv
@@ -42,8 +43,8 @@ def find_width() -> int:
 def table(rows: Rows, seconds: Sequence[str] = (), fold: bool = False) -> str:
     """Return rows as aligned columns, numbers to the right.
 
-    Columns named in `seconds` hold times, which get one unit in the head. With `fold`, columns with one value stand in
-    a line above. If columns do not fit, texts are wrapped within theirs; if that is not enough, rows stand upright.
+    Columns named in `seconds` hold times, which get one unit in the head. With `fold`, columns with one value are in a
+    line above. If columns do not fit, their texts are wrapped; if that is not enough, rows are upright.
     """
     if not rows:
         return ""
@@ -142,7 +143,7 @@ def format_answer(answer: str, body: str = "", notes: Sequence[str] = (), verbos
 
 
 def _wrap_line(text: str, indent: str = "") -> str:
-    """Return a line as a terminal shows it; where nobody reads it, programs may look for it."""
+    """Return a line wrapped for a terminal; elsewhere unchanged, because programs may search it."""
     if not sys.stdout.isatty():
         return text
     return "\n".join(textwrap.wrap(text, find_width(), subsequent_indent=indent, break_on_hyphens=False))
@@ -188,7 +189,7 @@ def print_rows(rows: Rows, style: str, out: Path | None = None, seconds: Sequenc
 
 
 def emit(text: str, out: Path | None) -> None:
-    """Text to a file, or to the screen where none is named."""
+    """Write text to a file, or print it if none is named."""
     from commodel.files.atomic import write_text
 
     if out:
@@ -197,21 +198,21 @@ def emit(text: str, out: Path | None) -> None:
         click.echo(text)
 
 
-BETWEEN_LINES = 30.0  # seconds between two lines that nobody may be reading
-PATIENCE = 2.0  # seconds that nobody wants to be told about
+BETWEEN_LINES = 30.0  # seconds between two lines of a log
+PATIENCE = 2.0  # seconds before progress is shown
 PATIENCE_ALOUD = 5.0  # the same where a line stays
 REFRESH = 0.2
-JOB = "COMMODEL_JOB"  # environment: a job of Snakemake, which tells itself what it does, and may run several at once
+JOB = "COMMODEL_JOB"  # environment: a job of Snakemake, which shows progress itself, and may run several at once
 Item = TypeVar("Item")
 
 
 def is_watched() -> bool:
-    """Return whether somebody sees a line that is rewritten."""
+    """Return whether a line that is rewritten would be visible."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get(JOB)
 
 
 def progress(quiet: bool) -> Callable[[str], None]:
-    """Return a line for each message."""
+    """Return a line for each message of progress."""
     if quiet:
         return lambda message: None
     return lambda message: click.echo(message, file=sys.stderr)
@@ -251,7 +252,7 @@ class Line:
 
 
 def count_progress(items: Sequence[Item], what: str) -> Iterator[Item]:
-    """Yield the same items. On a terminal, where they take long, a line says how many of them are done."""
+    """Yield the items unchanged. If they take long, a line on the terminal counts those done."""
     line, due = Line(quiet=not is_watched()), time.monotonic() + PATIENCE
     try:
         for number, item in enumerate(items):
@@ -265,8 +266,8 @@ def count_progress(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 @contextmanager
 def show_waiting(what: str, aloud: bool = False) -> Iterator[None]:
-    """On a terminal, where this takes long, a line says what goes on, for how long it has, and what it is at. `aloud`:
-    where nobody sees that line a plain one now and then, but of jobs, whose logs have no progress."""
+    """Show on a terminal what is running, for how long and at what step, if it takes long. With `aloud`, a plain line
+    is printed now and then where there is no terminal, except in jobs, whose logs have no progress."""
     line, begun, done = Line(quiet=False), time.monotonic(), threading.Event()
     if not (line.live or (aloud and not os.environ.get(JOB))):
         yield
@@ -294,8 +295,8 @@ def show_waiting(what: str, aloud: bool = False) -> Iterator[None]:
 
 
 class CopiedStream:
-    """A stream of which a file gets a copy, word for word and at once: the job may be killed at any moment. Where the
-    disk is full only the copy is lost."""
+    """A stream that is also copied to a file, byte by byte and unbuffered: the job may be killed at any moment. If the
+    disk is full, only the copy is lost."""
 
     def __init__(self, stream: TextIO, copy: IO[bytes]):
         self.stream, self.copy = stream, copy
@@ -310,8 +311,8 @@ class CopiedStream:
 
 
 def copy_output_to_log() -> None:
-    """Until this process ends, errors nobody has thought of too. The log lies in a folder `logs` that somebody else may
-    have made, such as that of received results: it is reached through no link, and nor is the log."""
+    """Copy the output of this process to the log of its job until it ends, with uncaught errors. The folder `logs` may
+    have been made by others, such as that of received results. No link is therefore followed to the log."""
     if not (job := os.environ.get(JOB)):
         return
     log = Path(job)

@@ -195,7 +195,8 @@ def advise(
 
 
 def _show_windows(params: tuple[Path, ...], ranks: str, sizes: str, style: str) -> None:
-    """Print the window of a gather that loses nothing and keeps its receiver busy, and what happens without one."""
+    """Print the window of a gather that loses no packet and keeps its receiver busy, and the result without a
+    window."""
     from commodel.advice.gather_windows import gather_bounds
     from commodel.api.recommendations import list_workloads
     from commodel.models.parameter_sets import read_set
@@ -234,7 +235,7 @@ def _gather_window(row: dict) -> dict:
     }
 
 
-SEVERAL = 6  # choices that a sentence names
+SEVERAL = 6  # alternatives that a sentence names
 TIED = 1e-9
 RULES = ".conf"  # ending of a file of Open MPI's rules
 OUT_SUFFIXES = (".csv", ".xlsx", RULES)
@@ -249,7 +250,7 @@ def _plain(row: dict) -> dict:
 
 
 def _alternative(row: dict, rows: list[dict]) -> dict:
-    """Return a row for people; columns for streams only if there are any."""
+    """Return a row of the table; columns for streams only if there are any."""
     best = row is rows[0]
     behind = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
     behind = "best" if best else "0" if row["behind"] < TIED else behind
@@ -277,7 +278,8 @@ def _short(layout: str) -> str:
 
 
 def _describe(advice: Advice, verbose: bool) -> list[str]:
-    """Return the answer, then notes: what is tied, what streams best, intervals, weights, and the advice's own."""
+    """Return the answer, then notes: ties, the best alternative for streams, intervals, weights, and those of the
+    advice."""
     from commodel.advice.decision_tables import describe_weights, list_tied
     from commodel.predictions.prediction_intervals import IntervalBasis
 

@@ -90,7 +90,7 @@ def _value(value: float, unit: str) -> str:
 
 
 def _plain(row: dict) -> dict:
-    """JSON knows no NaN."""
+    """Return the row without NaN, which JSON lacks."""
     return {name: None if value != value else value for name, value in row.items()}
 
 

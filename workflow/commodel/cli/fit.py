@@ -125,8 +125,8 @@ CHOSEN = ("workloads", "fastest", "over_fastest", "over_fastest_worst")  # of ch
 
 
 def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices: pd.DataFrame) -> None:
-    """A row for each operation and choice, and one for all; of several families a row each, unless it is for
-    programs. What knows no model stands apart."""
+    """Print the errors: a row for each operation and alternative, and one for all. Several models have a row each,
+    unless the format is for programs. Baselines have a table of their own."""
     if style != "table":
         by = ["family", "operation", "kind", "choice"]
         plain = [
@@ -161,7 +161,7 @@ NOTES = (
 
 
 def _plain(row: dict, baseline: bool) -> dict:
-    """Return the row for programs with all columns: model or baseline, what it chooses or predicts, and its error."""
+    """Return the row for programs with all columns: model or baseline, its prediction or choice, and its error."""
     what = {name: row.get(name, "") for name in ("operation", "kind", "choice")}
     figures = {name: row.get(name) for name in (*FULL, *CHOSEN)}
     finite = {
@@ -183,7 +183,8 @@ def _detailed(row: dict) -> dict:
 
 
 def _side_by_side(rows: pd.DataFrame) -> list[dict]:
-    """Return all held-out points, then the median μ of each operation; the family that is nearest first."""
+    """Return a row for each model with its errors at all held-out points and its median μ of each operation; the lowest
+    median first."""
     by_operation = {(row["family"], row["operation"]): row["mu_median"] for row in _rows(rows, ["family", "operation"])}
     operations = list(dict.fromkeys(rows["operation"]))
     return [
@@ -194,7 +195,7 @@ def _side_by_side(rows: pd.DataFrame) -> list[dict]:
 
 
 def _without_range(row: dict) -> dict:
-    """Return the interval; a baseline has none, and no range of its own."""
+    """Return the row of a baseline, which has neither an interval nor a range of validity."""
     shown = {name: value for name, value in row.items() if name not in ("valid", "μ of valid", "covered [%]")}
     return {"baseline": shown.pop("model"), **shown}
 
@@ -206,7 +207,7 @@ def _choice(row: dict) -> dict:
 
 
 def _figures(row: dict) -> dict:
-    """Numbers as text of three digits, counts as they are."""
+    """Return errors as texts by their titles: μ with four digits, bias and coverage in %; counts are unchanged."""
     texts = {title: row[name] for name, title in FIGURES.items()}
     percent = {"bias [%]": f"{100 * row['bias']:+.3g}", "covered [%]": f"{100 * row['covered_share']:.0f}"}
     return texts | {title: _digits(texts[title], 4) for title in texts if "μ" in title} | percent

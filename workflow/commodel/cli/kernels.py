@@ -1,6 +1,5 @@
-"""commodel partition, and what predict, advise and measure do with --kernel: communication, layouts, and
-speeds of processes.
-"""
+"""commodel partition, and the option --kernel of predict, advise and measure: communication, layouts, and speeds of
+processes."""
 
 from __future__ import annotations
 
@@ -215,7 +214,7 @@ def partition(
 
 
 def received(path: Path) -> Rectangles:
-    """Read a partition from a workbook that somebody has edited, or from a CSV."""
+    """Read a partition from an edited workbook, or from a CSV file."""
     import numpy as np
 
     from commodel.patterns.rectangles import Rectangles, misfit, read
@@ -334,7 +333,7 @@ def advise_kernel(
 
 @contextmanager
 def _folder_for(out: Path | None) -> Iterator[Path]:
-    """Give the user's folder for tables and partitions, or one that goes away."""
+    """Yield the user's folder for tables and partitions, or a temporary one."""
     if out:
         out.mkdir(parents=True, exist_ok=True)
         yield out
@@ -344,7 +343,8 @@ def _folder_for(out: Path | None) -> Iterator[Path]:
 
 
 def _tell(best: Configuration, family: str) -> None:
-    """Where a terminal waits: of thousands of messages a layout may take seconds."""
+    """Print the best configuration of a layout, if there is a terminal: a layout of thousands of messages may take
+    seconds."""
     if sys.stderr.isatty():
         click.echo(f"{_name_of(best)}: {best.way}, {format_seconds(best.total(family))}", err=True)
 
@@ -372,7 +372,7 @@ def _show_configurations(configurations: list[Configuration], family: str, style
 
 def _configuration(entry: Configuration, family: str) -> dict[str, object]:
     others = {
-        f"communication {name}": None if isnan(seconds) else seconds  # this family cannot predict it
+        f"communication {name}": None if isnan(seconds) else seconds  # this model cannot predict it
         for name, seconds in entry.communication.items()
         if name != family
     }
@@ -400,7 +400,7 @@ def _measured(entry: Configuration) -> dict[str, float | None]:
 
 
 def _beside(entry: Configuration, family: str) -> dict[str, str]:
-    """Return each predicted time, and what was measured behind it."""
+    """Return each predicted time, followed by the measured one."""
     predicted = _configuration(entry, family) | {"communication": entry.communication[family]}
     cells = {"layout": _name_of(entry)}
     for name, seconds in _measured(entry).items():
@@ -413,7 +413,8 @@ def _name_of(entry: Configuration) -> str:
 
 
 def _describe_fastest(configurations: list[Configuration], family: str) -> list[str]:
-    """Return the best, and what it costs to look at computation alone."""
+    """Return sentences on the fastest configuration, and on the one that computes fastest, with the ratio of their
+    times."""
     from commodel.advice.configurations import find_fastest
     from commodel.predictions.validity import ValidityKind
 
@@ -436,8 +437,8 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
 
 
 def _describe_regrets(measured: list[Configuration]) -> list[str]:
-    """Return what the choice costs beside the fastest that was measured, and what the one that computes fastest
-    would."""
+    """Return the measured times of the chosen configuration and of the one that computes fastest, compared with the
+    fastest measured one."""
     from commodel.advice.configurations import find_fastest
 
     shortest = min(measured, key=lambda entry: entry.measured.total)

@@ -1,4 +1,4 @@
-"""commodel plan: what an experiment will do, before anything runs."""
+"""commodel plan: show the work of an experiment before anything runs."""
 
 from pathlib import Path
 
@@ -81,7 +81,7 @@ def plan(
 
 
 def _read_back(workbook: Path, experiment: str | None, out: Path | None) -> None:
-    """Writes the experiment that an edited workbook means, where no file is yet."""
+    """Write the experiment of an edited workbook to a new file."""
     from commodel.files.atomic import write_text
     from commodel.plan import editable_matrix
     from commodel.plan.planning import make_plan

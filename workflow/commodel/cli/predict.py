@@ -223,8 +223,8 @@ def _plain_row(row: dict) -> dict:
 
 
 def _table_row(row: dict, numbers: dict[str, int]) -> dict:
-    """Return a row for people: without an interval if values have none, and with the number of the validity's note; its
-    validity is "no information" if the interval is too wide."""
+    """Return a row of the table: without an interval if values have none, and with the number of the validity's note.
+    Its validity is "no information" if the interval is too wide."""
     from commodel.predictions.prediction_intervals import NO_INFORMATION, is_informative
 
     exact = row["low"] == row["seconds"] == row["high"]
@@ -241,7 +241,7 @@ def _table_row(row: dict, numbers: dict[str, int]) -> dict:
 
 
 def _describe_intervals(rows: list[dict]) -> list[str]:
-    """Return what low and high are, once for each basis."""
+    """Return a sentence for each basis of intervals on the meaning of low and high."""
     from commodel.predictions.prediction_intervals import IntervalBasis
 
     if all(row["low"] == row["high"] for row in rows):

@@ -1,4 +1,4 @@
-"""The verbs that set a project up: its files, what is installed here, and completion by TAB."""
+"""The verbs that set a project up: its files, the installed software, and completion by TAB."""
 
 import os
 from pathlib import Path
@@ -44,7 +44,7 @@ def init(folder: Path) -> None:
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in COPIED}
     texts = {name: text.replace(SCHEMAS, f"$schema={ROOT}/workflow/schemas/") for name, text in texts.items()}
     texts |= {".gitignore": IGNORED}
-    if not (folder / "workflow" / "Snakefile").exists():  # as snakedeploy leaves it: what it needs beside that
+    if not (folder / "workflow" / "Snakefile").exists():  # as snakedeploy leaves it: further files that it needs
         texts["Snakefile"] = SNAKEFILE
     if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
         raise UserError("found a file, wanted a folder, or a name for a new one", file=file)

@@ -82,8 +82,8 @@ def print_outcome(results: Results) -> None:
 
 
 def scores(comparison: pd.DataFrame) -> list[dict]:
-    """Per platform and family, what was measured on a machine and the best first: mean proportional error, over all
-    points and over those its parameters reach, and how often it picks the fastest choice."""
+    """Return rows by platform and model, measured platforms first and the best model first: mean proportional error
+    over all points and over the valid ones, and how often the model's choice is the fastest alternative."""
     from commodel.compare.comparison import summarize, summarize_choices
 
     by = ["platform", "simulated", "family"]

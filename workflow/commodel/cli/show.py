@@ -78,7 +78,8 @@ def algorithms(operation: str | None, libraries: bool, style: str) -> None:
 
 
 def _counterparts(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
-    """Return a row for every function of a library; one that names none where there is none."""
+    """Return a row for each function of an MPI library that implements the algorithm; without any, one row with
+    `none`."""
     named = _algorithm(entry)
     counterparts = [
         (routine.library, routine.function, _operand_order(entry, routine), routine.differs)
@@ -92,7 +93,7 @@ def _counterparts(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
 
 
 def _operand_order(entry: Algorithm, routine: Routine) -> str:
-    """Return whether a library's function is right for reductions whose operation does not commute."""
+    """Return whether a library's function keeps the order of operands; empty if the operation is no reduction."""
     from commodel.patterns.operations import operation
 
     if not operation(entry.operation).reduces:

@@ -1,5 +1,5 @@
-"""The fastest measured alternatives: of each workload and its message sizes, and trees among them with what their
-predicted times wait for."""
+"""The fastest measured alternatives: `find_fastest` returns those of each workload and message size, `fastest_trees`
+the trees among them with their critical paths."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -27,8 +27,9 @@ COLUMNS = [*ORDER, "bytes", "point", "use", "own", "measured", "next", "next_own
 
 
 def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a workload with two measured alternatives or more: the fastest one, the next, how much slower that
-    is, the slowest and the library default, and which others are statistically tied with the fastest."""
+    """Return a row for each workload with at least two measured alternatives: the fastest one, the next and its time
+    over the fastest, the slowest, the library default, and the alternatives that are statistically tied with the
+    fastest."""
     once = select_measured_points(comparison)
     once = once.assign(own=is_library(once), count=once["leaves"].where(once["leaves"] > 0, once["ranks"]))
     once = once.sort_values([*ORDER, "bytes", "measured", "way"], kind="stable")
@@ -46,7 +47,8 @@ def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
 
 
 def join_sizes(fastest: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for neighbouring message sizes of a workload at which the same alternative is the fastest."""
+    """Return a row for each run of neighbouring message sizes of a workload at which the same alternative is the
+    fastest."""
     key = [*ORDER, "use"]
     run = (fastest[key] != fastest[key].shift()).any(axis=1).cumsum()
     return fastest.groupby(run).agg(
@@ -71,8 +73,8 @@ MOST_TREES = 4  # trees of a platform
 
 @dataclass(frozen=True, eq=False)
 class PredictedTree:
-    """A tree with its measured time and its critical path. For the picture: how far right and how high its nodes
-    are."""
+    """A tree with its measured time and its critical path; `across` and `level` are the places of its nodes in the
+    picture."""
 
     tree: Tree
     waits: Waits
@@ -91,14 +93,14 @@ class PredictedTree:
         return self.tree.height - self.tree.depth
 
     def walks(self, messages: Iterable[tuple[int, int, float]] | None = None) -> list[list[int]]:
-        """Return the edges along some messages, or along all. A child has a larger number than its parent."""
+        """Return walks along the edges of some messages, or of all. A child has a larger number than its parent."""
         every = range(1, self.tree.nodes)
         return walks(self.tree, every if messages is None else [max(src, dst) for src, dst, _ in messages])
 
 
 def fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[ParameterSet]) -> list[PredictedTree]:
-    """Return the fastest trees of a platform's largest workloads, at their smallest and largest message, with what the
-    best model that can tell waits for."""
+    """Return the fastest trees of a platform's largest workloads, at their smallest and largest message. The critical
+    path is by the best model that has one."""
     points = {point.id: point for point in plan.points}
     rows = comparison[(comparison["topology"] != "") & comparison["measured"].notna() & comparison["held_out"]]
     trees = []
@@ -123,8 +125,8 @@ def _fastest_rows(part: pd.DataFrame) -> list:
 
 
 def _draw(point: Point, measured: float, families: Sequence[ParameterSet]) -> Iterator[PredictedTree]:
-    """Yield the tree, if it is no file's and small enough to look at, by the first model that predicts what it waits
-    for."""
+    """Yield the tree with its critical path by the first model that has one. Trees from files and large trees are left
+    out."""
     if file_of(point.topology) or point.waves > 1 or point.ranks > MOST_NODES:
         return
     for parameters in families:

@@ -1,10 +1,10 @@
-"""Baselines of predictions and choices: rules without a model of communication, shown apart from the models.
+"""Baselines of predictions and choices: rules without a model of communication, listed separately from the models.
 
 `nearest point`: the time of the measured point of the same operation and alternative whose ranks and bytes are nearest,
 in doublings, in the same setting if possible. `pmnf per algorithm`: a regression in the performance model normal form
 for each operation and alternative; accurate within the measured range, inaccurate beyond it. `always one`: in every
 workload of an operation the alternative that was best in the fitted workloads, by geometric mean. `library`: the
-library default.
+library default. `predict_baselines` returns their predictions, `score_choices` the quality of choices.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,8 +42,8 @@ def predict_baselines(parts: Split, reference: str) -> pd.DataFrame:
 
 
 def predict_by_nearest_point(seen: Measured, unseen: Measured) -> np.ndarray:
-    """Return the time of the nearest seen point for each unseen one; NaN where nothing of its operation and choice was
-    seen."""
+    """Return the time of the nearest fitted point for each held-out one; NaN if no point of its operation and
+    alternative was fitted."""
     times, seconds = np.full(len(unseen.points), np.nan), np.array(seen.seconds)
     known, wanted = _places(seen), _places(unseen)
     for of_seen, of_unseen in _by_algorithm(seen, unseen):
@@ -55,8 +55,8 @@ def predict_by_nearest_point(seen: Measured, unseen: Measured) -> np.ndarray:
 
 
 def predict_by_regression(seen: Measured, unseen: Measured) -> np.ndarray:
-    """Return the seconds of each unseen point by a regression over those of its operation and choice; NaN where too few
-    were seen."""
+    """Return the seconds of each held-out point by a regression over the fitted ones of its operation and alternative;
+    NaN if there are too few."""
     times = np.full(len(unseen.points), np.nan)
     for of_seen, of_unseen in _by_algorithm(seen, unseen):
         with suppress(UserError):
@@ -67,7 +67,7 @@ def predict_by_regression(seen: Measured, unseen: Measured) -> np.ndarray:
 
 
 def _by_algorithm(seen: Measured, unseen: Measured) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the numbers of the seen and of the unseen points of each operation and choice that both have."""
+    """Yield the numbers of the fitted and of the held-out points of each operation and alternative that has both."""
     numbers: tuple[dict[tuple, list[int]], dict[tuple, list[int]]] = {}, {}
     for groups, measured in zip(numbers, (seen, unseen), strict=True):
         for number, point in enumerate(measured.points):
@@ -81,8 +81,9 @@ def _places(measured: Measured) -> np.ndarray:
 
 
 def score_choices(rows: pd.DataFrame, seen: Measured, unseen: Measured) -> pd.DataFrame:
-    """Return of each model and baseline in how many unseen workloads with alternatives it chooses, how often it chooses
-    the fastest, and how long its choice takes over the fastest. `rows` are the held-out rows of both."""
+    """Return the quality of the choices of each model and baseline: the number of held-out workloads with alternatives
+    in which it chooses, how often the choice is the fastest, and its time over the fastest. `rows` are the held-out
+    rows of both."""
     table = []
     for name, ratios in [*_by_prediction(rows), *_by_rule(seen, unseen)]:
         if len(times := np.array(ratios)):
@@ -113,7 +114,8 @@ def _by_rule(seen: Measured, unseen: Measured) -> Iterator[tuple[str, list[float
 
 
 def _workloads(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:
-    """Return for each operation, workload and setting the time of each choice, at the layout that suits it best."""
+    """Return for each operation, workload and setting the time of each alternative, at the layout that suits it
+    best."""
     workloads: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
     for point, seconds, setting in zip(measured.points, measured.seconds, list_settings(measured), strict=True):
         times = workloads.setdefault((point.operation, point.workload, setting), {})

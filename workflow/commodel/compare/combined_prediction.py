@@ -35,8 +35,8 @@ class ModelWeight:
 
 
 def weigh_models(families: Collection[str], held_out: pd.DataFrame, operation: str) -> dict[str, ModelWeight]:
-    """Return the weight of each model. `held_out` are rows of a comparison on one platform; those of this operation
-    decide where there are enough."""
+    """Return the weight of each model. `held_out` are rows of a comparison on one platform. If this operation has
+    enough of them, its own decide."""
     finite = np.isfinite(held_out["mu"].astype(float))  # also where there is none: an empty column has no type
     rows = held_out[finite & have_weight(held_out["validity"])].reset_index(drop=True)
     residuals = {}
@@ -65,7 +65,8 @@ def weigh_models(families: Collection[str], held_out: pd.DataFrame, operation: s
 
 
 def weigh_probed_models(weights: Mapping[str, ModelWeight], unprobed: Collection[str]) -> dict[str, ModelWeight]:
-    """Return equal weights of the models that were probed here, if nothing was measured; all count, if none was."""
+    """Return equal weights of the models that were probed here. If anything was measured, or no model was probed,
+    weights are unchanged."""
     probed = [name for name in weights if name not in unprobed]
     measured = any(weight.points for weight in weights.values())
     return dict(weights) if measured or not probed else _equal_weights(weights, probed)
@@ -115,7 +116,7 @@ class CombinedPrediction:
 
     @property
     def best(self) -> int:
-        """The alternative with the least expected regret; of equal ones the fastest."""
+        """The alternative with the least expected regret; of several, the fastest."""
         return int(np.lexsort((self.seconds, self.regret))[0])
 
 
@@ -126,10 +127,10 @@ def combine_predictions(
     widening: Mapping[str, np.ndarray] | None = None,
     covariance: np.ndarray | None = None,
 ) -> CombinedPrediction:
-    """Combine the `predictions` of each model: (draws, alternatives), the first draw the estimate. `covariance` of the
-    errors of the combined prediction, as logarithms; None: that of the weights' errors. Then `doublings` says how many
-    times a size or a number of ranks doubles beyond the measured points; variances grow by as many. `widening`: each
-    model's own uncertainty beyond what was probed, as a standard deviation; the larger of the two counts."""
+    """Combine the `predictions` of each model: (draws, alternatives), the first draw the estimate. `covariance` is that
+    of the errors of the combined prediction, as logarithms; None: that of the weights' errors. In that case variances
+    grow by `doublings`: how often a size or a number of ranks doubles beyond the measured points. `widening` is each
+    model's own uncertainty beyond the probed range, as a standard deviation; the larger of the two counts."""
     counting = [name for name in predictions if np.any(weights[name].weight > 0)]
     total = sum(weights[name].weight for name in counting)
     shares = {name: weights[name].weight / total for name in counting}
@@ -187,7 +188,7 @@ def compute_expected_regret(logs: np.ndarray, covariance: np.ndarray) -> np.ndar
 
 
 def _resampled(logs: np.ndarray, draws: int) -> np.ndarray:
-    """Return the estimate, then as many draws as wanted; a model without draws repeats its estimate."""
+    """Return the estimate and the wanted number of draws; a model without draws repeats its estimate."""
     if len(logs) == 1:
         return np.repeat(logs, draws, axis=0)
     return np.concatenate([logs[:1], logs[1 + np.arange(draws - 1) % (len(logs) - 1)]])
@@ -212,15 +213,15 @@ MIN_GAIN_DEVIATIONS = 1.0  # standard deviations by which an alternative has to 
 
 
 def is_default_kept(default: np.ndarray, seconds: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-    """Return whether the expected gain over the MPI default, as a logarithm, is within its uncertainty; not where the
-    default's time is unknown (NaN)."""
+    """Return whether the expected gain over the MPI default, as a logarithm, is within its uncertainty. If the
+    default's time is unknown (NaN), it is not kept."""
     return np.log(default / seconds) <= MIN_GAIN_DEVIATIONS * deviation
 
 
 def pick_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return one row a workload with two predicted and measured alternatives or more: the one with the lowest
-    recommended prediction, or the MPI default where that is kept; its time, the fastest one's, the default's, and the
-    regret. `recommended` comes from `evaluate`."""
+    """Return a row for each workload with at least two predicted and measured alternatives: the one with the lowest
+    recommended prediction, or the MPI default where that is kept. The row has its time, the times of the fastest one
+    and of the default, and the regret. `recommended` comes from `evaluate`."""
     rows = evaluate(comparison) if recommended is None else recommended
     if rows.empty:
         return pd.DataFrame(columns=[*PICK, "fastest", "library", "regret", "right"])

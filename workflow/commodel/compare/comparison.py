@@ -1,7 +1,8 @@
-"""The comparison: one row for each point and model, and the alternative that each model would choose.
+"""The comparison of predictions with measurements: `compare` returns a row for each point and model, with the
+alternative that the model would choose.
 
-`compare` joins predictions with measurements. The choices are those of each model among the measured alternatives, how
-often they were the fastest, and their regret.
+A model chooses among the measured alternatives. `summarize` returns errors, `summarize_choices` how often choices are
+the fastest, and their regret.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ WORKLOAD_OF_MODEL = ["family", "workload"]
 
 @dataclass(frozen=True)
 class Measurement:
-    """How far a point was measured: why not at all, in which of its passes if not in all, and how far apart the ends of
-    the median's interval are, as a factor. The column `measurement` holds its text."""
+    """How completely a point was measured: the reason if it was not, its passes if some lack, and the ratio of the ends
+    of the median's confidence interval. The column `measurement` holds the text."""
 
     measured: bool
     reason: str = ""  # empty: unknown
@@ -63,9 +64,9 @@ def compare(
     unmeasured: pd.DataFrame | None = None,
     processors: Mapping[str, int | None] | None = None,
 ) -> pd.DataFrame:
-    """Return one row a point and model. A point that was not measured keeps its rows, with the reason where
-    `unmeasured` has it. Points of the library default have one row each, of no model. `processors` are those of the
-    first host of each batch."""
+    """Return a row for each point and model. A point that was not measured keeps its rows, with the reason from
+    `unmeasured`. A point of the library default has one row, of no model. `processors` are those of the first host of
+    each batch."""
     points = pd.DataFrame(
         [
             _describe_point(plan, batch.name, point, (processors or {}).get(batch.name))
@@ -81,7 +82,7 @@ def compare(
     frame["workload"] += np.where(frame["setting"].eq(""), "", " in " + frame["setting"])
     unsaid = frame["point"].isin([point.id for point in plan.points if point.measured_only])
     frame["validity"] = np.select([is_library(frame), unsaid], [NOT_PREDICTED, UNSAID], frame["validity"])
-    # A model's own fit has seen the points with False; a model whose predictions do not say has seen none.
+    # False: the point is in the model's fit. Without the column, all points are held out.
     frame["held_out"] = frame["held_out"].ne(False) if "held_out" in frame else True
     why = {} if unmeasured is None else dict(zip(unmeasured["id"], unmeasured["status"], strict=True))
     planned = {name: plan.passes(name) for name in plan.platforms}
@@ -151,8 +152,9 @@ def add_choices(frame: pd.DataFrame) -> pd.DataFrame:
     """Add for each workload the fastest alternative that a model predicts, the one that it would choose, and its
     regret; the time of the library default at the layout that suits it best; and the fastest time of all.
 
-    A model does not choose among points that its fit has seen. Of equal predictions, such as those of two layouts by a
-    model that ignores placement, the first in the plan counts as chosen, and `tie` marks it."""
+    A model chooses among its held-out points only. Of equal predictions, such as those of two layouts by a model that
+    ignores placement, the first in the plan counts as chosen, and `tie` marks it.
+    """
     predicted = frame[frame["measured"].notna() & frame["predicted"].notna() & frame["held_out"]]
     workloads = predicted.groupby(WORKLOAD_OF_MODEL)
     several = workloads["point"].transform("count") > 1
@@ -175,15 +177,16 @@ def add_choices(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_clearly_faster(first: Mapping, second: Mapping) -> bool:
-    """Return whether the first measurement is faster than the second beyond doubt, and by enough to matter."""
+    """Return whether the first measurement is faster than the second significantly, and by enough to matter."""
     apart = second["measured_low"] > first["measured_high"]
     return bool(apart and second["measured"] > (1 + NEGLIGIBLE) * first["measured"])
 
 
 def summarize_choices(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return how often a model's choice is the fastest measured of those that it predicts, or statistically tied: the
-    intervals overlap, or it is less than 1 % slower. Its regret; and, as geometric means, its time over that of the
-    library default (below 1: it is faster) and over the fastest measured, the library's included."""
+    """Return the quality of each model's choices. A choice is right if it is the fastest measured alternative that the
+    model predicts, or statistically tied: the intervals overlap, or it is less than 1 % slower. Further columns are the
+    regret, and as geometric means its time over the library default (below 1: faster) and over the fastest measured
+    time, that of the default included."""
     best = comparison[comparison["best"]].drop_duplicates(WORKLOAD_OF_MODEL).set_index(WORKLOAD_OF_MODEL)
     chosen = comparison[comparison["chosen"]].join(best["measured_high"].rename("best_high"), on=WORKLOAD_OF_MODEL)
     chosen = chosen.assign(
@@ -204,7 +207,7 @@ def summarize_choices(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def geometric_mean(logarithms: pd.Series) -> float:
-    """Return the geometric mean: it does not matter which of the two is divided by the other."""
+    """Return the geometric mean. The mean of the inverse ratios is its inverse."""
     return float(np.exp(logarithms.mean()))
 
 
@@ -228,7 +231,7 @@ def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def select_measured_points(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return one row of each point that was measured."""
+    """Return one row for each measured point."""
     return comparison[comparison["measured"].notna() & ~comparison.duplicated("point")]
 
 
@@ -240,8 +243,8 @@ def name_streams(comparison: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_oversubscribed(frame: pd.DataFrame) -> pd.Series:
-    """Return which rows were measured with more processes than processors: what a model lets go on at the same time
-    took turns there."""
+    """Return which rows were measured with more processes than processors. Processes that a model assumes to run at the
+    same time took turns there."""
     return frame["processes"] > frame["processors"]
 
 

@@ -1,4 +1,5 @@
-"""Prediction intervals of a comparison, from the residuals of each model at the other points of the platform."""
+"""Prediction intervals of a comparison: `add_intervals` derives them from the residuals of each model at the other
+points of the platform."""
 
 from collections.abc import Mapping
 
@@ -58,7 +59,7 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _workload(row) -> PointSeries:
-    nodes = row.nodes if row.nodes == row.nodes else None  # older tables do not say
+    nodes = row.nodes if row.nodes == row.nodes else None  # older tables lack the column
     operation, sizes = operation_class(row.operation, float(row.waves)), np.array([row.bytes], dtype=float)
     return PointSeries(operation, float(row.leaves or row.ranks), sizes, nodes, row.levels_crossed)
 
@@ -70,7 +71,7 @@ def _has_residual(rows: pd.DataFrame) -> pd.Series:
 
 
 def scale_predictions(rows: pd.DataFrame) -> pd.Series:
-    """Return predictions scaled by the single-message ratio, where the table has it."""
+    """Return predictions scaled by the single-message ratio, if the table has it."""
     return rows["predicted"] * rows["single_message_ratio"].fillna(1.0)
 
 
@@ -117,8 +118,9 @@ def combined_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Resid
 def combine_intervals(
     bands: Mapping[str, Mapping[str, Errors]], shares: Mapping[str, float], workload: PointSeries
 ) -> Interval:
-    """Return what `find_residuals` does, for a combined prediction of models whose sets keep residuals. These add up,
-    as models err alike. If the set of one model keeps none, the interval is that of its parameters only."""
+    """Return the interval of a combined prediction of models whose sets keep residuals. The models' intervals are
+    averaged by weight, because their errors are correlated. If the set of one model keeps none, the interval is that of
+    its parameters only."""
     intervals = {name: find_residuals(bands[name], workload) for name, share in shares.items() if share > 0}
     if lacking := [interval for interval in intervals.values() if not interval.bases[0].of_residuals]:
         return lacking[0]

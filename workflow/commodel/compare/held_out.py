@@ -1,5 +1,5 @@
 """Held-out points of a table of measured collectives: `split` selects them by an expression over the names of a point,
-`fit_seen` fits a model to the others, and `predict_held_out` returns its predictions beside the measured times.
+`fit_seen` fits a model to the others, and `predict_held_out` returns its predictions with the measured times.
 `recommend_held_out` returns those of the recommended prediction, from all these models and the points they fit."""
 
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ def list_points(measured: Measured) -> pd.DataFrame:
 
 
 def predict_held_out(parameters: ParameterSet, unseen: Measured) -> pd.DataFrame:
-    """Return a row for each held-out point: its prediction beside its time, as in a comparison."""
+    """Return a row for each held-out point with its prediction and its time, as in a comparison."""
     predictions = predict(parameters, unseen.points, strict=False)
     columns = {"predicted": "seconds", "predicted_low": "low", "predicted_high": "high"}
     columns |= {name: name for name in ("parameters_low", "parameters_high")} | {"interval_basis": "interval"}
@@ -90,7 +90,7 @@ def recommend_held_out(sets: Sequence[ParameterSet], parts: Split) -> pd.DataFra
 
 
 def _describe_places(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
-    """Return the rows with the columns that the recommended prediction needs beside those of `predict_held_out`."""
+    """Return the rows with further columns that the recommended prediction needs."""
     points = measured.points
     columns = {"leaves": [point.leaves for point in points], "nodes": [point.nodes for point in points]}
     names = rows["workload"] + " " + rows["kind"] + " " + rows["choice"] + " " + rows["layout"]
@@ -98,7 +98,8 @@ def _describe_places(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
 
 
 def errors(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return of each group of rows: how many, μ, its median, bias, share inside the interval, and the worst point."""
+    """Return the errors of each group of rows: number of points, mean and median μ, bias, share inside the interval,
+    and the worst point."""
     rows = rows.dropna(subset=["mu"]).reset_index(drop=True)
     groups = rows.groupby(by, sort=False)["mu"]
     worst = rows.loc[groups.idxmax()].set_index(by, drop=False)

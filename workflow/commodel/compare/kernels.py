@@ -20,7 +20,7 @@ MOST_RANKS = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The rectangles of one kernel's processes under one layout, on every platform where that was planned."""
+    """The rectangles of one kernel's processes under one layout, on every platform that has them in the plan."""
 
     kernel: str
     divided: str  # how the square was: a file, or a grid
@@ -35,13 +35,13 @@ class Partition:
 def is_kernel(text: str) -> bool:
     try:
         return not is_written(text) and operation(text).tiles is not None and given_of(text) is not None
-    except UserError:  # of another version, or nobody's
+    except UserError:  # of another version, or unknown
         return False
 
 
 def partitions(plan: Plan) -> tuple[list[Partition], list[str]]:
-    """Return the partitions of a plan's points, and a line for each that cannot be read; the report is written without
-    these."""
+    """Return the partitions of a plan's points, and a sentence for each that cannot be read; the report is written
+    without these."""
     points: dict[tuple, list[Point]] = {}
     for point in plan.points:
         if is_kernel(point.operation):
@@ -63,7 +63,7 @@ def _rectangles(text: str) -> str:
 
 def _partition(text: str, same: list[Point], plan: Plan) -> Partition:
     """Return the partition of a point. Only files that the plan stores are read, and sizes are limited, because the
-    plan may come from a stranger."""
+    plan may come from an untrusted source."""
     first = same[0]
     if unkept := next((path for _, path in named([first]) if path not in plan.files), None):
         raise UserError(f"the plan does not keep the file '{unkept}'")

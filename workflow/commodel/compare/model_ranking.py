@@ -1,5 +1,6 @@
-"""Ranking of models: over a platform, and in each class of operation, fan-in and message size. A model is ahead alone
-if no other model is statistically tied with it. Models with equal predictions count as one."""
+"""Ranking of models: `rank_models` over a platform, `rank_by_class` in each class of operation, fan-in and message
+size. A model is ahead alone if no other model is statistically tied with it. Models with equal predictions count as
+one."""
 
 import math
 from collections.abc import Iterable
@@ -11,12 +12,12 @@ from commodel.compare.comparison import ERRORS, summarize
 from commodel.patterns.operations import base
 from commodel.stats import NEGLIGIBLE
 
-GOOD, FAIR = 1.10, 1.35  # mean μ up to which a family is called so
-COVER = 0.8  # a family that predicts fewer of the points than this share of the others is not compared with them
+GOOD, FAIR = 1.10, 1.35  # mean μ up to which a model is called so
+COVER = 0.8  # a model that predicts fewer than this share of the points of the others is not compared with them
 # predictions that differ by less, at every point, are the same: one model with two names on this platform
 TOO_ALIKE = 1e-3
 FEWEST_POINTS = 3  # points from which models can be distinguished
-POINTS_BEYOND_CHANCE = 6  # points from which to be worse at every one is no chance: of 64 coins one falls so
+POINTS_BEYOND_CHANCE = 6  # points from which being worse at each is significant: the probability by chance is 1/64
 FAN_INS = ((1, "1"), (4, "2–4"), (16, "5–16"), (math.inf, "> 16"))
 SIZES = ((64, "≤ 64 B"), (4096, "≤ 4 KiB"), (65536, "≤ 64 KiB"), (math.inf, "> 64 KiB"))
 CLASS = ["platform", "operation", "fan_in", "size_class"]
@@ -139,7 +140,7 @@ def grade(mu: float) -> str:
 
 
 def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each class: the best model, those statistically tied with it, and the next one that is not."""
+    """Return a row for each class: the best model, the models statistically tied with it, and the next one."""
     rows = []
     for key, part in add_point_classes(frame).groupby([*CLASS, "fan_order", "size_order"], sort=False):
         rows_of_class = rank_models(part)

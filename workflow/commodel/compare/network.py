@@ -20,8 +20,8 @@ from commodel.plan.planning import load_plan
 from commodel.records import Plan
 from commodel.units import ranges
 
-APART = float(np.log(1.1))  # times that differ by less are alike, however quiet the machine is
-NOISES = 3.0  # half confidence intervals, within which times are alike
+APART = float(np.log(1.1))  # times that differ by less are equal, even without noise
+NOISES = 3.0  # half confidence intervals, within which times are equal
 MIN_GAIN = 0.05  # description length that a level saves, in nats a pair
 NODE_EFFECT = 3.0  # nats that a constant of a node costs
 NODE_EFFECT_STEPS = 12  # of the iteration that finds these constants
@@ -29,7 +29,7 @@ BRANCHES = 12  # cuts of a clustering that are candidates
 MOST_CLUSTERED = 512  # nodes; of more only consecutive blocks are candidates
 SLOW_SHARE = 0.25  # of the nodes: slow ones are no more than that
 SLOW_GAP = 1.5 * APART  # between a slow node and all others
-FEWEST_NODES = 4  # nodes: of three nobody can say which is the slow one
+FEWEST_NODES = 4  # nodes: among three, the slow one cannot be determined
 SPREAD = (5, 95)  # percentiles of a class's times, between which they may differ
 NAMES = ("leaf", "group")  # of the two innermost levels
 
@@ -156,9 +156,9 @@ def _find_single_pairs(of: np.ndarray, logs: np.ndarray, alike: np.ndarray, node
 def _choose_levels(
     pairs: np.ndarray, logs: np.ndarray, floors: np.ndarray, nodes: int, slow: Sequence[int]
 ) -> list[np.ndarray]:
-    """Return a group number of every node for each level, innermost first: the candidates that shorten the description
-    of the times most, one after the other, as long as each saves MIN_GAIN for every pair. `floors`: spreads of classes
-    below which a smaller one is no merit."""
+    """Return a group number of every node for each level, innermost first. The candidates that shorten the description
+    of the times most are added one after the other, as long as each saves MIN_GAIN for every pair. `floors` are spreads
+    of classes: a smaller spread shortens no description."""
     if len(pairs) < 2:
         return []
     levels: list[np.ndarray] = []
@@ -194,8 +194,8 @@ def _nests(inner: np.ndarray, outer: np.ndarray) -> bool:
 
 def _describe_times(levels: list[np.ndarray], pairs: np.ndarray, logs: np.ndarray, floors: np.ndarray) -> float:
     """Return the description length of the times in nats, given the classes of some levels; infinite unless the classes
-    get slower from level to level. Small and large messages count as much, however many of each were measured. If
-    nodes differ, a constant of each node is part of the description where that makes it shorter."""
+    get slower from level to level. Small and large messages have equal weight, however many of each were measured. If
+    nodes differ, a constant of each node is part of the description, provided that this is shorter."""
     of = sum((column[pairs[:, 0]] != column[pairs[:, 1]] for column in levels), np.zeros(len(pairs), dtype=int))
     length, medians = 0.0, np.full((2, len(levels) + 1), np.nan)
     for own_medians, values, floor in zip(medians, logs.T, floors, strict=True):
@@ -221,7 +221,7 @@ def _spread_length(residuals: np.ndarray, of: np.ndarray, floor: float) -> float
 
 
 def _remove_node_effects(pairs: np.ndarray, residuals: np.ndarray) -> np.ndarray:
-    """Return what is left of the residuals of pairs after a constant of each node."""
+    """Return the residuals of pairs minus a constant of each node."""
     rest, nodes = residuals.copy(), int(pairs.max()) + 1
     degree = np.maximum(np.bincount(pairs.ravel(), minlength=nodes), 1)
     for _ in range(NODE_EFFECT_STEPS):
@@ -278,14 +278,14 @@ SETTINGS = ("one", "two", "nodes", "trips", "bytes")
 class Network:
     platform: str
     simulated: bool
-    names: tuple[str, ...]  # of the nodes; their numbers where nobody knows what they are called
+    names: tuple[str, ...]  # of the nodes; their numbers if names are unknown
     pairs: np.ndarray  # (pairs, 2) node numbers
     latency: np.ndarray  # seconds, half a round trip of the small message
     bandwidth: np.ndarray  # bytes a second, of the large one
-    small: int  # bytes of the message that latency is of
-    large: int  # bytes of that which bandwidth is of
+    small: int  # bytes of the message for the latency
+    large: int  # bytes of the message for the bandwidth
     distances: Distances
-    said: Hierarchy  # what the place says of itself, where it does
+    said: Hierarchy  # levels that the platform declares, if any
 
     @property
     def hierarchy(self) -> Hierarchy:
@@ -298,7 +298,7 @@ class Network:
         return np.lexsort([np.arange(len(self.names)), *self.hierarchy.groups.values()])
 
     def matrix(self, values: np.ndarray) -> np.ndarray:
-        """Return a value for every pair of nodes; NaN where it was not measured."""
+        """Return a value for every pair of nodes; NaN if the pair was not measured."""
         matrix = np.full((len(self.names), len(self.names)), np.nan)
         matrix[tuple(self.pairs.T)] = matrix[tuple(self.pairs.T[::-1])] = values
         return matrix
@@ -375,8 +375,8 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
 
 
 def _levels(levels: object, nodes: int) -> Hierarchy:
-    """Return the levels of the first nodes, if they cover so many. Older records sort levels by name; the innermost
-    level has most groups."""
+    """Return the levels of the first `nodes` nodes, if they cover all of these. Older records sort levels by name; the
+    innermost level has most groups."""
     if isinstance(levels, Mapping) and all(isinstance(column, list) for column in levels.values()):
         levels = dict(sorted(levels.items(), key=lambda level: -len(set(map(str, level[1])))))
     whole = Hierarchy.of(levels)
@@ -385,7 +385,7 @@ def _levels(levels: object, nodes: int) -> Hierarchy:
 
 
 def classes(network: Network) -> pd.DataFrame:
-    """Return one row for each class: its pairs, and the median and extremes of their latency and bandwidth."""
+    """Return a row for each distance class: its pairs, and the median and extremes of their latency and bandwidth."""
     rows = []
     for number in range(network.distances.classes):
         of_class = network.distances.of == number

@@ -38,13 +38,13 @@ from commodel.stats import NEGLIGIBLE, NORMAL, evenly, median_interval
 
 FEWEST_POINTS = 2  # that factors are taken from
 MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
-SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))  # bytes of single messages, the most telling first
-ASIDE = (("bcast", "binomial"), ("allgather", "ring"))  # what is kept aside where there is no campaign
+SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))  # bytes of single messages, the most informative first
+ASIDE = (("bcast", "binomial"), ("allgather", "ring"))  # check points without a campaign
 TOGETHER, ASIDE_SIZES = 8, (1 << 10, 1 << 16)  # its ranks, at most, and its bytes
 LOOKED_AT = 400  # points of a campaign
-QUICK = 0.1  # seconds: what takes longer is not measured again
+QUICK = 0.1  # seconds: slower points are not measured again
 ALMOST = 0.9  # of the largest share that a point's prediction has of latency, or of time per byte: as good
-WORK = 0.02  # of a prediction that no factor moves, from which on a point tells less of them
+WORK = 0.02  # share of a prediction that no factor scales: points with more are less informative
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Calibrated:
 
 
 def list_campaign_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: int) -> list[Witness]:
-    """Return the points of a campaign that can be measured again on so many nodes."""
+    """Return the points of a campaign that can be measured again on this number of nodes."""
     rows = comparison[comparison["held_out"] & comparison["measured"].between(0, QUICK, inclusive="neither")]
     rows = rows[(rows["predicted"] > 0) & (rows["waves"] == 1)].drop_duplicates("point").set_index("point")
     witnesses = [
@@ -129,7 +129,7 @@ def select_informative(
     witnesses: Sequence[Witness], parameters: ParameterSet, levels: Hierarchy, count: int
 ) -> list[Witness]:
     """Return the points that determine the factors best: of every distance one whose prediction is latency, and one
-    whose prediction is time per byte, the quickest that are as good; then the next best, until there are enough."""
+    whose prediction is time per byte, the fastest of equally good ones; then the next best, until there are enough."""
     shares = Effect(parameters, [entry.point for entry in witnesses]).slopes(np.zeros(2))
     plain = shares.sum(axis=1) > 1 - WORK
     free = list(np.flatnonzero(plain) if np.count_nonzero(plain) >= count else range(len(witnesses)))
@@ -192,7 +192,7 @@ def _predicted(parameters: ParameterSet, taken: Sequence[Taken]) -> list[tuple[T
 
 
 def _form(errors: Mapping[str, Errors], predictions: Sequence[Prediction]) -> float:
-    """Return the standard deviation of the residuals of such predictions: differences of that size are no evidence of
+    """Return the standard deviation of the residuals of such predictions: smaller differences are no evidence of
     another setting."""
     halves = []
     for prediction in predictions:
@@ -224,7 +224,7 @@ def recalibrate_sets(
     return sorted(done, key=lambda entry: entry.after if entry.checked else float("inf")), complaints
 
 
-CALIBRATED, BATCHES = "same points", "prices"  # what factors rest on
+CALIBRATED, BATCHES = "same points", "prices"  # the basis of factors
 ENDS = ("value", "low", "high")
 COLUMNS = [
     *("platform", "simulated", "allocation", "date", "against", "family"),
@@ -238,7 +238,7 @@ DRIFT_COLUMNS = 400  # points of a platform
 def measure_drift(
     plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet], calibrations: Mapping[str, Calibration]
 ) -> pd.DataFrame:
-    """Return one row for each allocation; None if there is only one."""
+    """Return the drift: a row for each recalibration, and for each allocation of a campaign that has at least two."""
     rows = [*_calibrated(calibrations), *_batches(plan, comparison, sets)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -283,7 +283,7 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
 
 
 def _allocations(rows: pd.DataFrame) -> pd.Series:
-    """Return what distinguishes allocations of a platform, row by row; empty if nothing does."""
+    """Return the names of the allocations of a platform, row by row; empty if only one can be distinguished."""
     if rows["setting"].nunique() > 1:
         return rows["setting"].replace("", "(none)")
     return pd.Series("", index=rows.index) if rows["simulated"].any() else rows["batch"]

@@ -42,7 +42,7 @@ FOLDS = 10  # parts of the workloads that `evaluate` leaves out in turn
 RANKING_WEIGHT = 2.0  # of squared differences within a workload: the variance of a difference is that of two errors
 BIAS_SHARE = 0.1  # of the squares of uncorrected residuals: a bias may differ elsewhere
 RIDGE = 1e-4  # added to mean squared errors: equal models share their weight
-BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which residuals are alike
+BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which residuals are correlated
 SURE = 1.0  # standard errors by which the local correction has to lower the squared errors of workloads
 LEAST_GROWTH = 0.25  # of variances: the points left out are not all that will be predicted
 MAX_DISAGREEMENT = 4.0  # of predicted times, between a model and the one with the largest weight
@@ -67,7 +67,7 @@ CANDIDATES = tuple(Scales(operation, algorithm) for operation in (0.1, 0.3) for 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """What residuals of points have in common."""
+    """Properties of points that correlate their residuals."""
 
     operation: np.ndarray
     choice: np.ndarray
@@ -89,7 +89,7 @@ class Places:
         return cls(*np.array(names, dtype=str).reshape(-1, 4).T, *np.array(amounts, dtype=float).reshape(-1, 2).T)
 
     def labels(self) -> dict[str, np.ndarray]:
-        """Return what is left out in turn."""
+        """Return the labels by which points are left out in turn."""
         return {WORKLOAD: self.workload, BYTES: self.bytes, RANKS: self.ranks, OPERATION: self.operation}
 
     @cached_property
@@ -101,7 +101,7 @@ class Places:
         return {name: _join(parts) for name, parts in names.items()}
 
     def compare_with(self, other: Places) -> Alike:
-        """Return how much the residuals of these and other points have in common."""
+        """Return the correlations of the residuals of these points with those of other points."""
         same = {}
         for name, column in self._names.items():
             labels = number_labels(np.concatenate([column, other._names[name]]))
@@ -144,7 +144,7 @@ def _join(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Corrections:
-    """The local corrections of some points: logarithms, with the covariance of what remains."""
+    """The local corrections of some points: logarithms, with the covariance of their errors."""
 
     logs: Array
     covariance: Array
@@ -235,7 +235,8 @@ class Recommender:
 
     @cached_property
     def _excess_within_workloads(self) -> float:
-        """Return the variance of errors within a workload left out, as far as it exceeds what the process predicts."""
+        """Return the variance of errors within a left-out workload, minus the variance that the process predicts; at
+        least 0."""
         errors, growth = self.left_out[WORKLOAD], self._growth(self.places)
         prior = self.places.covariance(self.places, self.scales) + self.scales.noise**2 * np.eye(len(errors))
         excess, count = 0.0, 0
@@ -336,8 +337,8 @@ def _invert(covariance: Array, scales: Scales) -> Array:
 
 
 def _leave_out(inverse: Array, residuals: Array, label: np.ndarray) -> tuple[Array, Array]:
-    """Return the error of the correction of each point where all points of its label are left out, in closed form, and
-    its variance."""
+    """Return the error of the correction of each point, and its variance, if all points of its label are left out; in
+    closed form."""
     scaled, errors, variances = inverse @ residuals, residuals.copy(), np.zeros(len(residuals))
     for value in np.unique(label):
         out = np.flatnonzero(label == value)
@@ -365,7 +366,7 @@ def _mean_square(left_out: Mapping[str, Array], places: Places) -> float:
 
 
 def _square_errors(left_out: Mapping[str, Array], places: Places) -> Array:
-    """Return the mean squared error of each point over what is left out, of which there have to be two or more."""
+    """Return the mean squared error of each point, over all kinds of labels that have at least two values."""
     several = [name for name, label in places.labels().items() if len(np.unique(label)) > 1]
     return np.mean([left_out[name] ** 2 for name in several or [WORKLOAD]], axis=0)
 
@@ -449,7 +450,7 @@ def _evaluate_folds(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 
 def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a point with the recommended prediction in place of those of models."""
+    """Return a row for each point with the recommended prediction in place of those of models."""
     rows = with_defaults(rows, COMPARISON)
     about = rows.drop_duplicates("point").set_index("point", drop=False)
     scaled = scale_predictions(rows).groupby([rows["point"], rows["family"]]).first().unstack().reindex(about.index)

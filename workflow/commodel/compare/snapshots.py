@@ -26,7 +26,7 @@ from commodel.units import format_bytes, over
 
 POINT, PARAMETER = "point", "parameter"
 PROGRAM = ("mpi", "compiler", "flags", "clock")
-IGNORED = {"batch", "date", "platform", "seeds", "slurm_job"}  # of the provenance: other from day to day, or no matter
+IGNORED = {"batch", "date", "platform", "seeds", "slurm_job"}  # provenance that differs every day or is irrelevant
 
 NOWHERE: Mapping[str, str] = MappingProxyType({})
 Key = tuple[str, str, str]  # kind, platform, name
@@ -136,7 +136,7 @@ def _marked(sets: list[ParameterSet]) -> frozenset[str]:
 SAME, SLOWER, FASTER, LARGER, SMALLER = "same", "slower", "faster", "larger", "smaller"
 OTHER, UNKNOWN = "other messages", "not determined by the data"
 ALIKE = 0.5e-3  # a ratio that is written as 1.000 is no change, however narrow its interval
-NAMED = 4  # of those that only one has
+NAMED = 4  # numbers of only one snapshot that are named
 GONE, NEW = "only in the old one", "only in the new one"
 CHANGED = (SLOWER, FASTER, LARGER, SMALLER)
 
@@ -213,7 +213,8 @@ def _change(key: tuple[str, str, str], old: Quantity | None, new: Quantity | Non
 
 
 def _other_messages(old: Quantity, new: Quantity, renamed: bool) -> bool:
-    """Identities of points hold the name of their platform. Of two names a table of times alone cannot tell."""
+    """Return whether two points have different messages. If the platform was renamed, the identities, which contain its
+    name, cannot be compared; those of the messages on any platform are, if both are known."""
     if renamed:
         return bool(old.messages and new.messages) and old.messages != new.messages
     return old.identity != new.identity
@@ -238,7 +239,7 @@ def _ends(ratio: float, old: Quantity, new: Quantity) -> tuple[float, float]:
 
 
 def provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
-    """Return what differs in the provenance: platform, subject, old and new text. Empty if either has no provenance."""
+    """Return the differences of provenance: platform, subject, old and new text. Empty if either has no provenance."""
     if not (old.about and new.about):
         return []
     renamed = _renamed(old, new)

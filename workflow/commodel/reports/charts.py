@@ -1,4 +1,7 @@
-"""The charts of a report, as values: predicted over measured times, time over message size, fitted curves."""
+"""The charts of a report, as values: predicted over measured times, time over message size, fitted curves.
+
+`predicted_measured`, `time_over_bytes` and `fitted` build them.
+"""
 
 import math
 import re
@@ -20,10 +23,10 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7
 PALE = ("#CFE8E0", "#FBE3C9", "#D6E4F5", "#F3D6E2", "#E6E0F4", "#FBF4C4", "#DDE7C7", "#DCDCDC", "#C9EEF5", "#F6D0C8")
 INTERESTING = 6  # time-over-bytes charts a platform
 MOST_FAMILIES = 5  # in one chart: the best ones
-MOST_CURVES = 8  # drawn of one family on one platform
+MOST_CURVES = 8  # drawn of one model on one platform
 MOST_DOTS = 5_000  # predictions in one chart: of more points some are left out
 LEVEL = 1e-6  # of its value: a curve that differs by less is a level line
-BAND = 0.1  # along the identity line: what is off by no more
+BAND = 0.1  # half width of the strip along the identity line, as a relative error
 
 
 def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
@@ -153,7 +156,7 @@ def fitted(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
     measured = tuple(float(curve.measured[place] * factor) for place in order)
     line = tuple(float(curve.fitted[place] * factor) for place in order)
     least, most = min(*measured, *line), max(*measured, *line)
-    level = most - least < LEVEL * abs(most)  # what is left of differences would fill the chart
+    level = most - least < LEVEL * abs(most)  # rounding differences would fill the chart
     ends = {"low": 0.0, "high": 2 * most} if level and most > 0 else {}
     return Chart(
         f"Fit {fitted_set.platform} {fitted_set.family} {curve.title}",
@@ -209,7 +212,7 @@ def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: i
 
 
 def residuals(curve: Curve) -> list[float]:
-    """Fitted − measured of each sample, in % of the measured value; NaN where that is 0."""
+    """Return fitted − measured of each sample, in % of the measured value; NaN if that is 0."""
     pairs = zip(curve.measured, curve.fitted, strict=True)
     return [100 * (fit / seen - 1) if seen else math.nan for seen, fit in pairs]
 

@@ -1,6 +1,5 @@
-"""The one `Report` that every writer renders, and the commands that answer what it cannot.
-
-`build` makes the report of the tables of a campaign; `commands` lists commands for further questions."""
+"""The one `Report` that every writer renders. `build` makes it from the tables of a campaign; `commands` lists commands
+that answer further questions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -65,7 +64,7 @@ def build(
     # Text columns of pyarrow take a third of a report's time in many small tables.
     with pd.option_context("mode.string_storage", "python"):
         frame = prepare(comparison)
-        del comparison  # a caller that gave it away has its memory back
+        del comparison  # frees the memory, if the caller holds no reference
         simulated = set(frame.loc[frame["simulated"], "platform"]) | {
             parameters.platform for parameters in parameter_sets if parameters.simulated
         }

@@ -1,4 +1,7 @@
-"""The comparison as reports need it: honest types whatever a CSV file made of them, and the scaling to shown units."""
+"""The comparison as reports need it: types that do not depend on the CSV file, and values in the shown units.
+
+`prepare` returns the frame from which all sections are made.
+"""
 
 import math
 from collections.abc import Callable
@@ -89,7 +92,7 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
 
 
 def _texts(column: pd.Series) -> pd.Series:
-    """As text that is safe to show, each of them once however many rows have it."""
+    """Return the column as texts that are safe to show. Each distinct text is converted once."""
     codes, texts = pd.factorize(column.astype(object))  # -1: blank; several times faster than Arrow here
     safe = [*(plain(text) or "" for text in texts), ""]
     if column.dtype == object and safe[:-1] == list(texts) and (codes >= 0).all():
@@ -119,22 +122,22 @@ def _size(leaves: int, ranks: int, waves: int, setting: str) -> str:
 
 
 def select_held_out(frame: pd.DataFrame) -> pd.DataFrame:
-    """Predictions at points that the family's own fit has not seen: by these it is judged. Of a large comparison every
-    copy counts, so this is made once and has no column that judging does not ask for."""
+    """Return the predictions at held-out points, by which models are judged. Large comparisons take much memory, so the
+    selection is made once and has only the columns that judging needs."""
     return frame.loc[frame["held_out"] & has_schedule(frame), JUDGED]
 
 
 def select_salient(frame: pd.DataFrame) -> pd.DataFrame:
-    """Of each point one row, and those of what models choose and of the fastest alternatives, without the predictions:
-    all that is asked of a point, or of a choice."""
+    """Return, without predictions, a row for each point, and the rows of the models' choices and of the fastest
+    alternatives."""
     rows = ~frame.duplicated("point") | frame["chosen"] | frame["best"]
     return frame.loc[rows, [key for key in frame if key not in PREDICTION_COLUMNS]]
 
 
 def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
-    """Values in the units of reports: seconds as µs, shares as %, flags as words."""
+    """Return the values in the units of reports: seconds as µs, shares as %, flags as words."""
     factors = {field.name: field.shown_unit[1] for field in COMPARISON if field.type is float}
-    shown = frame.copy(deep=False)  # what is not changed is shared
+    shown = frame.copy(deep=False)  # unchanged columns are shared
     for key, factor in (factors | dict.fromkeys(PERCENTAGES, 100.0)).items():
         if key in shown and factor != 1:
             shown[key] = shown[key].astype(float) * factor
@@ -142,10 +145,10 @@ def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def families_of(frame: pd.DataFrame) -> list[str]:
-    """Return the families in it; a point that no family was asked to predict has an empty one."""
+    """Return the models in the frame. A point that no model was to predict has an empty name."""
     return sorted(name for name in frame["family"].unique() if name)
 
 
 def list_leaves(frame: pd.DataFrame) -> pd.Series:
-    """As tables show them: blank for an algorithm."""
+    """Return the numbers of leaves for tables: blank for an algorithm."""
     return frame["leaves"].astype(object).where(frame["leaves"] > 0, None)

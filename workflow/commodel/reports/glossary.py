@@ -19,7 +19,7 @@ LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """`spellings` are the words that a page explains, separated by bars."""
+    """A term of the glossary. `spellings` are the words that a page explains, separated by bars."""
 
     section: str
     term: str

@@ -1,8 +1,10 @@
-"""Opens a workbook that came by mail: nothing in it is computed, followed or trusted, and it can be neither a bomb nor
-an archive of something else.
+"""Opens a workbook from an untrusted source (`received`): nothing in it is computed or followed, and the sizes of its
+parts are limited.
 
-The parameter sets of a report's workbook, with what a reader has changed on its calculators: a factor, or a value in
-the place of the fitted one. Curves and draws stay with the results, so that predicts have no intervals."""
+`sets_of` returns the parameter sets of a report's workbook, with the changes that a reader made on its calculators: a
+factor, or a value in place of the fitted one. Curves and draws stay with the results, so predictions by these sets have
+no intervals.
+"""
 
 import re
 import zipfile
@@ -39,7 +41,7 @@ ENCODING = re.compile(rb"""^\W{0,4}<\?xml[^>]*encoding\s*=\s*["'](?!utf-8["'])""
 
 @contextmanager
 def received(path: Path) -> Iterator:
-    """The workbook, read row by row; whatever is wrong with it is one line."""
+    """Yield the open workbook, to be read row by row; raise UserError with one line if it cannot be read."""
     import openpyxl  # here, because writers of workbooks need none of it
 
     with bounded(path, MOST_PACKED, "a workbook") as stream:
@@ -48,7 +50,7 @@ def received(path: Path) -> Iterator:
             book = openpyxl.load_workbook(stream, read_only=True, keep_links=False)
         except UserError:
             raise
-        except Exception as error:  # a stranger's file can break a parser in any way
+        except Exception as error:  # an untrusted file can break a parser in any way
             raise _unreadable(path, error) from None
         try:
             yield book
@@ -62,7 +64,8 @@ def _unreadable(path: Path, error: Exception) -> UserError:
 
 
 def _inspect(stream: IO[bytes], path: Path) -> None:
-    """Sizes are those that the archive states, and no part can be unpacked to more than it states."""
+    """Refuse an archive with too many or too large parts. Sizes are those that it states; no part is unpacked to
+    more."""
     with zipfile.ZipFile(stream) as archive:
         parts = archive.infolist()
         if len(parts) > MOST_PARTS:
@@ -86,7 +89,7 @@ def _inspect(stream: IO[bytes], path: Path) -> None:
 
 
 def _strings(stream: IO[bytes], path: Path) -> int:
-    """Return how many shared strings there are in a part, which has no entities."""
+    """Return the number of shared strings in a part; refuse one with entities."""
     before, first, count = b"", True, 0
     while chunk := stream.read(CHUNK):
         text = before + chunk.replace(b"\0", b"")
@@ -98,8 +101,8 @@ def _strings(stream: IO[bytes], path: Path) -> int:
 
 
 def rows(sheet, most_rows: int, most_columns: int | None, path: Path) -> Iterator[tuple]:
-    """Yield the values of a sheet, a tuple a row, up to these bounds: what a sheet says of its own size may be a lie. A
-    formula is told from a text that looks like one."""
+    """Yield the values of a sheet, a tuple a row, up to these bounds, because the size that a sheet states may be
+    wrong. A formula differs from a text that looks like one."""
     try:
         sheet.reset_dimensions()
         for row in sheet.iter_rows(max_row=most_rows, max_col=most_columns):
@@ -109,7 +112,7 @@ def rows(sheet, most_rows: int, most_columns: int | None, path: Path) -> Iterato
 
 
 class Formula(str):
-    """The text of a formula: equal to no other text."""
+    """The text of a formula; it equals no other text."""
 
     __slots__ = ()
 
@@ -132,7 +135,7 @@ def lines(sets: tuple[ParameterSet, ...]) -> Iterator[tuple[int, str]]:
 
 
 def sets_of(path: Path, platform: str = "") -> list[ParameterSet]:
-    """Return those of one platform, which has to be said where the workbook has several."""
+    """Return the parameter sets of one platform, which has to be named if the workbook has several."""
     with received(path) as book:
         if SETS not in book.sheetnames:
             raise UserError("found no parameter sets in it, wanted a report's workbook", file=path)
@@ -153,7 +156,7 @@ def sets_of(path: Path, platform: str = "") -> list[ParameterSet]:
 
 
 def written_sets(book, path: Path) -> list[ParameterSet]:
-    """Of all platforms, as their files say them."""
+    """Return the parameter sets of all platforms, as their files have them."""
     return [checked(document) for document in _documents(book, path)]
 
 
@@ -168,14 +171,14 @@ def _documents(book, path: Path) -> Iterator[Document]:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """In the unit that the sheet shows."""
+    """A change of a value, in the unit that the sheet shows."""
 
     value: float | None = None
     factor: float = 1.0
 
 
 def _changes(cells: list[tuple], sheet: str, sets: list[ParameterSet], path: Path) -> dict[tuple[str, str], Change]:
-    """By family and value, if the sheet is that of the sets' platform."""
+    """Return the reader's changes by model and value; none if the sheet belongs to another platform."""
     start = next((number for number, row in enumerate(cells) if row[:2] in HEADS and len(row) > 8), None)
     if start is None or cells[start][8] not in (f"{before}{sets[0].platform}" for before in (FITTED_ON, "of ")):
         return {}

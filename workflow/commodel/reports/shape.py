@@ -1,8 +1,8 @@
-"""The parts of a report that every writer renders: sections, tables, charts, matrices, tilings, the first screen; and
-how their values are written: numbers, counts, lists, colours. Seconds are scaled to µs here and nowhere else.
+"""The parts of a report that every writer renders (`Section`, `Table`, `Chart`, `Matrix`, `Tiling`, `Front`), and the
+texts of their values: numbers, counts, lists, colours. Seconds are scaled to µs here and nowhere else.
 
-The rows of a table are kept column by column: as tuples of numbers and texts those of a large comparison would take a
-gigabyte, of which most is the same few texts again and again.
+The rows of a table are stored by columns, each distinct text once. As tuples, the rows of a large comparison would take
+a gigabyte.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def finite(value: object) -> bool:
 
 
 def comparable(value: object) -> bool:
-    """Return a number that has a place on a scale: infinity has, n/a has not."""
+    """Return whether a value has a place on a scale: infinity has one, n/a has none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
@@ -72,7 +72,7 @@ def number_format(kind: str, value: float) -> str:
 
 
 def show(kind: str, value: object) -> str:
-    """Return one value as the reader sees it."""
+    """Return the text of one value."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -104,7 +104,7 @@ CLOSE = "≈ "  # before an alternative with which others are statistically tied
 
 
 def simulation(simulated: bool) -> str:
-    """In the column that tells simulated rows from measured ones."""
+    """Return the text of the column that separates simulated rows from measured ones."""
     return "simulated" if simulated else "no"
 
 
@@ -123,7 +123,7 @@ def span(first: int, last: int) -> str:
 
 
 def size(number: int) -> str:
-    """Return a size that no line break tears apart."""
+    """Return a message size that no line break separates from its unit."""
     return format_bytes(int(number)).replace(" ", "\N{NO-BREAK SPACE}")
 
 
@@ -139,7 +139,7 @@ def by_frequency(words: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def tally(words: Iterable[str]) -> str:
-    """`a 7, b 2, 3 other`: the most frequent first."""
+    """Return words with their counts, the most frequent first: `a 7, b 2, 3 other`."""
     counts = by_frequency(words)
     shown = [f"{word} {number}" for word, number in counts[:TALLIED]]
     others = sum(number for _, number in counts[TALLIED:])
@@ -151,7 +151,7 @@ def count(number: float, noun: str, plural: str = "s") -> str:
 
 
 def shortened(words: list[str], most: int = 6) -> str:
-    """`a, b and 3 more`."""
+    """Return a list of words with at most so many entries: `a, b and 3 more`."""
     return comma(words if len(words) <= most else [*words[: most - 1], f"{len(words) - most + 1} more"])
 
 
@@ -164,7 +164,7 @@ def comma(words: list[str]) -> str:
 
 
 def percent(share: float, sign: bool = False) -> str:
-    """Return a share as a reader wants it: 3.4 %, 57 %, 1240 %."""
+    """Return a share in percent with a digit after the point only below 10 %: 3.4 %, 57 %, 1240 %."""
     if not math.isfinite(share):
         return "n/a"
     value = 100 * share
@@ -176,7 +176,7 @@ LARGEST_INTEGER = 2**53  # of whole numbers that a spreadsheet has
 
 
 class Numbers(Sequence):
-    """Numbers, or flags, each None where `blank` says so."""
+    """A column of numbers or flags, with None where `blank` is true."""
 
     def __init__(self, values: np.ndarray, blank: np.ndarray | None = None):
         self.values, self.blank = values, blank if blank is not None and blank.any() else None
@@ -198,7 +198,7 @@ class Numbers(Sequence):
 
 
 class Texts(Sequence):
-    """Each of them once: `codes` says which of them a row has."""
+    """A column that holds each distinct text once: `codes` are the numbers of the rows' texts."""
 
     def __init__(self, codes: np.ndarray, texts: Sequence[str | None]):
         self.codes = codes.astype(np.min_scalar_type(len(texts)))
@@ -216,7 +216,7 @@ class Texts(Sequence):
 
 
 class Rows(Sequence):
-    """A row is a tuple. Equal to a tuple of equal rows."""
+    """A sequence of tuples that is stored by columns. It equals a tuple of equal rows."""
 
     def __init__(self, columns: Sequence[Sequence]):
         self.columns = tuple(columns)
@@ -257,13 +257,13 @@ def kept(column: pd.Series, plain: Callable[[object], object], blank: np.ndarray
     return values
 
 
-MOST_RECTANGLES = 400  # rectangles that anybody can look at
+MOST_RECTANGLES = 400  # rectangles that can be read
 SMALLEST_NUMBER = 8.0  # pixels of a number that can be read
 
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """In units of the square, y downwards."""
+    """A rectangle in units of the square, y downwards."""
 
     label: str
     x: int
@@ -271,10 +271,11 @@ class Rectangle:
     width: int
     height: int
     fill: str
-    about: str = ""  # shown when it is pointed at
+    about: str = ""  # the tooltip
 
     def letters(self, unit: float) -> float:
-        """Return the size in which its label fits, where a unit of the square has so many pixels; 0: none does."""
+        """Return the size of the letters of its label, in pixels, for a unit of the square of this many pixels; 0 if
+        none fits."""
         size = min(15.0, 0.7 * self.height * unit, 1.3 * self.width * unit / max(1, len(self.label)))
         return size if size >= SMALLEST_NUMBER else 0.0
 
@@ -285,7 +286,7 @@ class Tiling:
     title: str
     side: int
     rectangles: tuple[Rectangle, ...]
-    legend: tuple[tuple[str, str], ...]  # colours and what they mean
+    legend: tuple[tuple[str, str], ...]  # colours and their meaning
     note: str = ""
     alt: str = ""  # what the picture shows, in words
 
@@ -296,7 +297,7 @@ WORDS = ("text", "flag", "file")  # kinds of columns that hold no numbers
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Three anchors of a colour scale. With `good` at the middle only what is bad takes colour."""
+    """Three anchors of a colour scale. If `good` is the middle, only bad values are coloured."""
 
     bad: float
     middle: float
@@ -330,7 +331,7 @@ SCHEMA = Path(__file__).with_name("columns.csv")
 
 @cache
 def read_columns() -> dict[str, dict[str, Column]]:
-    """Return what each column of the report's tables is called and how it behaves: by table and key."""
+    """Return the header, kind, note and scale of each column of the report's tables, by table and key."""
     tables: dict[str, dict[str, Column]] = {}
     with SCHEMA.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
@@ -366,7 +367,7 @@ class Table:
         return self.values([column.key for column in self.columns].index(key))
 
     def values(self, place: int, first: int = 0, end: int | None = None) -> list:
-        """Of a column, in some of the rows."""
+        """Return the values of a column, of all rows or of some."""
         if isinstance(self.rows, Rows):
             return list(self.rows.columns[place][first:end])
         return [row[place] for row in self.rows[first:end]]
@@ -377,7 +378,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line or cloud of a chart. `labels` say what each dot is, `low` and `high` are error bars."""
+    """One line or cloud of a chart. `labels` describe the dots, `low` and `high` are error bars."""
 
     name: str
     x: tuple[float, ...]
@@ -401,7 +402,7 @@ class Axis:
 
     @property
     def step(self) -> int:
-        """Between ticks at whole numbers: some twenty are what can be read."""
+        """The distance of ticks at whole numbers: some twenty can be read."""
         return max(1, round((self.high or 0) / 20))
 
 
@@ -414,7 +415,7 @@ class Chart:
     series: tuple[Series, ...]
     note: str = ""
     number: int = 0  # by which a table refers to it; 0: none does
-    band: float = 0.0  # a share by which predicts may be off: a strip along the identity line
+    band: float = 0.0  # largest error of the strip along the identity line, as a share
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,7 +428,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A file as its author wrote it, line by line."""
+    """The text of a file, line by line."""
 
     title: str
     lines: tuple[str, ...]
@@ -454,11 +455,11 @@ class Section:
 class Report:
     experiment: str
     title: str
-    banner: str  # says what is simulated; empty where nothing is
+    banner: str  # names simulated platforms; empty without any
     sections: tuple[Section, ...]
-    measured: str = ""  # when: first and last day
+    measured: str = ""  # first and last day of measurements
     results: str = ""  # the folder of the results, as seen from the report's own; empty where links cannot lead there
-    sets: tuple[ParameterSet, ...] = ()  # which the workbook calculates with
+    sets: tuple[ParameterSet, ...] = ()  # of the workbook's calculators
     fronts: tuple[Front, ...] = ()  # the first screen, of each platform
     samples: Section | None = None  # all of them, for the workbook alone
 
@@ -506,7 +507,7 @@ def table(
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What a number of the first screen was taken from: rows of a table, by the cells of some of their columns."""
+    """The source of a number on the first screen: rows of a table, by the cells of some of their columns."""
 
     table: str
     where: tuple[tuple[str, object], ...]
@@ -530,7 +531,7 @@ class Cell:
     column: int
     text: str
     fill: str  # a colour on which dark letters can be read
-    about: str  # in words, for who points at it
+    about: str  # in words, for the tooltip
     marked: bool = False  # outlined
     picks: tuple[tuple[str, str], ...] = ()  # what a click chooses: names of filters and their values
     behind: Behind | None = None
@@ -546,8 +547,8 @@ class Grid:
     rows: tuple[tuple[str, str], ...]  # group and label
     columns: tuple[str, ...]
     cells: tuple[Cell, ...]
-    corner: str = ""  # what the columns are
-    side: str = ""  # what the rows are
+    corner: str = ""  # heading of the columns
+    side: str = ""  # heading of the rows
 
     def text(self, row: int, column: int) -> str:
         return next((cell.text for cell in self.cells if (cell.row, cell.column) == (row, column)), "")
@@ -569,7 +570,7 @@ class Front:
 SHADES = 24  # a workbook has a format of each
 EMPTY = "#F1F3F4"
 PALE = 0.35  # of the colour, where nothing was measured
-LEAST_SPAN = 2.0  # from the best to the worst colour: what differs by a few percent looks alike
+LEAST_SPAN = 2.0  # smallest ratio from the best to the worst colour: differences of a few percent stay invisible
 
 
 @dataclass(frozen=True)
@@ -577,7 +578,7 @@ class Matrix:
     name: str
     title: str
     labels: tuple[str, ...]  # of rows and columns alike
-    groups: tuple[int, ...]  # of every label; those of one group lie beside each other
+    groups: tuple[int, ...]  # of every label; labels of one group are adjacent
     values: tuple[tuple[float, ...], ...]  # NaN: not measured
     unit: str
     high_is_good: bool = False
@@ -593,12 +594,12 @@ class Matrix:
 
     @property
     def borders(self) -> tuple[int, ...]:
-        """Places of the first labels of the groups but the first."""
+        """Places of the first labels of all groups but the first."""
         return tuple(place for place in range(1, len(self.groups)) if self.groups[place] != self.groups[place - 1])
 
     @property
     def blocks(self) -> tuple[tuple[int, int], ...]:
-        """The first place of every group, and the one behind its last."""
+        """The first place of every group, and the place after its last."""
         edges = (0, *self.borders, len(self.groups))
         return tuple(pairwise(edges))
 
@@ -610,7 +611,7 @@ class Matrix:
 
 
 def shade(share: float, pale: bool = False) -> str:
-    """From good, 0, over the middle to bad, 1."""
+    """Return the colour between good (0) and bad (1)."""
     share = round(min(max(share, 0.0), 1.0) * SHADES) / SHADES
     first, second = ("good", "middle") if share < 0.5 else ("middle", "bad")
     part = 2 * share if share < 0.5 else 2 * share - 1
@@ -624,7 +625,7 @@ def _parts(colour: str) -> tuple[int, ...]:
 
 
 def digits(value: float) -> str:
-    """Three significant digits, or n/a."""
+    """Return a number with three significant digits, or n/a."""
     if not finite(value):
         return "n/a"
     places = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
@@ -637,6 +638,6 @@ RAW = re.compile(rf"raw/{NAME}/{NAME}\.csv")
 
 
 def raw_link(results: str, path: str) -> str:
-    """Return where a file of samples is, seen from the report; empty for what is no such file, and where no link
-    leads."""
+    """Return the path of a file of samples, relative to the report; empty for other files, and where links are not
+    wanted."""
     return f"{results}/{path}" if BASE.fullmatch(results) and RAW.fullmatch(path) else ""

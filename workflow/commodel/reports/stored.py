@@ -1,7 +1,7 @@
-"""The report of a folder of results: reads what the stages left there, and nothing else. `commodel report` writes it,
-and `--verify` lays it beside a workbook.
+"""The report of a folder of results (`stored`), from nothing but the files that the stages left there. `commodel
+report` writes it, and `--verify` compares it with a workbook.
 
-Names of machines are shortened for a reader (`ranges`) or hidden from him (`hider`).
+Names of machines are shortened to ranges (`ranges`), or replaced by numbers (`hider`).
 """
 
 import json
@@ -46,7 +46,7 @@ WORD = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 
 
 def ranges(names: Iterable[str]) -> list[str]:
-    """`n1 n2 n3 login` as `login n[1-3]`, which Slurm's tools read too: no name is left out."""
+    """Return names as ranges that Slurm's tools read, too: `n1 n2 n3 login` as `login n[1-3]`. No name is left out."""
     stems: dict[str, list[int]] = {}
     others = []
     for name in names:
@@ -61,12 +61,12 @@ def ranges(names: Iterable[str]) -> list[str]:
 
 
 def short(about: Mapping) -> dict[str, list[str]]:
-    """Return what a batch says of machines, as ranges."""
+    """Return the hosts and nodes of a batch, as ranges."""
     return {key: ranges(map(str, about[key])) for key in ("hosts", "nodes") if _listed(about.get(key))}
 
 
 def machines(provenance: Mapping[str, dict], traces: Traces, results: Results) -> set[str]:
-    """Return all that the results or the inputs name. The nodes that SimGrid simulates belong to nobody."""
+    """Return all names of machines in the results and the inputs, except nodes that SimGrid simulates."""
     names = {str(about.get("machine", "")) for about in provenance.values()}
     names |= {name for entry in traces.attempts for name in (entry["host"], *entry["nodes"])}
     real = [about for about in provenance.values() if not about.get("simulated")]
@@ -95,8 +95,8 @@ def _hosts(platform: Document) -> list:
 
 
 def siblings(names: Iterable[str], texts: Iterable[str]) -> set[str]:
-    """Words of what was told that differ from these names by numbers or a domain: an error may name a machine that
-    nothing was measured on."""
+    """Return the words of some texts that differ from these names only by numbers or a domain. An error message may
+    name a machine on which nothing was measured."""
     shapes = {_shape(name) for name in names if re.search(r"[0-9]", name)}
     return {word for text in texts for word in WORD.findall(text) if _shape(word) in shapes}
 
@@ -106,7 +106,7 @@ def _shape(name: str) -> str:
 
 
 def hider(names: set[str]) -> Callable:
-    """Return a function that puts numbers in the place of these names, wherever they stand in nested texts."""
+    """Return a function that replaces these names by numbers anywhere in nested texts."""
     number = {name: f"machine-{place}" for place, name in enumerate(sorted(names), 1)}
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
     names_pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])") if names else re.compile(r"(?!)")
@@ -122,8 +122,8 @@ def hider(names: set[str]) -> Callable:
 
 
 def results_from(report: Path, results: str) -> str:
-    """Return how the folder of the results is seen from the report's; empty where they do not lie in one project,
-    because the names of folders in between are nobody's matter."""
+    """Return the path of the results, relative to the report; empty if they are not in one project, because the names
+    of folders in between are private."""
     path = Path(os.path.relpath(results, report)).as_posix()
     return path if BASE.fullmatch(path) else ""
 
@@ -140,9 +140,10 @@ def stored(
     output_folder: Path | None = None,
     samples: bool = False,
 ) -> Report:
-    """`anonymous` replaces the names of machines by numbers, for reports that leave the house and have no links.
-    `tools` are the versions that an earlier report says it was written with, and the way from it to the results;
-    otherwise those that are here, and the way from the folder `beside`. `samples`: with all of them, too."""
+    """Return the report of a folder of results. `anonymous` replaces the names of machines by numbers, for reports that
+    are passed on; these have no links. `tools` are the versions with which an earlier report was written, and its path
+    to the results; otherwise the present versions, and the path from `output_folder`. `samples` adds a sheet of all
+    samples."""
     results = Results.of(folder)
     plan = load_plan(results.plan)
     with standing_on(results, plan.files):
@@ -207,7 +208,7 @@ def _report(
     handed = [comparison]
     del comparison, evidence
     return build(
-        handed.pop(),  # which is large, and of no use any more
+        handed.pop(),  # large, and not needed any more
         sets,
         raw,
         provenance,
@@ -232,7 +233,7 @@ def _report(
 
 
 def _speeds(plan: Plan) -> tuple[dict[str, Speeds], list[str]]:
-    """Of the files that the plan names, and a line for each that cannot be read."""
+    """Return the speeds in files that the plan names, and a sentence for each file that cannot be read."""
     speeds, unreadable = {}, []
     for name in (name for name, file in plan.files.items() if file.kind == "speeds"):
         try:
@@ -259,8 +260,8 @@ def _with_ranges(provenance: Mapping[str, Mapping]) -> dict[str, dict]:
 
 
 def _provenance(plan: Plan, results: Results) -> dict[str, dict]:
-    """Of each batch: what the driver wrote, and what its programs wrote about themselves. A batch that never ran has
-    said nothing."""
+    """Return the provenance of each batch, by the driver and by its programs. A batch that never ran has empty
+    texts."""
     batches = {}
     for batch in plan.batches:
         path = results.provenance(batch.name)
@@ -271,7 +272,7 @@ def _provenance(plan: Plan, results: Results) -> dict[str, dict]:
         for key in CLOCK_KEYS:
             numbers = [value for program in programs if (value := getattr(program, key)) is not None]
             about[key] = f"{max(numbers):.3g}" if numbers else ""
-        # Reports travel: whose folder it was is nobody's matter.
+        # Reports are passed on: the folders of users are private.
         about["compiler"] = re.sub(r"\S*/", "", about["compiler"])
         if computing := {re.sub(r"\S*/", "", program.computing) for program in programs} - {""}:
             about["computing"] = ", ".join(sorted(computing))

@@ -1,5 +1,5 @@
-"""Whether a workbook is what the results say: the digests of the files that it was made from, and every cell of every
-sheet, which is what somebody might have edited."""
+"""Verification of a workbook against its results: the digests of the files from which it was made, and every cell of
+every sheet, which may have been edited. The entry point is `verify`."""
 
 import filecmp
 import math
@@ -22,7 +22,7 @@ from commodel.results.provenance import code_digest, digests
 
 SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
 PROVENANCE_ROWS, PROVENANCE_COLUMNS = 100_000, 40
-MARGIN = 200  # rows and columns around what a sheet should hold, in which somebody may have written
+MARGIN = 200  # rows and columns around the expected cells that are compared, too
 COMPARISON = "Comparison"
 TABLES = {"files": (FILE, SHA256), "tools": (PROGRAM, VERSION)}
 OTHER_CODE = "written by another version of commodel"
@@ -37,7 +37,7 @@ class Finding:
 
 
 def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
-    """Return what is the same, differs or is missing, and a remark on what was not looked at."""
+    """Return the findings (same, different or missing), and a remark on the parts that were not compared."""
     with received(path) as book:
         recorded = {name: sheet_table(book, path, *heads) for name, heads in TABLES.items()}
         if not recorded["files"]:
@@ -62,7 +62,7 @@ def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
 
 
 def sheet_table(book, path: Path, key: str, value: str) -> dict[str, str]:
-    """Two columns side by side on the sheet of the provenance, from their headers down to a blank."""
+    """Return two adjacent columns of the provenance sheet as a mapping, from their headers down to a blank."""
     entries: dict[str, str] = {}
     if SHEET not in book.sheetnames:
         return entries
@@ -77,7 +77,8 @@ def sheet_table(book, path: Path, key: str, value: str) -> dict[str, str]:
 
 
 def files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
-    """By name. No name from the workbook is looked for: it may be any path."""
+    """Yield a finding for each file by comparing digests. No file is opened by a name from the workbook, which may be
+    any path."""
     there = digests(load_plan(Results.of(folder).plan), folder)
     for name in dict.fromkeys([*there, *recorded]):
         if name not in there:
@@ -89,8 +90,8 @@ def files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
 
 
 def sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
-    """Sheet by sheet. Of a workbook that other code wrote the comparison only, by the headers of its columns: on the
-    other sheets something else may stand in another place."""
+    """Yield a finding for each sheet. If another version of the code wrote the workbook, only the comparison is
+    checked, by the headers of its columns: the layout of other sheets may differ."""
     for name in wanted.sheetnames:
         label = f"sheet {name}"
         if name not in book.sheetnames:
@@ -116,7 +117,7 @@ def sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
 
 
 def differing(expected: list[tuple], here: list[tuple]) -> Iterator[tuple[int, int, object, object]]:
-    """(row, column, found, wanted) of every cell that is not the same."""
+    """Yield (row, column, found, wanted) of every cell that differs."""
     for row, (left, right) in enumerate(zip_longest(expected, here, fillvalue=())):
         if left != right:
             for column, (one, other) in enumerate(zip_longest(left, right)):
@@ -125,7 +126,8 @@ def differing(expected: list[tuple], here: list[tuple]) -> Iterator[tuple[int, i
 
 
 def alike(one: object, other: object) -> bool:
-    """Programs that save a workbook again may write the last digit differently, and no text as a blank."""
+    """Return whether two values are equal, but for the last digit of a number, and for blanks instead of empty texts:
+    programs that save a workbook again may change both."""
     if isinstance(one, int | float) and isinstance(other, int | float):
         return math.isclose(one, other, rel_tol=1e-12)
     return one == other or (one in (None, "") and other in (None, ""))
@@ -151,7 +153,8 @@ def letters(column: int) -> str:
 
 
 def by_header(table: list[tuple]) -> list[tuple]:
-    """Return the rows below the headers, as columns in the order of their names; nothing above them."""
+    """Return the rows from the headers on, with columns in the order of their names; all rows if there are no
+    headers."""
     at = next((place for place, row in enumerate(table) if {"point", "family"} <= set(row)), None)
     if at is None:
         return table

@@ -1,6 +1,6 @@
-"""Workbooks of other verbs: predictions of a kernel, an editable partition (`read_partition` reads it back), a table of
-decisions, changes between two results and over several. `snapshot` reads the workbook of a report.
-"""
+"""Workbooks of other verbs: predictions of a kernel (`write_kernel`), an editable partition (`write_partition`, and
+`read_partition` to read it back), a decision table (`write_decision_workbook`), changes between two results, and a
+history of several (`write_history`). `snapshot` reads the workbook of a report."""
 
 import math
 from collections import Counter
@@ -59,7 +59,7 @@ KERNEL_TIMES = ("seconds", "low", "high")
 
 
 def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str], simulated: bool, path: Path) -> None:
-    """Times in seconds, None where a family has no prediction."""
+    """Write the predictions of a kernel. Times are in seconds, None if a model has no prediction."""
     frame = pd.DataFrame(rows)
     columns = [
         *(Column(name, name) for name in frame if name not in (*KERNEL_TIMES, "validity")),
@@ -98,7 +98,7 @@ HINT = (
 
 
 def write_partition(frame: pd.DataFrame, title: str, sentences: list[str], banner: str, path: Path) -> None:
-    """`frame` has a row for each rank, times in seconds."""
+    """Write an editable partition. `frame` has a row for each rank, times in seconds."""
     columns = [
         *(Column(name, name, "count") for name in EDITED),
         *columns_of("Partition"),
@@ -132,7 +132,7 @@ class Edited:
 
 
 def read_partition(path: Path) -> Edited:
-    """Return the first sheet that has the columns; a blank row ends them."""
+    """Return the values of the first sheet that has the columns; a blank row ends them."""
     with received(path) as book:
         for sheet in book.worksheets:
             rows = enumerate(rows_of(sheet, MOST_PARTITION_ROWS, ACROSS, path), 1)
@@ -169,7 +169,7 @@ def _read(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[int, tuple]
 
 
 def _whole(value: object) -> bool:
-    """Excel keeps 3 as 3.0 at times."""
+    """Return whether a value is a whole number, also as 3.0, which Excel writes at times."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**31 and value == int(value)
 
 
@@ -311,7 +311,8 @@ def changes_table(changed: Sequence[Change], name: str = "Changes") -> Table:
 
 
 def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Path) -> None:
-    """Average ratios of the points of an operation, and single parameters, drawn in a row."""
+    """Write the ratios of several snapshots to the first one: means over the points of an operation, and single
+    parameters."""
     names = [f"{number}. {snapshot.name}" for number, snapshot in enumerate(snapshots, 1)]
     columns = [Column(key, key) for key in ("kind", "platform", "what")]
     columns += [Column(f"at {number}", name, "ratio") for number, name in enumerate(names, 1)]
@@ -355,7 +356,7 @@ OPTIONAL = {"waves"}
 
 @dataclass(frozen=True)
 class Row:
-    """Of the sheet, with the names of a comparison's columns."""
+    """A row of the sheet, with the names of a comparison's columns."""
 
     platform: str
     simulated: str

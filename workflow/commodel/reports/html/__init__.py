@@ -1,1 +1,1 @@
-"""Writes a report as one self-contained page. Style and script are files of their own beside the code."""
+"""Writes a report as one self-contained page. Style and script are files of their own in this folder."""

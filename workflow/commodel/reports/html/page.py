@@ -1,9 +1,9 @@
-"""Writes a report as one self-contained page: what can be read without a script, and a script that answers questions.
-Nothing comes from elsewhere.
+"""Writes a report as one self-contained page: it can be read without a script, and a script answers questions. Nothing
+is loaded from elsewhere.
 
-A short table stands in the markup; of a long one only the first rows do, and all of them are data that the script
-draws where the reader looks. A chart is the drawing itself, what it shows in words, its numbers as a table, and the
-specification by which the script draws it again.
+A short table is markup. Of a long table only the first rows are; all of its rows are data that the script draws where
+the reader looks. A chart is its static drawing, a description in words, its numbers as a table, and the specification
+by which the script draws it again.
 """
 
 import json
@@ -55,8 +55,9 @@ STEPS = 10  # shades to either side of the middle of a colour scale
 
 
 def collect_table_data(table: Table, name: str, results: str, explored: bool = False) -> dict:
-    """`name` tells the table's data from those of others; `results` is where files are linked; all rows of one that is
-    explored are data, so that the script can draw them."""
+    """Return the fields of a table for the page. `name` distinguishes the table's data from those of others; `results`
+    is the folder to which files are linked. All rows of an `explored` table are data, so that the script can draw
+    them."""
     count = len(table.rows)
     places = range(len(table.columns))
     long, beyond = count > MOST_ROWS, count > MOST_DATA
@@ -82,7 +83,7 @@ def collect_table_data(table: Table, name: str, results: str, explored: bool = F
 
 
 def data_of(table: Table, results: str) -> Markup:
-    """Column by column: its different cells, and which of them stands in each row."""
+    """Return the data of a table, column by column: its distinct cells, and the number of the cell in each row."""
     columns = (column_of(table, place, results) for place in range(len(table.columns)))
     return Markup(f"[{','.join(map(data, columns))}]")  # noqa: S704 – as `data` has it
 
@@ -94,13 +95,13 @@ def column_of(table: Table, place: int, results: str) -> dict[str, list]:
 
 
 def data(value: object) -> Markup:
-    """JSON that stands in a script element: a `<` could close it, or open a comment in it."""
+    """Return a value as JSON for a script element, in which a `<` could close the element, or open a comment."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704 – nothing is left in it that HTML knows
 
 
 def trim_empty(values: tuple[str, ...]) -> list[str]:
-    """Without the empty ones at the end."""
+    """Return the values without the empty ones at the end; the first one stays."""
     kept = list(values)
     while len(kept) > 1 and not kept[-1]:
         kept.pop()
@@ -108,7 +109,7 @@ def trim_empty(values: tuple[str, ...]) -> list[str]:
 
 
 def cell(table: Table, at: int, place: int, results: str) -> tuple[str, str, str, str]:
-    """Text, classes, target and colour of a cell."""
+    """Return the text, classes, target and colour of a cell."""
     column, value = table.columns[place], table.value(at, place)
     text, target = show(column.kind, value), ""
     if column.kind == "file":
@@ -135,7 +136,7 @@ def classes(column: Column, value: object, text: str, marked: bool) -> str:
 
 
 def shade(scale: Scale, value: float) -> list[str]:
-    """Class of a value between the anchors of a scale: s-10 is bad, s0 the middle, s10 good."""
+    """Return the class of a value between the anchors of a scale: s-10 is bad, s0 the middle, s10 good."""
     if scale.only_bad and value == scale.good:
         return []
     if math.isinf(value):  # to the end that is on its side
@@ -160,7 +161,7 @@ def mix(one: str, other: str, share: float) -> str:
 
 SIZE = (400, 155)  # of charts on the first screen
 MOST_NUMBERS = 250  # in a table below a chart; of more the table of all rows has them
-# Of what Vega writes into a tag and a browser takes for granted.
+# Attributes that Vega writes and that are a browser's defaults.
 IDLE = re.compile(
     r' (?:opacity="1"|pointer-events="none"|role="[^"]*"|aria-[a-z]+="[^"]*"|class="[^"]*"|stroke-width="1"|'
     r'font-family="[^"]*"|xmlns(?::xlink)?="[^"]*"|version="1.1"|x2="0"(?= y2)|font-weight="normal")'
@@ -190,7 +191,7 @@ class Picture:
 
     @property
     def svg(self) -> Markup:
-        """Return the static drawing, empty where none can be made: the page's script and the numbers remain."""
+        """Return the static drawing; empty if none can be made. The page's script and the numbers remain."""
         try:
             return Markup(inline(json.dumps(self.specification), self.place))  # noqa: S704 – Vega escapes what is text
         except DrawingError:
@@ -199,7 +200,7 @@ class Picture:
 
 @lru_cache(maxsize=256)
 def inline(specification: str, place: str) -> str:
-    """Without what the page says already, and with ids of its own."""
+    """Return the static drawing for the page: without the page's own ground, and with ids that are unique on it."""
     text = GROUND.sub("", svg(json.loads(specification)))
 
     def tidied(tag: re.Match) -> str:
@@ -210,7 +211,8 @@ def inline(specification: str, place: str) -> str:
 
 
 def first_picture(chart: Chart, place: str, kind: str, platform: str) -> Picture:
-    """On the first screen, which says the platform's name already."""
+    """Return the picture of a chart on the first screen. Its title lacks the platform's name, which the screen has
+    already."""
     picture = chart_picture(chart, place, kind, *SIZE)
     notes = (" ".join(picture.notes),) if picture.notes else ()
     return replace(picture, title=chart.title.replace(f": {platform}", ""), notes=notes)
@@ -276,7 +278,7 @@ def tiling_picture(content: Tiling, place: str) -> Picture:
 SIDE = 480  # of the drawing without labels
 LEAST_SIDE, MOST_SIDE = 2.0, 44.0  # of a cell
 ROOMY = 22.0  # a cell with a number in it
-LABELLED_WIDTH = 11.0  # a cell that a label fits beside
+LABELLED_WIDTH = 11.0  # of a cell with room for a label beside it
 LETTER = 6.4  # of a label
 
 
@@ -313,7 +315,7 @@ def matrix_html(matrix: Matrix) -> str:
 
 
 def _block(matrix: Matrix, row: int, place: int, margin: float, side: float) -> str:
-    """Return what is between two groups."""
+    """Return the rectangle of two groups, coloured by their expected value."""
     (left, right), (top, bottom) = matrix.blocks[place], matrix.blocks[row]
     box = f'width="{side * (right - left):.2f}" height="{side * (bottom - top):.2f}"'
     colour = matrix.colour(matrix.expected[row][place], pale=True)
@@ -403,7 +405,7 @@ OPENING = ("Network", EXPLORED)  # sections that come before all others: a netwo
 
 
 def write_html(report: Report, path: str | Path) -> None:
-    give_back()  # who draws takes a hundred megabytes
+    give_back()  # the process that draws takes a hundred megabytes
     write_text(Path(path), page_html(report))
 
 
@@ -459,7 +461,7 @@ def screen(front: Front, number: int) -> dict:
 
 
 def chapter(section: Section, places: dict[int, str], shown: set[str], results: str) -> dict:
-    """`shown` are charts that stand on a first screen."""
+    """Return the fields of a section for the page, without the charts `shown` on a first screen."""
     blocks = [block for block in section.blocks if not (isinstance(block, Chart) and block.name in shown)]
     groups = [
         {"drawn": drawn, "blocks": [content(block, places, results, section.name) for block in some]}

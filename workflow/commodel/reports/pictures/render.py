@@ -1,6 +1,6 @@
-"""Vega-Lite specifications as SVG and PNG, drawn by a process of its own (`scripts.py`), so that a report is written
-whether charts can be drawn or not; the scripts of a page; and all charts of a report as files (`write_pictures`).
-"""
+"""Vega-Lite specifications as SVG and PNG, drawn by a process of its own (`scripts.py`): `svg` and `png`. A report is
+written even if charts cannot be drawn. `library` returns the scripts of a page, and `write_pictures` writes all charts
+of a report as files."""
 
 import atexit
 import json
@@ -106,8 +106,9 @@ def find_obstacle() -> str:
 
 
 def svg(spec: dict) -> str:
-    """Return a drawing. Vega numbers clip paths through all drawings of a process; here each begins at 0. Dots are
-    circles, and without an edge have none: on a page they are a third of its pictures."""
+    """Return a drawing as SVG. Vega numbers clip paths through all drawings of a process; here each drawing begins at
+    0. Paths of dots become circles, and edges without a stroke are left out: both would be a third of a page's
+    pictures."""
     text = _DRAWER.ask("svg", spec).decode()
     numbers: dict[str, int] = {}
 
@@ -125,8 +126,8 @@ def png(spec: dict) -> bytes:
 
 @cache
 def library() -> str:
-    """Return the scripts of a page, empty if they cannot be made. In a clone they are kept beside the compiled
-    programs; an installation comes with them."""
+    """Return the scripts of a page; empty if they cannot be made. In a clone they are cached beside the compiled
+    programs; an installation has them."""
     build = ROOT / "build"
     kept = build / scripts.NAME
     if kept.is_file():
@@ -145,7 +146,8 @@ SIMULATED = " (simulated)"
 
 
 def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Path]:
-    """Return those of the first screen, or every chart. Names are of what is drawn: `what-to-use-mycluster.svg`."""
+    """Write the charts of the first screen, or every chart, and return the paths. A file is named after its content:
+    `what-to-use-mycluster.svg`."""
     folder.mkdir(parents=True, exist_ok=True)
     written, taken = [], set()
     for name, specification in pictures(report, every):
@@ -159,7 +161,7 @@ def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Pa
 
 
 def pictures(report: Report, every: bool = False) -> Iterator[tuple[str, dict]]:
-    """Names and specifications, the first screen's first."""
+    """Yield names and specifications, those of the first screen first."""
     shown = set()
     for front in report.fronts:
         yield from maps(front)
@@ -187,7 +189,7 @@ def drawn(chart: Chart) -> dict:
 
 
 def choose_file_name(name: str, taken: set[str]) -> str:
-    """Return a file's name that no stranger chose: letters, digits and hyphens; a number behind one that is taken."""
+    """Return a safe file name of letters, digits and hyphens; a number is added to a name that is taken."""
     plain = (
         re.sub(r"[^a-z0-9]+", "-", name.lower().encode("ascii", "ignore").decode()).strip("-")[:LONGEST_NAME] or "chart"
     )

@@ -1,8 +1,9 @@
-"""What vl-convert does for us: it bundles the scripts by which a browser draws charts, and draws them as SVG and PNG.
+"""The uses of vl-convert: it bundles the scripts by which a browser draws charts (`bundle`), and draws charts as SVG
+and PNG (`serve`).
 
-It runs V8, which reserves far more address space than it uses: where that is limited (`ulimit -v`, as on many login
-nodes) it kills its process. So this file is also the program of a process of its own, which `render.py` starts and
-which may die. Nothing else of commodel is imported here, so that building a wheel needs no more than vl-convert.
+It runs V8, which reserves far more address space than it uses. If address space is limited (`ulimit -v`, as on many
+login nodes), V8 kills its process. This file is therefore also a program: `render.py` starts it as a process of its
+own, which may die. It imports nothing else of commodel, so that building a wheel needs no more than vl-convert.
 """
 
 import json

@@ -1,7 +1,8 @@
-"""Vega-Lite specifications of charts, grids and tilings: one for each, which the page and the static drawings share.
+"""Vega-Lite specifications of charts, grids and tilings, which the page and the static drawings share: `lines`, `grid`
+and `tiling`.
 
-Colours are those of paper; the page's style has others for the dark, and finds these by their values. Names in a grid
-stand in two lines or are cut where their column has too little room (`fit_text`).
+Colours are those of paper; the page's style replaces them in dark mode, and finds them by their values. Names in a grid
+have two lines or are cut if their column has too little room (`fit_text`).
 """
 
 import json
@@ -37,7 +38,7 @@ def config() -> dict:
     return {
         "font": FONT,
         "background": PAPER,
-        "aria": False,  # the figure around it says what it shows, and a table has its numbers
+        "aria": False,  # the figure around it has a description, and a table has its numbers
         "axis": text | lines | {"labelLimit": 0, "titleLimit": 0},
         "legend": text | {"labelLimit": 0, "title": None, "orient": "bottom", "columns": 3, "symbolStrokeWidth": 2},
         "title": {"color": INK, "subtitleColor": DIM, "anchor": "start", "fontSize": 13, "subtitleFontSize": 11},
@@ -50,7 +51,7 @@ def specification(layers: list[dict], width: int, height: int, **more: object) -
 
 
 def add_title(spec: dict, title: str, note: str = "") -> dict:
-    """On its own, away from the page that says these words around it."""
+    """Return the specification with a title and a note, for a drawing without the page around it."""
     return spec | {"title": {"text": title} | ({"subtitle": note} if note else {})}
 
 
@@ -63,12 +64,12 @@ def shape(number: int) -> str:
 
 
 def short(value: float) -> float | None:
-    """Five digits are more than a chart can show."""
+    """Return a value with five digits, which suffice for a chart; None if it is not finite."""
     return float(f"{value:.5g}") if math.isfinite(value) else None
 
 
 def byte_ticks(sizes: Sequence[float]) -> list[int]:
-    """Powers of 16, or of 4 where those would be fewer than four."""
+    """Return powers of 16 as ticks, or of 4 if those would be fewer than four."""
     low, high = math.log2(min(sizes)), math.log2(max(sizes))
     step = 4 if high - low >= 12 else 2
     return [2**power for power in range(math.floor(low) // step * step, math.ceil(high) + 1, step)]
@@ -80,7 +81,8 @@ def byte_labels(ticks: Sequence[int]) -> str:
 
 
 def decade_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten, and 2 and 5 times these where there would be fewer than four; even steps where that is little."""
+    """Return powers of ten as ticks, with 2 and 5 times these if there would be fewer than four; even steps in a narrow
+    range."""
     if low < high < NARROW * low:
         return even_ticks(low, high)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
@@ -91,7 +93,7 @@ def decade_ticks(low: float, high: float) -> list[float]:
 
 
 def even_ticks(low: float, high: float) -> list[float]:
-    """Three to seven round numbers."""
+    """Return three to seven round numbers as ticks."""
     power = 10.0 ** math.floor(math.log10(high - low))
     step = next(power * part for part in (2, 1, 0.5, 0.2) if (high - low) / (power * part) >= 3)
     return [float(f"{step * at:.12g}") for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
@@ -103,7 +105,7 @@ X, Y = {"field": "x", "type": "quantitative", "sort": None}, {"field": "y", "typ
 
 
 def stride(chart: Chart) -> int:
-    """1, or so many dots for each one drawn that the page stays light."""
+    """Return N if one of every N dots is drawn, so that the page stays small."""
     dots = sum(len(series.x) for series in chart.series if series.style == "dots")
     return max(1, -(-dots // MOST_DOTS))
 
@@ -121,9 +123,9 @@ def thin_dots(chart: Chart) -> tuple[Series, ...]:
 
 
 def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = False) -> dict:
-    """`s` is the series of a value, `t` says what a dot is, `low` and `high` are the ends of its interval. On the
-    `first` screen layers stand there that have nothing to draw, which the page's script may fill, and the legend is
-    beside."""
+    """Return the specification of a chart of lines, dots, bars and intervals. `s` is the series of a value, `t`
+    describes a dot, `low` and `high` are the ends of its interval. On the `first` screen the legend is at the side, and
+    there are empty layers that the page's script may fill."""
     series = named(thin_dots(chart))
     names = [drawn.name for drawn in series]
     scale = {"domain": names, "range": [colour(drawn.colour) for drawn in series]}
@@ -174,7 +176,7 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
 
 
 OVERLAPPING, SLANT = 60, 30  # letters below an axis, and by how many degrees more are turned
-BETWEEN = 0.25  # of the room of a place: between its bars and the next one's
+BETWEEN = 0.25  # of the width of a place: the gap to the bars of the next one
 STYLES = ("interval", "walk", "line", "dashed", "dots")
 
 
@@ -198,7 +200,7 @@ def rows_of(series: Series) -> list[dict]:
 
 
 def bars(series: list[Series], chart: Chart) -> list[dict]:
-    """Beside each other at their place, from the foot of the axis on."""
+    """Return bars side by side at their place, from the foot of the axis on."""
     foot = chart.y.low if chart.y.low is not None else 0.0
     wide = (1 - BETWEEN) / max(1, len(series))
     return [
@@ -210,7 +212,8 @@ def bars(series: list[Series], chart: Chart) -> list[dict]:
 
 
 def named(series: tuple[Series, ...]) -> list[Series]:
-    """Two that have one name get a number: a scale knows a series by its name."""
+    """Return the series with distinct names, because a scale identifies a series by its name: repeated ones get a
+    number."""
     seen: Counter[str] = Counter()
     distinct = []
     for drawn in series:
@@ -221,12 +224,12 @@ def named(series: tuple[Series, ...]) -> list[Series]:
 
 
 def columns(names: list[str]) -> int:
-    """As many as fit below a chart."""
+    """Return the number of columns of a legend that fit below a chart."""
     return max(1, min(len(names), WIDTH // (36 + 7 * max(map(len, names), default=1))))
 
 
 def band(chart: Chart) -> dict:
-    """Return what is off by no more than a share: a strip along the identity line."""
+    """Return the layer of a strip along the identity line: errors up to the chart's `band`."""
     low, high = chart.x.low, chart.x.high
     values = [{"x": x, "y": x / (1 + chart.band), "y2": x * (1 + chart.band)} for x in (low, high)]
     mark = {"type": "area", "color": GREY, "opacity": 0.18, "clip": True}
@@ -234,7 +237,7 @@ def band(chart: Chart) -> dict:
 
 
 def channel(axis: Axis, chart: Chart, side: str) -> dict:
-    """Scale, ticks and title of an axis."""
+    """Return the scale, ticks and title of an axis."""
     values = [value for series in chart.series for value in getattr(series, side)]
     values += [value for series in chart.series for value in (*series.low, *series.high) if side == "y"]
     values = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
@@ -275,7 +278,7 @@ def width(text: str, size: float) -> float:
 
 
 def break_in_two(text: str) -> list[str]:
-    """In two lines, the longer one as short as can be; in one, where it has no place to end a line."""
+    """Return the text in two lines, the longer one as short as possible; in one line if it has no place to break."""
     places = [at + 1 for at, letter in enumerate(text[:-1]) if letter in HYPHENS]
     if not places:
         return [text]
@@ -288,7 +291,7 @@ def compute_needed_width(text: str, size: float, lines: int) -> float:
 
 
 def fit_text(text: str, room: float, size: float, lines: int = 1) -> str | list[str]:
-    """In as few lines as can be, and cut where it has no room in these either."""
+    """Return the text in as few lines as possible, at most `lines`; cut if these have no room for it."""
     if width(text, size) <= room + ROUNDING:
         return text
     if lines == 2 and len(two := break_in_two(text)) == 2:
@@ -302,8 +305,8 @@ def cut_text(text: str, room: float, size: float) -> str:
 
 
 def share_width(needs: list[float], room: float) -> list[float]:
-    """Widths that add up to `room`: the same for all that this is enough for, and what the others need. Where there is
-    too little room all have too little."""
+    """Return widths that add up to `room`: columns that need more than an even share get their need, the others share
+    the rest evenly. If there is too little room, all widths shrink in proportion."""
     if sum(needs) > room:
         return [need * room / sum(needs) for need in needs]
     widths, rest = dict(enumerate(needs)), set(range(len(needs)))

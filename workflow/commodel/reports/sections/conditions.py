@@ -1,9 +1,10 @@
-"""Conditions of measurement that limit a report, and what has no measurement.
+"""Conditions of measurement that limit a report, and missing measurements.
 
 `list_anomalies` returns, as remarks on platforms: oversubscribed hosts, medians that scatter, kernels with cold caches,
 machines in use by others, levels that the platform file does not name, and contention that the best model lacks.
 `describe_settings` and `list_settings` compare allocations (calibrations and batches) by their latency and bandwidth
-factors. `describe_missing` lists missing points, discarded samples, and flagged or missing predictions."""
+factors. `describe_missing` lists missing points, discarded samples, and flagged or missing predictions.
+"""
 
 from collections.abc import Collection, Mapping
 
@@ -253,7 +254,7 @@ def list_unmeasured(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
 
 
 def describe_unmeasured_points(once: pd.DataFrame) -> list[str]:
-    """Return, for a comparison with one row a point, how many have no measurement, and the consequences."""
+    """Return sentences on unmeasured points and the consequences. The comparison has one row a point."""
     lacking = once[once["measured"].isna()]
     if lacking.empty:
         return []
@@ -268,7 +269,8 @@ def describe_unmeasured_points(once: pd.DataFrame) -> list[str]:
 
 
 def describe_missing_passes(once: pd.DataFrame) -> list[str]:
-    """Return, for a comparison with one row a point, how many were measured in only some of their passes."""
+    """Return a sentence on the points that were measured in only some of their passes. The comparison has one row a
+    point."""
     outcomes = [f"with {number}" for text in once["measurement"] if (number := Measurement.parse(text).passes)]
     if not outcomes:
         return []
@@ -296,7 +298,7 @@ def describe_unmeasured_probes(
 
 
 def format_counts(reasons) -> str:
-    """`2 budget and 1 crash`: the most frequent first."""
+    """Return counted reasons, the most frequent first: `2 budget and 1 crash`."""
     return comma([f"{number} {reason}" for reason, number in by_frequency(reasons)[:6]])
 
 
@@ -311,7 +313,7 @@ def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
 
 
 def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
-    """Return what a platform's comparison lacks: measurements, passes, precision, samples, predictions."""
+    """Return sentences on what a platform's comparison lacks: measurements, passes, precision, samples, predictions."""
     once, lines = comparison.drop_duplicates("point"), []
     if simulated and is_library(once).any():
         lines.append("The MPI default is SimGrid's own selection of algorithms. A real library may choose differently.")

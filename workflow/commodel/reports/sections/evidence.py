@@ -57,7 +57,7 @@ def samples_section(plan: Plan, results: Results, summary: pd.DataFrame) -> Sect
 
 
 def _cases(plan: Plan, results: Results, about: dict[str, dict]) -> Iterator[pd.DataFrame]:
-    """Files by the plan's own names. A damaged one is an error, as it is for `collect`."""
+    """Yield the samples of each case from the raw files of the plan. A damaged file is an error, as in `collect`."""
     for batch in plan.batches:
         head = {"platform": plain(batch.platform), "simulated": simulation(plan.platforms[batch.platform].simulated)}
         for case in batch.ids:
@@ -212,8 +212,8 @@ def prediction_section(frame: pd.DataFrame) -> Section:
 
 
 def _comparison(frame: pd.DataFrame) -> tuple[Table, list[str]]:
-    """Return the table, and its columns of a single value with that value. They are the last ones, folded. The schema
-    defines how each column is shown and where it is blank; n/a is for what is missing with a reason."""
+    """Return the table, and its columns of a single value with that value. These are the last ones, folded. The schema
+    defines how each column is shown and when it is blank; n/a marks a missing value with a reason."""
     present = {
         Condition.ALWAYS: True,
         Condition.WAVES: (frame["waves"] > 1).any(),
@@ -340,7 +340,7 @@ def ordered(sets: Sequence[ParameterSet]) -> list[ParameterSet]:
 
 
 def rows(entries: list[dict], columns: list[Column]) -> pd.DataFrame:
-    """Objects as they are: a frame left to guess would turn a missing text into NaN."""
+    """Return a frame of objects: with types that pandas infers, a missing text would become NaN."""
     return pd.DataFrame(entries, columns=[column.key for column in columns], dtype=object)
 
 
@@ -420,7 +420,7 @@ def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str
 
 
 def sampled(samples: list[dict], meaning: list[Column]) -> Table:
-    """Functions given by samples, a row a sample: far more rows than there are other values."""
+    """Return the table of functions given by samples, a row a sample: they have far more rows than other values."""
     columns = [
         *FAMILY,
         *columns_of("Sampled"),

@@ -66,7 +66,7 @@ USE = "Colour: algorithm. ≈: statistically tied with others. Outlined: the MPI
 TRUST = "Factor between predicted and measured time of held-out points. Grey: most are flagged."
 DEFAULT = "default"  # the MPI library's own selection, in a cell
 KEEP = "Keep the MPI default"
-LEAST_GAIN = 1.005  # times as fast, that is worth a word
+LEAST_GAIN = 1.005  # smallest gain that is shown
 
 
 def use_grid(part: pd.DataFrame) -> Grid:
@@ -114,7 +114,7 @@ def hint(operation: str, label: str, row) -> str:
 
 
 def span(labels: list[str]) -> str:
-    """`8`, `8–32`: ranks, or with their noun where that is another."""
+    """Return the range of some labels, such as `8` or `8–32`: ranks, or another quantity with its noun."""
     texts = [label.removesuffix(" ranks") for label in labels]
     if len(texts) == 1:
         return texts[0]
@@ -176,7 +176,7 @@ def figures(mu: float) -> str:
 
 
 def colour_error(mu: float) -> str:
-    """Good is green, bad is orange: the scale of the tables."""
+    """Return the colour of a mean μ by the scale of the tables: green is good, orange is bad."""
     if mu <= MU.middle:
         return shade(0.5 * (mu - MU.good) / (MU.middle - MU.good))
     return shade(0.5 + 0.5 * (mu - MU.middle) / (MU.bad - MU.middle))
@@ -318,7 +318,8 @@ def front(platform, part, judged, sets, networks, trips, batches, anomalies, sca
 
 
 def origin(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> str:
-    """`measured · 2026-11-21 · 32 hosts · MPICH 5.0 · commit ab12`, as far as it is known."""
+    """Return the origin of the data: `measured · 2026-11-21 · 32 hosts · MPICH 5.0 · commit ab12`, as far as it is
+    known."""
     days = sorted({str(about["date"])[:10] for about in batches if about.get("date")})
     hosts = {str(host) for about in batches for host in about.get("hosts") or ()}
     libraries = sorted({version(str(about["mpi"])) for about in batches if about.get("mpi")})

@@ -110,7 +110,7 @@ def drawn(name: str, kernel: str, said: Speeds, curves: KernelSpeeds) -> Chart:
 
 @dataclass(frozen=True)
 class ComputeTimes:
-    """What processes of one kind took to compute shares of one size, in points of this run."""
+    """The times of processes of one kind to compute shares of one size, in points of this run."""
 
     platform: str
     kernel: str
@@ -206,7 +206,7 @@ def overview(partitions: Sequence[tuple[int, Partition]], simulated: set[str]) -
 
 
 def picture(number: int, partition: Partition, simulated: set[str]) -> Tiling:
-    """`number` is that of `overview`."""
+    """Return the drawing of a partition, with its number from `overview`."""
     tiling, ranks = partition.tiling, np.flatnonzero(partition.tiling.area)
     fills, legend, by = colours(partition, ranks)
     ends = f"{int(tiling.area[ranks].min()):,} to {int(tiling.area[ranks].max()):,}"

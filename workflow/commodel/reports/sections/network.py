@@ -1,4 +1,5 @@
-"""The picture of the network: latency and bandwidth between nodes, ordered by group, and which nodes are slow."""
+"""The section on the network: latency and bandwidth between nodes, ordered by group, and slow nodes. The entry point is
+`sections`."""
 
 from collections.abc import Sequence
 
@@ -29,7 +30,7 @@ from commodel.units import format_bytes
 DRAWN = 256  # nodes; of more, groups are drawn
 COMPLETE = 0.99  # of the pairs
 SEVERAL = 4  # nodes that a line names
-WORTH = 1.05  # times as slow as its like: less is not worth a word
+WORTH = 1.05  # smallest slowdown against comparable pairs that is named
 SHEET, NUMBERS = "Network", "Distances"
 
 
@@ -63,7 +64,7 @@ def _platform(network: Network) -> str:
 
 
 def sentences(network: Network) -> list[str]:
-    """Slow nodes first: somebody may want to change a cable before reading on."""
+    """Return sentences on a network, slow nodes first: the user may want to replace a cable before reading on."""
     distances, lines = network.distances, []
     for node in distances.slow:
         factors = zip(("latency", "transfer time"), network.slowdown(node), strict=True)
@@ -219,7 +220,7 @@ def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
 
 
 def nodes_of(network: Network) -> list[dict]:
-    """Return one row a node: its groups, and the medians of its pairs."""
+    """Return a row for each node: its groups, and the medians of its pairs."""
     rows = []
     for node, name in enumerate(network.names):
         own = (network.pairs == node).any(axis=1)

@@ -14,7 +14,7 @@ from commodel.results.provenance import Traces
 
 SHEET, INPUTS = "Provenance", "Inputs"
 FILE, SHA256, PROGRAM, VERSION = "file", "SHA-256", "program", "version"  # headers that --verify looks for
-RESULTS = "results, seen from here"  # what its raw files are linked through
+RESULTS = "results, seen from here"  # the prefix of links to raw files
 MOST_COLUMNS = 12  # keys that differ between batches: up to so many become columns, more become rows
 LINE, MOST_LINES = 500, 2000  # characters of a line, and lines of a text, that are shown
 FILES = (
@@ -95,7 +95,8 @@ def moment(seconds: object) -> str | None:
 
 
 def lines(text: str) -> tuple[str, ...]:
-    """Line by line, nothing dropped silently: a long line goes on in the next row, a long text says how long it is."""
+    """Return the text line by line. A long line continues in the next row; if lines are left out, the last one counts
+    them."""
     shown = []
     for line in text.expandtabs(4).splitlines():
         printable = "".join(char if char.isprintable() else " " for char in line)
@@ -115,7 +116,8 @@ def measured(batches: Mapping[str, Mapping], traces: Traces) -> str:
 
 
 def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
-    """Return tables of what all batches have in common, what the batches of a platform have, and what differs."""
+    """Return tables of the entries that all batches share, of those that the batches of a platform share, and of those
+    that differ."""
     entries = {plain(name): flat(batch) for name, batch in batches.items()}
     by_platform: dict[str, list[dict[str, str]]] = {}
     for batch in entries.values():

@@ -34,7 +34,7 @@ METHOD = (
 
 
 def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> pd.DataFrame:
-    """Return one row a point that was measured in a container and without it on the same platform."""
+    """Return a row for each point that was measured in a container and without it on the same platform."""
     if not containers:
         return pd.DataFrame()
     times = ["measured", "measured_low", "measured_high"]
@@ -102,7 +102,7 @@ def mean_interval(ratios: pd.Series) -> str:
     """Return the 95 % interval of the geometric mean, from the spread of the points; empty for one point."""
     if len(ratios) < 2:
         return ""
-    from scipy.special import stdtrit  # here, because it is slow to load and few reports ask
+    from scipy.special import stdtrit  # here, because it is slow to load and few reports need it
 
     logs = np.log(ratios.to_numpy())
     half = stdtrit(len(logs) - 1, 0.975) * logs.std(ddof=1) / np.sqrt(len(logs))
@@ -146,7 +146,8 @@ def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: 
 
 
 def charts(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
-    """Ratio over the native time, a chart a platform, a series an operation: what is fixed falls off to the right."""
+    """Return a chart a platform and a series an operation: ratio over the native time. A constant overhead falls off to
+    the right."""
     drawn = []
     for (name, native), inside in pairs.groupby(["platform", "native"]):
         series = [

@@ -1,6 +1,7 @@
 """The figures of a paper, a section each: chart, the paper's numbers with ours, and the reason of differences.
 
-The first section lists the figures, and what is not rebuilt."""
+The first section lists the figures, and those that are not rebuilt.
+"""
 
 import math
 from collections.abc import Sequence
@@ -103,7 +104,7 @@ def kind(values: Sequence[object]) -> str:
 
 
 def scaled(value: float, factor: float) -> float | None:
-    """Blank where there is none."""
+    """Return the scaled value; None if it is missing."""
     return None if math.isnan(value) else plain(value * factor)
 
 

@@ -56,8 +56,8 @@ OUTCOMES = ("faster", "tied", "slower")
 
 
 def compare_with_library(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a workload with a measured alternative and a measured MPI default: the fastest alternative and the
-    default."""
+    """Return a row for each workload with a measured alternative and a measured MPI default: the fastest alternative,
+    and the gain over the default."""
     needed = [*LIBRARY_COPIED, "algorithm", "measured_low", "measured_high", "point"]
     once = select_measured_points(comparison)[needed].sort_values(["measured", "way"], kind="stable")
     own = is_library(once)

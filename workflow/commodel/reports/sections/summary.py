@@ -1,6 +1,7 @@
-"""The sentences a report starts with: which model predicts best, what to use, how certain this is, what is missing.
+"""The first sentences of a report: the best model, the alternatives to use, their certainty, and missing measurements.
 
-`sections` builds the sheets Summary, Standings (ranking of models) and What to use."""
+`sections` builds the sheets Summary, Standings (ranking of models) and What to use.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ MOST_RECOMMENDED = 2  # alternatives
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All sentences on a platform to a question."""
+    """All sentences on a platform that answer one question."""
 
     platform: str
     question: str
@@ -75,7 +76,7 @@ class Findings:
         return len(self.sentences) <= LIMITS[self.question]
 
     def summarize(self, simulated: set[str]) -> Answer:
-        """Return the first sentences, as many as the Summary has."""
+        """Return the first sentences, up to the limit of the Summary."""
         shown, most = list(self.sentences), LIMITS[self.question]
         if not self.complete:
             shown = [*shown[: most - 1], f"{len(shown) - most + 1} more findings: see {FINDINGS}."]
@@ -201,7 +202,8 @@ def list_leads(classes: pd.DataFrame, simulated: set[str]) -> Answer | None:
 
 
 def describe_certainty(part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None) -> list[str]:
-    """Return how well medians are known, what the best model's intervals cover, and the regret of its choices."""
+    """Return sentences on the precision of medians, the coverage of the best model's intervals, and the regret of its
+    choices."""
     once = select_measured_points(part)
     if once.empty:
         return []

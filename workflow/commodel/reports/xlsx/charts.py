@@ -1,6 +1,8 @@
-"""Native Excel charts. Their data stands on a sheet of its own, so that sorting a table does not scramble a chart.
+"""Native Excel charts (`ChartData`). Their data is on a sheet of its own, so that sorting a table does not scramble a
+chart.
 
-Matrices as coloured cells, and pictures of tilings, as the page has them."""
+Matrices are coloured cells (`write_matrix`); tilings are pictures, as on the page (`write_tiling`).
+"""
 
 import re
 from io import BytesIO
@@ -12,20 +14,20 @@ from commodel.reports.shape import Axis, Chart, Matrix, Series, Tiling, finite, 
 
 SHEET = "Chart data"
 WIDTH, HEIGHT, GAP, ROW = 600, 430, 16, 20  # pixels
-CHARACTERS = (2 * WIDTH + GAP) / 7  # that two charts beside each other take of columns
+CHARACTERS = (2 * WIDTH + GAP) / 7  # width of two adjacent charts
 DOTS = ("circle", "diamond", "square", "triangle")
 GREY = "#888888"
 
 
 class ChartData:
-    """Places charts at once, and at the end writes the cells they refer to, `first` being the first row of those."""
+    """Inserts charts at once, and writes their data at the end, from the row `first` on."""
 
     def __init__(self, book, first: int):
         self.book, self.first = book, first
         self.columns: dict[tuple[str, Series, tuple[str, ...]], int] = {}  # by the chart's title
 
     def insert(self, sheet, row: int, charts: list[Chart], width: int = WIDTH, height: int = HEIGHT) -> int:
-        """Two charts to a line, starting at `row`. Returns the next free row."""
+        """Insert two charts to a line, from `row` on, and return the next free row."""
         lines = rows_of(height)
         for place, chart in enumerate(charts):
             down, across = divmod(place, 2)
@@ -100,7 +102,7 @@ class ChartData:
         return max((len(names or series.x) for _, series, names in self.columns), default=0)
 
     def write(self, sheet, bold) -> None:
-        """Row by row: the charts' titles, the names of x and y, the values."""
+        """Write the data row by row: the charts' titles, the names of x and y, the values."""
         drawn = ""
         for (title, _, _), x in self.columns.items():
             sheet.set_column(x, x + 1, 14)
@@ -122,12 +124,12 @@ class ChartData:
 
 
 def rows_of(height: int = HEIGHT) -> int:
-    """Return the rows that a line of charts takes."""
+    """Return the number of rows that a line of charts takes."""
     return height // ROW + 1
 
 
 def heights(series: Series, names: tuple[str, ...]) -> dict[int, float]:
-    """By row; bars stand at the row of their name, of which some may have none."""
+    """Return the values of a series by row. Bars are at the row of their name; a name may have none."""
     return dict(zip(map(int, series.x) if names else range(len(series.x)), series.y, strict=True))
 
 
@@ -154,7 +156,7 @@ def axis(axis: Axis) -> dict:
 
 
 def literal(text: str) -> str:
-    """XlsxWriter takes a name that looks like a cell of another sheet for a reference to it."""
+    """Return a text that XlsxWriter does not take for a reference to a cell of another sheet."""
     return text.replace("!", "! ") if re.match(r"^=?[^!]+!\$?[A-Z]+\$?\d+", text) else text
 
 
@@ -163,7 +165,7 @@ LABEL, CELL = 12, 6.5  # characters of a column
 
 
 def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
-    """Return the page's drawing, below its title and note. Return the next free row."""
+    """Insert the page's drawing of a tiling below its title and note, and return the next free row."""
     row = book.heading(sheet, row, tiling.title, tiling.note)
     specification = draw_tiling(tiling)
     try:
@@ -177,14 +179,14 @@ def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
 
 
 def matrix_widths(matrices: list[Matrix]) -> list[float]:
-    """Of all columns that these take, one below the other."""
+    """Return the column widths for these matrices, which stand one below the other."""
     most = max(len(matrix.labels) for matrix in matrices)
     longest = max((len(label) for matrix in matrices for label in matrix.labels), default=0)
     return [max(LABEL, longest + 2)] + [CELL] * most
 
 
 def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
-    """Coloured cells with their numbers, groups parted by rules. Return the next free row."""
+    """Write a matrix as coloured cells with their numbers and rules between groups, and return the next free row."""
     row = book.heading(sheet, row, f"{matrix.title} [{matrix.unit}]", matrix.note)
     borders = set(matrix.borders)
     head = {"bold": True, "font_size": 9}

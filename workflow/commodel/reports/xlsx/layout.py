@@ -1,7 +1,7 @@
-"""Layout of a workbook: what Excel demands of names, what readers demand of widths and colours, where tables stand.
+"""Layout of a workbook: names that Excel accepts, widths and colours, and the places of tables for links (`Places`).
 
-A table of more than 20,000 rows lies in a Parquet file beside the workbook (`write_parquet`), whose sheet has the first
-1,000 and says so. (pyarrow is there anyway, for `commodel predict --matrix`.)
+If a table has more than 20,000 rows, its sheet has the first 1,000 with a note, and the table is written to a Parquet
+file beside the workbook (`write_parquet`; `commodel predict --matrix` needs pyarrow, too).
 """
 
 import re
@@ -16,9 +16,9 @@ from xlsxwriter.worksheet import Worksheet
 
 from commodel.reports.shape import COLOURS, WORDS, Behind, Report, Scale, Section, Table, comparable, show
 
-CREATED = datetime(2000, 1, 1)  # where nobody noted when it was measured; never when it was written
+CREATED = datetime(2000, 1, 1)  # without a date of measurement; never the date of writing
 WIDEST = 52  # characters of a column
-DEFAULT_WIDTH = 9  # characters of a column that nobody has set
+DEFAULT_WIDTH = 9  # characters of a column without a set width
 LONGEST_TABLE, ROWS_SHOWN = 20_000, 1_000  # rows of a table on a sheet, and those of a longer one that it has
 PIECE = 10_000  # rows that are written to a Parquet file at once
 
@@ -51,7 +51,7 @@ def colour_scale(scale: Scale) -> dict:
 def column_widths(tables: tuple[Table, ...], alone: bool = True, filters: bool = True) -> list[int]:
     """Return widths in characters: enough for every value, and for the longest word of a header with its filter button.
 
-    Where tables share a sheet, text of a last column may run on over the empty cells beside it.
+    If tables share a sheet, text of a last column may continue over the empty cells to its right.
     """
     widths: list[int] = []
     for table in tables:
@@ -67,7 +67,7 @@ def column_widths(tables: tuple[Table, ...], alone: bool = True, filters: bool =
 
 
 def count_columns(widths: list[int], characters: float) -> tuple[int, int]:
-    """Return how many columns are so many characters wide, and how wide they are."""
+    """Return the number of columns that together have this width in characters, and their width."""
     columns, total = 0, 0
     while total < characters:
         total += widths[columns] if columns < len(widths) else DEFAULT_WIDTH
@@ -95,7 +95,7 @@ def table_name(table: Table) -> str:
 
 
 def make_headers(headers: list[str]) -> list[str]:
-    """Excel refuses a table with two equal headers, or with a blank one."""
+    """Return distinct headers without blanks: Excel refuses a table with two equal headers, or with a blank one."""
     taken: set[str] = set()
     return [make_unique(inert(header[:240].strip()) or "column", 255, taken) for header in headers]
 
@@ -125,7 +125,8 @@ def note(section: str, rows: int) -> str:
 
 
 def write_parquet(section: str, table: Table, folder: Path) -> Path:
-    """Columns by the headers of the sheet; n/a and blanks are empty there, infinite values are."""
+    """Write a table with the headers of its sheet and return the path. n/a and blanks are null; infinite values are
+    kept."""
     import pyarrow as pa  # here, because few tables are so long
 
     from commodel.files.streams import piece, write_stream
@@ -160,7 +161,7 @@ class Place:
 
 @dataclass
 class Places:
-    """Where the tables of a workbook and their rows stand, for links to them."""
+    """The places of a workbook's tables and their rows, for links to them."""
 
     sheets: dict[str, str] = field(default_factory=dict)  # by section
     tables: dict[str, Place] = field(default_factory=dict)  # by name; of several sheets the first
@@ -183,7 +184,8 @@ class Places:
         return f"internal:{quote_sheetname(place.sheet)}!{area}"
 
     def _rows(self, place: Place, behind: Behind) -> dict[tuple, tuple[int, int]]:
-        """Of all values of these columns: the first row that has them, and the last of those right below it."""
+        """Return for each combination of values of these columns its first row, and the last of the rows that follow it
+        directly."""
         names = tuple(key for key, _ in behind.where)
         if (behind.table, names) not in self.rows:
             rows: dict[tuple, tuple[int, int]] = {}
@@ -199,7 +201,7 @@ def cell(sheet: str, row: int = 0, column: int = 0) -> str:
 
 
 def rows_of(report: Report, section: Section) -> dict[object, str]:
-    """Links to the first row of each id, of a section that is one table and not yet written."""
+    """Return a link to the first row of each id, for a section that is one table and not yet written."""
     table, first, rows = section.tables[0], 3 + bool(report.banner) + bool(section.note), {}
     for at, point in enumerate(table.column("id")[: len(shown(table))], first):
         rows.setdefault(point, at)

@@ -43,8 +43,8 @@ ABOUT = {
 
 
 class Overview:
-    """`sheet` is there from the start, and filled when it is known where everything stands; `row` is its first free
-    one."""
+    """The first sheet of a platform. `sheet` exists from the start, and is filled when the places of all tables are
+    known; `row` is its first free one."""
 
     def __init__(self, writer, front: Front, sheet, row: int):
         self.writer, self.front, self.sheet, self.row = writer, front, sheet, row
@@ -67,8 +67,8 @@ class Overview:
     def write(
         self, places: Places, charts: ChartData, others: Sequence[tuple[str, str]], calculator: tuple[str, str]
     ) -> None:
-        """`others`: all platforms' first sheets, by name and link; `calculator`: links to this platform's, and to what
-        L is multiplied by there."""
+        """Write the sheet. `others` are the first sheets of all platforms, by name and link; `calculator` has the links
+        to this platform's calculator, and to its factor of L."""
         for place, width in enumerate(self.widths):
             self.sheet.set_column(place, place, width)
         self._platform(others)
@@ -82,7 +82,7 @@ class Overview:
         self.sheet.set_margins(0.4, 0.4, 0.5, 0.5)
 
     def _across(self, row: int, first: int, last: int, text: str, look, target: str = "", tip: str = "") -> None:
-        """A text over several columns, and where it leads."""
+        """Write a text over several columns, with a link if there is a target."""
         if last > first:
             self.sheet.merge_range(row, first, row, last, "", look)
         if target:
@@ -136,7 +136,7 @@ class Overview:
         self.row = bottom + 1
 
     def _map(self, grid: Grid, row: int, first: int, last: int, names: int, places: Places) -> int:
-        """`names`: columns that say what a row is. Returns the next free row."""
+        """Write a map and return the next free row. `names` is the number of columns that name a row."""
         form = self.writer.form
         self._across(row, first, last, grid.title, form(bold=True, font_size=12, font_color=INK))
         self._across(row + 1, first, last, grid.note, form(italic=True, font_color=MUTED, text_wrap=True, valign="top"))
@@ -180,7 +180,8 @@ class Overview:
         self.row += 1
 
     def _ways(self, places: Places, calculator: tuple[str, str]) -> None:
-        """A link to each sheet, and to the answers that lie deep in one; what no sheet can answer, by its command."""
+        """Write a link to each sheet and to answers further down in some; and the commands for questions that no sheet
+        answers."""
         report: Report = self.writer.report
         where = (("platform", self.front.platform),)
         deep = [

@@ -38,7 +38,7 @@ from commodel.reports.xlsx.layout import LONGEST_TABLE, WIDEST, Place, Places, S
 from commodel.reports.xlsx.overview import SHEET as OVERVIEW
 from commodel.reports.xlsx.overview import Overview
 
-LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
+LONGEST_CELL = 32_000  # XlsxWriter drops a longer text silently
 BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8, a line a row: long texts are cut off
 LEGIBLE = 22  # columns on A3
 PRINTED = 200  # rows of a sheet; all of the first ones
@@ -51,9 +51,9 @@ whose = attrgetter("platform")
 
 
 def write_xlsx(report: Report, path: str | Path) -> list[Path]:
-    """Return what was written: the workbook, and files of tables that are too long for a sheet."""
+    """Write the workbook, and files of tables that are too long for a sheet; return all paths."""
     path = Path(path)
-    give_back()  # what it took to build the report
+    give_back()  # the memory that building the report took
     with whole(path) as stream, temporary_path(path) as scratch:
         book = Workbook(report, stream, scratch)
         book.add_overviews()
@@ -71,7 +71,8 @@ class Workbook:
     """An open file: a report's sections as sheets, and the formats and names already used in it."""
 
     def __init__(self, report: Report, stream: IO[bytes], scratch: str = ""):
-        """`scratch` is a folder for sheets while they are packed; without it they are kept in memory."""
+        """Start a workbook. `scratch` is a folder for sheets while they are packed; without it they are kept in
+        memory."""
         options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
         options |= {"tmpdir": scratch, "in_memory": not scratch, "nan_inf_to_errors": False}
         self.report = report
@@ -101,7 +102,7 @@ class Workbook:
         return self.formats[key]
 
     def sheet(self, name: str, note: str):
-        """Add a sheet with title, banner (where anything is simulated) and note; return it and the next free row."""
+        """Add a sheet with title, banner (if anything is simulated) and note; return it and the next free row."""
         sheet = self.book.add_worksheet(layout.make_sheet_name(name, self.names))
         sheet.hide_gridlines(2)
         sheet.set_landscape()
@@ -131,20 +132,21 @@ class Workbook:
         return f"&L{self.report.experiment.replace('&', '&&')[:100]}&C&A{printed}&R&P of &N"
 
     def print_first(self, sheet, rows: int, columns: int) -> None:
-        """Paper gets the first rows and says so; of columns as many as can be read. For all, remove the area."""
+        """Limit printing to the first rows and to as many columns as can be read; the footer says so. A reader can
+        remove the print area."""
         sheet.print_area(0, 0, min(PRINTED, rows) - 1, min(columns, LEGIBLE) - 1)
         parts = [f"{PRINTED:,} of {rows:,} rows"] if rows > PRINTED else []
         parts += [f"{LEGIBLE} of {columns} columns"] if columns > LEGIBLE else []
         sheet.set_footer(self.footer(f": {' and '.join(parts)}"))
 
     def add_overviews(self) -> None:
-        """A first sheet for each platform: in front, though they are filled when all others stand."""
+        """Add the first sheet of each platform, in front of all others; it is filled when these are written."""
         for front in self.report.fronts:
             sheet, row = self.sheet(OVERVIEW, origin_line(self.report))
             self.first_sheets.append(Overview(self, front, sheet, row))
 
     def add_calculators(self) -> None:
-        """A sheet for each platform of which there are values with known formulas."""
+        """Add a calculator for each platform that has values of models with formulas."""
         for platform, sets, refused in self.calculable:
             note = f"{plain(platform)}: change a yellow cell and everything follows. No intervals: see Comparison."
             sheet, row = self.sheet(calculator.SHEET, note)
@@ -154,7 +156,7 @@ class Workbook:
             self.calculator_of[plain(platform)] = cell(sheet.get_name()), factor
 
     def add_section(self, section: Section) -> None:
-        """A table that is alone on its sheet has its header and its first columns frozen."""
+        """Add the sheet of a section. If it is a single table, its header and first columns are frozen."""
         tables, text = section.tables, section.note
         alone = len(section.blocks) == 1 and bool(tables)
         if alone and (count := len(tables[0].rows)) > LONGEST_TABLE:
@@ -185,7 +187,7 @@ class Workbook:
             self.print_first(sheet, end, columns)
 
     def add_blocks(self, sheet, row: int, section: Section, widths: list[int], filters: bool) -> int:
-        """Return the next free row."""
+        """Write the blocks of a section and return the next free row."""
         for drawn, blocks in groupby(section.blocks, key=lambda block: isinstance(block, Chart)):
             if drawn:
                 row = self.chart_data.insert(sheet, row, list(blocks))
@@ -230,14 +232,15 @@ class Workbook:
         return row + 1 + bool(note)
 
     def text(self, sheet, row: int, text: Text) -> int:
-        """Return a line a row, over the empty cells beside it."""
+        """Write a text, one line a row, over the empty cells beside it. Return the next free row."""
         row = self.heading(sheet, row, text.title)
         for at, line in enumerate(text.lines, row):
             sheet.write_string(at, 0, line, self.form(font_name="Consolas", font_size=9))
         return row + len(text.lines) + 1
 
     def answer(self, sheet, row: int, answer: Answer, widths: list[int]) -> int:
-        """Sentences over as many columns as make a readable line; programs do not set the height of merged cells."""
+        """Write sentences over as many columns as make a readable line, and return the next free row. Row heights are
+        set, because programs do not set those of merged cells."""
         row = self.heading(sheet, row, answer.question)
         columns, characters = layout.count_columns(widths, TEXT_WIDTH)
         form = self.form(text_wrap=True, font_size=11)
@@ -249,7 +252,7 @@ class Workbook:
         return row + 1
 
     def table(self, sheet, row: int, table: Table, filters: bool = True) -> int:
-        """Header and the first rows as an Excel table. Return the next free row."""
+        """Write the header and the first rows as an Excel table. Return the next free row."""
         head = {"bold": True, "text_wrap": True, "bg_color": INK, "font_color": "#FFFFFF", "valign": "vcenter"}
         header, number = self.form(**head, align="left", indent=1), self.form(**head, align="center")
         rows = layout.shown(table)
@@ -297,7 +300,7 @@ class Workbook:
             sheet.write_blank(row, place, None, look)
 
     def target(self, key: str, kind: str, value: object) -> str:
-        """Return where the cell of a column leads: from a raw file to its samples, from a point to its raw summary."""
+        """Return the link of a cell: from a raw file to its samples, from a point to its raw summary."""
         if kind == "file" and value:
             link = raw_link(self.report.results, value)
             stem = PurePosixPath(value).name.partition(".")[0]
@@ -306,7 +309,8 @@ class Workbook:
 
     @cached_property
     def raw_rows(self) -> dict[object, str]:
-        """Links to the rows of points in the raw summary, which is written later: its sheet begins as all do."""
+        """Links to the rows of points in the raw summary, which is written later at a known place: its sheet starts as
+        all do."""
         sections = [section for section in self.report.sections if section.name == RAW]
         return layout.rows_of(self.report, sections[0]) if sections else {}
 
@@ -317,8 +321,7 @@ class Workbook:
     def look(
         self, numbers: str, marked: bool, wordy: bool = False, tone: str = "", wrap: bool = False, ground: str = ""
     ) -> object:
-        """Return the format of a cell. Wanted for every cell of large tables, so what was built once is returned
-        again."""
+        """Return the format of a cell. Every cell of a large table needs one, so formats are cached."""
         key = (numbers, marked, wordy, tone, wrap, ground)
         if key not in self.looks:
             look: dict[str, object] = {"bottom": 4, "bottom_color": RULE}

@@ -1,7 +1,8 @@
-"""Cells of the calculator: terms of a formula with their values, a row of workings, the values of a family as cells.
+"""Cells of the calculator: terms of a formula with their values, rows of intermediate values, and a model's values as
+cells.
 
-A `Term` is the text of a formula and, beside it, its value by the same rules, for programs that show a workbook without
-computing it. A `Row` has named columns, of which each may use those to its left.
+A `Term` is the text of a formula, with its value by the same rules for programs that show a workbook without computing
+it. A `Row` has named columns, each of which may use those to its left.
 """
 
 import math
@@ -67,7 +68,7 @@ Number = Term | Real
 
 
 def term(number: Number) -> Term:
-    """Return a number as a formula has it, in all its digits."""
+    """Return a number as the text of a formula, with all its digits."""
     if isinstance(number, Term):
         return number
     value = float(number)
@@ -100,7 +101,7 @@ def total(terms: list[Term]) -> Term:
 
 
 def up(number: Number) -> Term:
-    """To the next whole number; of numbers that are not below 0."""
+    """Return the next whole number; `number` is not below 0."""
     return _called("ROUNDUP", lambda value, _: math.ceil(value), number, 0)
 
 
@@ -123,7 +124,8 @@ def when(condition: Term, one: Number, other: Number) -> Term:
 
 
 def rounds(ranks: Term) -> Term:
-    """⌈log₂ P⌉. A logarithm of a power of two may be off in its last digit; the next whole P is 10⁻⁶ away."""
+    """Return ⌈log₂ P⌉. The logarithm of a power of two may be wrong in its last digit; that of the next P differs by
+    10⁻⁶."""
     return _called("ROUNDUP", lambda value, _: math.ceil(value), _logarithm2(ranks) - 1e-9, 0)
 
 
@@ -135,7 +137,7 @@ INK, EDITABLE, CALCULATED = "#1F3A4D", "#FFF4CC", "#F3F6F8"
 
 
 class Cells:
-    """`writer` is the workbook's own, for its formats."""
+    """Cells of a sheet; `writer` is the workbook, which has the formats."""
 
     def __init__(self, writer, sheet):
         self.writer, self.sheet = writer, sheet
@@ -158,7 +160,7 @@ class Cells:
             self.sheet.write_string(row, place, title, look)
 
     def name(self, name: str, row: int, column: int, value: float) -> Term:
-        """Return a cell of this sheet by a name that differs from others not only in its case."""
+        """Name a cell of this sheet and return it. Names that differ only in case get a suffix."""
         while name.lower() in self.names:
             name += "_"
         self.names.add(name.lower())
@@ -186,23 +188,23 @@ MOST_RANKS = 1_000_000  # fewer than 2^BITS
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Cells beside or below each other."""
+    """Adjacent cells of a row or a column."""
 
     text: str
     values: tuple[float, ...]
 
     def at(self, position: Term) -> Term:
-        """Counted from 1."""
+        """Return the cell at a position, counted from 1."""
         return Term(f"INDEX({self.text},{position.text})", self.values[int(position.value) - 1])
 
     def up_to(self, number: Term) -> Term:
-        """Return how many are at most so large."""
+        """Return the number of cells with a value up to this number."""
         count = sum(value <= number.value for value in self.values)
         return Term(f"SUMPRODUCT(({self.text}<={number.text})*1)", float(count))
 
 
 class Row:
-    """`number` counts from 1, `first` is its first column, from 0."""
+    """A row of named cells. `number` counts from 1, `first` is its first column, from 0."""
 
     def __init__(self, number: int, first: int = 0):
         self.number, self.first = number, first
@@ -210,25 +212,25 @@ class Row:
         self.places: dict[str, str] = {}
 
     def put(self, name: str, value: Number) -> Term:
-        """Return a cell, and how others refer to it."""
+        """Put a value into the cell of this name, and return the reference to the cell."""
         if name not in self.places:
             self.places[name] = f"${xl_col_to_name(self.first + len(self.places))}{self.number}"
         self.terms[name] = term(value)
         return self.again(name)
 
     def again(self, name: str) -> Term:
-        """Return a cell that was put before."""
+        """Return the reference to a cell that was put before."""
         return Term(self.places[name], self.terms[name].value)
 
     def area(self, names: list[str]) -> Area:
-        """Columns that were put one after the other."""
+        """Return adjacent cells by their names."""
         values = tuple(self.terms[name].value for name in names)
         return Area(f"{self.places[names[0]]}:{self.places[names[-1]]}", values)
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What is to be predicted, as terms: a row's own message size, and what all rows share."""
+    """The pattern to predict, as terms: the message size of a row, and inputs that all rows share."""
 
     ranks: Term
     bytes: Term
@@ -238,7 +240,7 @@ class Pattern:
     fan_outs: tuple[Term, ...]  # of any tree, from the root down; 0: no such level
 
 
-# Units as people write them, and what one of them is of those that formulas count in: microseconds and bytes.
+# Shown units, the factor from SI to them, and the factor from them to the units of formulas: microseconds and bytes.
 SHOWN_UNITS = {
     "s": ("µs", 1e6, 1),
     "s/B": ("ns/B", 1e9, 1e-3),
@@ -249,7 +251,7 @@ SHOWN_UNITS = {
 
 
 def shown(unit: str) -> tuple[str, float, float]:
-    """Return how a value is written, by what it is multiplied for that, and by what formulas multiply it again."""
+    """Return the shown unit of a value, the factor to that unit, and the factor from it to the unit of formulas."""
     if unit in SHOWN_UNITS:
         return SHOWN_UNITS[unit]
     return (f"µ{unit}", 1e6, 1) if unit.startswith("s") else ("" if unit == "1" else unit, 1, 1)
@@ -257,7 +259,8 @@ def shown(unit: str) -> tuple[str, float, float]:
 
 @dataclass
 class Known:
-    """`cells` are where numbers stand; without them they are numbers, and `asked` tells which are wanted."""
+    """The values of a parameter set as terms. `cells` hold numbers; without cells terms are numbers, and `requested`
+    collects the names that formulas use."""
 
     entry: Family
     values: Values
@@ -281,7 +284,7 @@ class Known:
         return name in self.values.numbers
 
     def __getitem__(self, name: str) -> Term:
-        """In microseconds and bytes."""
+        """Return a value in microseconds and bytes."""
         self.requested[name] = None
         factor = shown(unit(self.entry, name, self.values.forms))[2]
         cell = self.cells[name] if name in self.cells else term(self.in_shown_unit(name)[0])
@@ -297,7 +300,7 @@ class Known:
         return a + SHAPES[form](x, *rest) if rest else a
 
     def _pieces(self, function: str, x: Number) -> Term:
-        """Up to and including an edge the piece before it holds."""
+        """Return a piecewise function at `x`; an edge belongs to the piece before it."""
         result, number = self._piece(function, "", x), 1
         while (edge := key(function, f"x{number}")) in self:
             result = when(term(x) > self[edge], self._piece(function, str(number), x), result)
@@ -310,15 +313,16 @@ class Known:
         return height + self[slope] * x if slope in self else height
 
     def samples(self, function: str) -> tuple[list[int], list[int]]:
-        """Sizes and levels of a surface."""
+        """Return the message sizes and the levels of a surface."""
         known = [parse(name).sample for name in self.values.numbers if parse(name).function == function]
         places = sorted({entry[0] for entry in known if entry})
         levels = sorted({entry[1] for entry in known if entry and entry[1] is not None})
         return places, levels
 
     def surface(self, row: Row, function: str, x: Term) -> "Surface":
-        """Return what a function by samples is at `x`, at each of its levels: columns of the row. Linear between
-        samples, constant below the first, beyond the last as steep as between the last two but never falling."""
+        """Put the values of a sampled function at `x` into columns of the row, one a level, and return them. The
+        function is linear between samples and constant below the first; beyond the last it continues the last slope,
+        but never falls."""
         if self.values.forms.get(function) != TABLE:
             raise UserError(f"{function} is no table of samples")
         places, levels = self.samples(function)
@@ -339,7 +343,7 @@ class Known:
         return Surface(self.area(f"{function} at once", levels), row.area(names), levels[-1])
 
     def area(self, name: str, values: list[float]) -> Area:
-        """Return a column of numbers that stands on the sheet."""
+        """Return a column of numbers on the sheet."""
         return self.areas.setdefault(name, Area("", tuple(map(float, values))))
 
 
@@ -350,7 +354,7 @@ class Surface:
     highest: int
 
     def at(self, level: Term) -> Term:
-        """Linear between levels; beyond the highest in proportion."""
+        """Return the value at a level: linear between levels, proportional beyond the highest."""
         if len(self.values.values) == 1:
             return self.values.at(term(1)) * largest(level / self.highest, 1)
         j = largest(1, smallest(len(self.values.values) - 1, self.levels.up_to(level)))

@@ -1,9 +1,11 @@
-"""Predictions of each family as formulas: those of `models.families`, for patterns whose closed form is known.
+"""Predictions of each model as formulas, as by `models.families`, for patterns with a closed form. `FORMULAS` has the
+function of each model.
 
-Closed forms are of what our own pricing replays: messages of one size down or up a tree, ranks each with a port. All
-ranks that a step of the tree reaches are alike, so that the last is reached over one of few longest paths. A message
-costs its sender `send`, leaves the next one `apart` later, is `hop` later taken in. Binomial trees are those of
-`patterns.rounds`, for any number of ranks: the farthest first on the way down, the nearest first on the way up.
+The closed forms are of the patterns that our own prediction replays: messages of one size down or up a tree, each rank
+with one port. All ranks that a step of the tree reaches are equivalent, so the last rank is reached over one of few
+longest paths. A message occupies its sender for `send`, the next one leaves `apart` later, and it is received `hop`
+later. Binomial trees are those of `patterns.rounds`, for any number of ranks: the farthest rank first on the way down,
+the nearest first on the way up.
 """
 
 import math
@@ -56,12 +58,12 @@ class Message:
         return largest(self.send, self.gap_out)
 
     def put(self, row: Row, name: str) -> "Message":
-        """Return the same in columns of their own."""
+        """Put the parts into columns of their own and return the message with these cells."""
         return Message(*(row.put(f"{name} {part}", getattr(self, part)) for part in self.__slots__))
 
 
 def ports(row: Row, name: str, pattern: Pattern, message: Callable[[Term], Message], gamma: Term) -> PredictedTimes:
-    """Of a family in which every message of a size costs the same."""
+    """Return the predictions of a model in which all messages of one size cost the same."""
     whole = message(pattern.bytes).put(row, name)
     apart, hop = row.put(f"{name} apart", whole.apart), row.put(f"{name} hop", whole.hop)
     work = row.put(f"{name} work", gamma * pattern.bytes)
@@ -83,23 +85,25 @@ def ports(row: Row, name: str, pattern: Pattern, message: Callable[[Term], Messa
 
 
 def _trees(pattern: Pattern, level: Callable[[Number], Term]) -> dict[str, Term]:
-    """`level`: what a level of so many children takes."""
+    """Return the times over linear, k-ary and general trees; `level` returns the time of a level with so many children
+    a node."""
     tree = total([when(count > 0, level(count), 0) for count in pattern.fan_outs])
     return {LINEAR: level(pattern.ranks - 1), KARY: pattern.height * level(pattern.fan_out), TREE: tree}
 
 
 def binomial_down(ranks: Term, hop: Term, apart: Term) -> Term:
-    """k = ⌈log₂ P⌉ rounds: in each a path goes on by a hop or waits while its rank sends elsewhere. Only where P = 2^k
-    a rank is k hops away; the last send of a rank is one, so that not all rounds can be waited for."""
+    """Return the time of a broadcast over a binomial tree of k = ⌈log₂ P⌉ rounds. In each round the longest path
+    continues by a hop, or waits while its rank sends to another one. A rank is k hops away only if P = 2^k. The last
+    send of a rank is a hop, so a path does not wait in all rounds."""
     k = rounds(ranks)
     most_hops = when(ranks.same(2**k), k * hop, (k - 1) * hop + apart)
     return largest(hop + (k - 1) * apart, most_hops)
 
 
 def binomial_up(row: Row, name: str, ranks: Term, message: Message, work: Term) -> Term:
-    """Return the finish times of a reduction. A rank takes its children's one after the other, the smallest subtree
-    first. Column j is the time of the lowest j bits of P: the top bit's rank is the last child, with the ranks of the
-    bits below it."""
+    """Return the finish time of a reduction over a binomial tree. A rank receives from its children one after the
+    other, the smallest subtree first. Column j is the time of the lowest j bits of P: the rank of the top bit is the
+    last child, with the ranks of the bits below it."""
     there, taken = message.send + message.wire, message.receive + work
     step = row.put(f"{name} step up", largest(there + taken, message.gap_in))
 
@@ -116,7 +120,7 @@ def binomial_up(row: Row, name: str, ranks: Term, message: Message, work: Term) 
 
 
 def low_bits(ranks: Term, j: int) -> tuple[Term, Term]:
-    """Return whether the j-th lowest bit of P is 1, and the number that those below it are."""
+    """Return whether the j-th lowest bit of P is 1, and the number formed by the bits below it."""
     power = 1 << (j - 1)
     rest = ranks - power * down(ranks / power)
     half = down(ranks / power)
@@ -124,9 +128,10 @@ def low_bits(ranks: Term, j: int) -> tuple[Term, Term]:
 
 
 def pipeline(row: Row, name: str, pattern: Pattern, message: Callable[[Term], Message]) -> Term:
-    """Segments follow each other down a row of ranks, the last one shorter. The longest path goes along with a segment
-    for some hops, then from segment to segment at one rank, at the pace of the slowest, and on with the last: as a path
-    is a line in the number of hops before it changes to the last segment, the ends of that line are all there is."""
+    """Return the time of a broadcast of segments down a chain of ranks; the last segment may be shorter. The longest
+    path follows the first segment for some hops, then passes from segment to segment at one rank, at the pace of the
+    slowest step, and follows the last segment. Its time is linear in the number of hops before, so only the ends need
+    comparing."""
     ranks, count = pattern.ranks, row.put(f"{name} segments", largest(up(pattern.bytes / pattern.segment), 1))
     long = message(when(count > 1, pattern.segment, pattern.bytes)).put(row, f"{name} segment")
     last = message(pattern.bytes - pattern.segment * (count - 1)).put(row, f"{name} last")
@@ -137,7 +142,7 @@ def pipeline(row: Row, name: str, pattern: Pattern, message: Callable[[Term], Me
     pace = row.put(f"{name} pace", (count - 2) * slowest)
 
     def change_at(rank: Number) -> Term:
-        """At a rank in the middle."""
+        """Return the time of the path that passes to the last segment at this rank, which is neither first nor last."""
         until, after = rank * hop + pace, (ranks - 1 - rank) * last_hop
         posted = largest(both, last.gap_in) + last.receive
         return until - long.receive + after + largest(posted, apart + long.receive)
@@ -156,7 +161,7 @@ LEAST_TIME = 1e-6  # µs
 
 @dataclass(frozen=True, slots=True)
 class Train:
-    """A message as packets: the last one's bytes, and how many full ones go before it."""
+    """A message as packets: the bytes of the last packet, and the number of full ones before it."""
 
     known: Known
     rest: Term
@@ -174,7 +179,7 @@ class Train:
         return known["L_0"] + known["L_p"] * ranks + known["L_m"] * bytes * largest(1, share)
 
     def hop(self, ranks: Term) -> Term:
-        """From when it leaves until it is taken in; `ranks` exchange messages meanwhile."""
+        """Return the time from the start of a message until it is received, while `ranks` ranks exchange messages."""
         known, packet = self.known, self.known["packet"]
         taken = self.at_full["O_r"] + known["U_r"]
         last = self.full * self.at_full["g_s"] + self.at_rest["O_s"]
@@ -197,7 +202,8 @@ def cluster(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
     every_rank = pattern.ranks
 
     def level(name: str, parents: Number, children: Number) -> Term:
-        """Return what the last child of a node waits for: of one sender's messages several are under way at once."""
+        """Return the time until the last child of a node is reached. Several messages of one sender are in flight at
+        once."""
         ranks = parents * (1 + smallest(largest(alone, 1), children))
         return row.put(f"cluster {name}", (term(children) - 1) * busy + train.hop(ranks))
 
@@ -216,7 +222,8 @@ def cluster(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
 
 
 def sent_in_round(row: Row, ranks: Term, j: int) -> Term:
-    """Messages of round j of a binomial tree, farthest first; 0 after the last round. A column that families share."""
+    """Return the number of messages in round j of a binomial tree, farthest first; 0 after the last round. Models share
+    this column."""
     name = f"round {j}"
     if name in row.terms:
         return row.again(name)
@@ -226,7 +233,8 @@ def sent_in_round(row: Row, ranks: Term, j: int) -> Term:
 
 
 def _binomial(row: Row, pattern: Pattern, train: Train, busy: Term) -> Term:
-    """Round by round: when the last of all ranks may send, and when that one may whose subtree is cut off by P."""
+    """Return the time of a broadcast over a binomial tree, round by round, from two times: when the last of all ranks
+    may send, and when the rank may send whose subtree is cut off by P."""
     early, edge, left = term(0), term(0), pattern.ranks  # `left`: ranks of the subtree that is cut off
     k = None
     for j in range(1, BITS + 1):
@@ -244,8 +252,8 @@ def _binomial(row: Row, pattern: Pattern, train: Train, busy: Term) -> Term:
 
 
 def bounds(row: Row, known: Known, pattern: Pattern) -> dict[str, Term]:
-    """Return how many may send to one at once (equations 5 to 7), when a buffer is full and what gets through if all do
-    (equations 3 and 4), by `models.evaluation.buffer_overflow`."""
+    """Return how many ranks may send to one at once (equations 5 to 7), when a buffer is full, and the share of packets
+    that arrives if all send at once (equations 3 and 4), as `models.evaluation.buffer_overflow` does."""
     senders = row.put("senders", pattern.ranks - 1)
     size = smallest(pattern.bytes, known["packet"])
     g_s, g_r = (row.put(f"bounds {name}", known.at(name, size)) for name in ("g_s", "g_r"))
@@ -268,8 +276,8 @@ def bounds(row: Row, known: Known, pattern: Pattern) -> dict[str, Term]:
 
 
 def _best(senders: Term, fewest: Term, most: Term, *, rest: bool) -> Term:
-    """Return the largest window between both that leaves enough senders over at the end (as printed), or none; 0:
-    none."""
+    """Return the largest window within the bounds that divides the senders evenly or, with `rest`, leaves at least
+    `fewest` at the end (as printed); 0 if there is none."""
     every = f"ROW($1:${MOST_SENDERS})"
     over = f"MOD({senders.text},{every})"
     good = f"({over}>={fewest.text})" if rest else f"({over}=0)"
@@ -286,7 +294,7 @@ MOST_HEIGHT = 24  # of a k-ary tree
 
 
 def of_one_node(known: Known) -> bool:
-    """Return whether all that was measured is messages within nodes."""
+    """Return whether only messages within nodes were measured."""
     return not any(name.startswith("L_1") for name in known.values.functions)
 
 
@@ -320,8 +328,8 @@ def _of_many_nodes(
 
 @dataclass(frozen=True, slots=True)
 class _Memory:
-    """The memory of a node, through which every message goes twice, and its processors. The root of a tree is its first
-    level's only parent; of the next there are as many as the first has children."""
+    """The memory of a node, which every message passes twice, and its processors. The root of a tree is the only parent
+    of the first level; the next level has as many parents as the first has children."""
 
     row: Row
     known: Known
@@ -330,7 +338,7 @@ class _Memory:
     empty: Term | None
 
     def lasts(self, name: str, parents: Number, children: Number) -> Term:
-        """Until all messages of a level are there, as many of each parent as it has children."""
+        """Return the time until all messages of a level have arrived, from each parent to each of its children."""
         seconds = self.overhead + 2 * self.surface.at(largest(term(parents) * children, 1))
         if self.empty is not None:
             further = self.known["p_0"] if "p_0" in self.known else term(0)
@@ -338,7 +346,8 @@ class _Memory:
         return self.row.put(f"taulop {name}", seconds)
 
     def down(self, name: str, parents: Number, children: Number, gathered: Term) -> Term:
-        """As long as up, but where sends of a rank follow one another: then each goes on with those of other ranks."""
+        """Return the time down a level: the same as up, unless a rank sends one message after the other. Then each
+        message is concurrent with one of every other parent."""
         if self.known.setting("shared") != "node":
             return gathered
         single = self.overhead + 2 * self.surface.at(term(parents))
@@ -406,8 +415,8 @@ def loggp(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
 
 
 def lop(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
-    """Return where a rank has one partner, a port that takes nothing for receiving; else what a message costs hangs on
-    how many are sent or received with it."""
+    """Return the predictions of the model lop. With one partner, a rank is a port with free receives. Otherwise the
+    time of a message depends on the number of messages sent or received with it."""
     posting, printed = known.setting("posting"), known.setting("latency") == "printed"
     statistic = known.setting("statistic")
     rtt, o = POSTING[posting]
@@ -417,7 +426,8 @@ def lop(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
     of_one = row.put("lop o(1)", known.at(o, term(1)))
 
     def round_of(name: str, partners: Number) -> tuple[Term, Term, Term]:
-        """Until the network starts on the messages, then until they are there, and how long the processor is busy."""
+        """Return the time until the network starts on the messages, the time from then until they have arrived, and the
+        time that the processor is busy."""
         count = row.put(f"lop {name} partners", largest(partners, 1))
         of_many = row.put(f"lop {name} o(n)", known.at(o, count))
         busy = count * of_many
@@ -434,7 +444,7 @@ def lop(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
     work = known["gamma"] * pattern.bytes
 
     def level(name: str, children: Number) -> tuple[Term, Term, Term]:
-        """Down a level, the time that its parent is busy, and up."""
+        """Return the time down a level, the time that its parent is busy, and the time up."""
         ahead, there, busy = round_of(name, children)
         return ahead + largest(there, single[1]), busy, first + largest(there, single[1]) + children * work
 
@@ -458,7 +468,7 @@ PARTS = ("first", "wire", "busy")
 
 
 def tan(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
-    """Reductions only: it names no cost for what a rank sends."""
+    """Return the predictions of reductions; the model has no cost of sends."""
     function, constant = ("o", "C")
     if known.setting("recipe") == "paper":
         if "o_paper" not in known.values.functions:
@@ -470,7 +480,7 @@ def tan(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
         return row.put(f"tan {name}", known["L"] + known.at(function, children + term(1)) + known["g"])
 
     def upwards(name: str, levels: Term, children: Number) -> Term:
-        """Return a level that takes less than nothing is not waited for again."""
+        """Return the time of some levels of equal duration; a negative duration counts once."""
         seconds = level(name, children)
         return start + when(seconds > 0, levels, 1) * seconds
 
@@ -489,7 +499,8 @@ def tan(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
 
 
 def _tan_binomial(row: Row, ranks: Term, start: Term, level: Callable[[str, Number], Term]) -> Term:
-    """As `ways.binomial_up`: the top bit's rank is the last of j children, and all of them are one phase."""
+    """Return the time of a reduction over a binomial tree, in columns as in `binomial_up`: the rank of the top bit is
+    the last of j children. All j children are received in one phase."""
     whole, latest, below = start, start, term(0)  # of 2^(j-1) ranks, the latest of those and of fewer, of the low bits
     before = start
     for j in range(1, BITS + 1):

@@ -1,7 +1,7 @@
-"""Write the sheet Calculator: predictions by formulas for values that the reader types.
+"""The sheet Calculator: predictions by formulas for values that the reader types. `Sheet.write` writes it.
 
-From top to bottom: inputs and a chart, predicted times, the parameters of the models, and intermediate values, one
-row for each message size of the chart. The first of these rows is for the reader's own size.
+From top to bottom: inputs and a chart, predicted times, the parameters of the models, and intermediate values, one row
+for each message size of the chart. The first of these rows is for the reader's own size.
 """
 
 import math
@@ -58,7 +58,7 @@ BOUNDS = {
 
 @dataclass(frozen=True)
 class Calculable:
-    """A set of which there are formulas."""
+    """A parameter set of a model that has formulas."""
 
     parameters: ParameterSet
     known: Known
@@ -69,13 +69,14 @@ class Calculable:
 
     @property
     def requested(self) -> list[str]:
-        """The names of the values that formulas use, in the family's order."""
+        """The names of the values that formulas use, in the model's order."""
         order = list(self.known.entry.by_name)
         return sorted(self.known.requested, key=lambda name: order.index(parse(name).parameter))
 
 
 def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str, str]]:
-    """Return those of one platform that can be calculated, and why others of known formulas cannot."""
+    """Return the sets of one platform that formulas can predict; and for each other model with formulas, why its set
+    cannot."""
     calculable, refused = [], {}
     for parameters in sets:
         if parameters.family not in FORMULAS:
@@ -102,8 +103,8 @@ def _start() -> Pattern:
 
 @dataclass(frozen=True)
 class Workings:
-    """A row, and where in it the predictions of each family stand; of the reader's own size the bounds of a gather
-    too."""
+    """A row of intermediate values, with the predictions of each model; for the reader's own size also the bounds of a
+    gather."""
 
     line: Row
     predictions: dict[str, PredictedTimes]
@@ -160,7 +161,7 @@ class Sheet(Cells):
     def __init__(self, writer, sheet, row: int, several: Sequence[Calculable], refused: Mapping[str, str]):
         super().__init__(writer, sheet)
         self.top, self.several, self.refused = row, several, refused
-        self.latency: tuple[int, int] | None = None  # the cell of the factor of the first family's
+        self.latency: tuple[int, int] | None = None  # the cell of the first model's factor
 
     def write(self) -> None:
         for first, last, width in ((0, 0, 24), (1, 1, 12), (2, 6, 11), (7, 7, 2), (8, 8, 40)):
@@ -280,7 +281,8 @@ class Sheet(Cells):
         return self.name(re.sub(r"\W", "_", f"{entry.name}_{name}", flags=re.ASCII), row, 6, value)
 
     def _tables(self, row: int, entry: Calculable) -> tuple[dict[str, Area], int]:
-        """Functions by samples: message sizes down, how many at once across."""
+        """Write functions by samples, message sizes down and numbers at once across. Return their cells and the next
+        free row."""
         areas: dict[str, Area] = {}
         for function in dict.fromkeys(name.partition(" ")[0] for name in entry.known.areas):
             of_function = {name: area for name, area in entry.known.areas.items() if name.startswith(f"{function} ")}
