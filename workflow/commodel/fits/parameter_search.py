@@ -99,7 +99,7 @@ class Task:
 
     @property
     def held_back(self) -> float:
-        """Return the factor by which values move less with fixed weights than with updated ones: from u⁻¹ to u⁻³, the
+        """The factor by which values move less with fixed weights than with updated ones: from u⁻¹ to u⁻³, the
         slope."""
         return float(np.mean(self.weights) / np.mean(self.weights**3))
 

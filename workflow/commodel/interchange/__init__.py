@@ -1,5 +1,5 @@
-"""Formats of files of other tools, one module each: its `FORMAT` reads measured times or a parameter set, or names a
-format that is only written.
+"""Formats of files of other tools, one module each. The `FORMAT` of a module reads measured times or a parameter set,
+or names a format that is only written.
 
 This module has what readers share: a measured time (`Time`, `Readings`), limits, and the parsing of numbers from
 unknown sources. Times are of collectives by their names in commodel. Half a round trip of two ranks is a linear

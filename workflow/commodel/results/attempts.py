@@ -34,8 +34,8 @@ Count = Annotated[int, Field(ge=0, lt=1 << 31)]
 
 @dataclass(frozen=True)
 class Attempt:
-    """One start of the driver on a batch, with its outcome. Without an end it is at work, or it was killed or its node
-    was lost."""
+    """One start of the driver on a batch, with its outcome. An attempt without an end is running, or was killed, or its
+    node was lost."""
 
     host: Name
     pid: Count
@@ -171,5 +171,5 @@ class OwnAttempt:
         return sum(attempt.case == case for attempt in self.before)
 
     def forgive(self, case: str) -> None:
-        """Remove a case from the earlier attempts, so that it starts anew if its marker is removed."""
+        """Remove a case from the records of earlier attempts, so that it starts anew if its marker is removed."""
         self.before = [replace(attempt, case="") if attempt.case == case else attempt for attempt in self.before]

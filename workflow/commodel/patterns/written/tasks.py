@@ -90,8 +90,10 @@ class Tasks:
         return f"{'' if self.line is not None else f'{self.named(task)}: '}rank {rank} {what}{end}"
 
     def with_named_ends(self) -> "Tasks":
-        """Return the tasks with rank and tag of each receive from any rank, or of any tag. Messages of one rank and tag
-        alone must match it: between others the times decide."""
+        """Return the tasks with rank and tag of each receive from any rank, or of any tag.
+
+        Only messages of one rank and tag may match it: the choice between others depends on times.
+        """
         open_ends = np.flatnonzero((self.kind == RECEIVE) & ((self.peer == ANY) | (self.tag == ANY)))
         if not len(open_ends):
             return self
