@@ -200,8 +200,9 @@ def _settle(combined: CombinedPrediction, rows: pd.DataFrame, order: np.ndarray)
 
 @dataclass(frozen=True, eq=False)
 class Corrections:
-    """Factors that correct the combined prediction of each alternative, the part of them that is a logarithm beside the
-    single-message ratio, the range of the remaining residuals, and their covariance; None: only that of the weights."""
+    """Corrections of the combined prediction of each alternative: `factors`; `moved`, the part of their logarithms that
+    the interval of residuals requires; the range of the remaining residuals; and their covariance, or None for that of
+    the weights only."""
 
     factors: np.ndarray
     moved: np.ndarray

@@ -205,7 +205,7 @@ def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:
 
 
 def _interpolate(below: Sequence[float], above: Sequence[float], share: float) -> tuple[float, float, float]:
-    """Return time, low and high at this share of the way; the interval is wider, the more the two times differ."""
+    """Return time, low and high at this share of the distance. The interval is wider if the two times differ more."""
     seconds, low, high = (one ** (1 - share) * other**share for one, other in zip(below, above, strict=True))
     more = np.exp(INTERPOLATION_ERROR * share * (1 - share) * abs(np.log(above[0] / below[0])))
     return seconds, low / more, high * more

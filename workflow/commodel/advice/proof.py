@@ -304,7 +304,8 @@ def on_trial(choices: Mapping[PlacedWorkload, str], spread: bool = False) -> dic
 
 
 def worth_a_proof(trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
-    """Return the choices to prove: rules whose gain in the trial exceeds WORTH, the library default elsewhere."""
+    """Return the choices to prove: rules whose gain in the trial exceeds WORTH by more than the machine changed, the
+    library default elsewhere."""
     faster = {row.workload for row in trial.rows if log(row.gain.times) > trial.control.wider + log(WORTH)}
     return _staying(trial, faster, one_for_all_sizes)
 

@@ -227,7 +227,7 @@ def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
 
 
 def rules_of(choices: Iterable[tuple[PlacedWorkload, str]]) -> list[Choice]:
-    """Return the rows of a rules file; none if all is left to the library."""
+    """Return the rows of a rules file; none if all workloads keep the library default."""
     rows = [Choice(workload[0], workload[1], workload[3], algorithm) for workload, algorithm in choices]
     kept = {(row.operation, row.ranks) for row in rows if row.algorithm != LIBRARY}
     own = [replace(row, algorithm=LIBRARY) if row.algorithm == REST else row for row in rows]
@@ -236,8 +236,8 @@ def rules_of(choices: Iterable[tuple[PlacedWorkload, str]]) -> list[Choice]:
 
 def chosen(search: Search, worth: float, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
     """Return an algorithm for each workload: LIBRARY if none is expected to be `worth` times as fast, and for
-    operations whose rules the library ignores. The operations of `one_for_all_sizes` get the algorithm that is fastest
-    over all sizes of a number of ranks."""
+    operations whose rules the MPI library ignores. The operations of `one_for_all_sizes` get the algorithm that is
+    fastest over all sizes of a number of ranks."""
     arms, seconds = search.arms.arms, np.exp(search.belief.mean)
     own = {
         arm.workload: seconds[at] for name in OWN for at, arm in enumerate(arms) if arm.algorithm == name

@@ -157,7 +157,7 @@ def tune_library(
 ) -> Outcome:
     """Search for rules, verify their results, and keep those that pay; without operations, for all that have rules.
 
-    `list_workloads` gives the workloads of operations: which those are depends on the library.
+    `list_workloads` returns the workloads of operations, which depend on the MPI library.
     """
     loaded = load_platform(find("platform", platform))
     how = LAUNCHERS[loaded.launcher]
@@ -199,7 +199,7 @@ def tune_library(
 
 
 def _evidence(setting: Setting, params, experiment: str | None, say: Callable) -> Evidence | None:
-    """Return the evidence for predictions; None without any, which takes more measurements."""
+    """Return the evidence for predictions; None without any: the search then needs more measurements."""
     if params:
         return read_evidence(params, setting)
     try:
@@ -214,7 +214,7 @@ def _evidence(setting: Setting, params, experiment: str | None, say: Callable) -
 
 
 def _same_as_before(place: Place, workloads: Sequence[PlacedWorkload], platform: Platform) -> None:
-    """Raise UserError if the folder holds results of other options."""
+    """Raise UserError if the folder has results of other options."""
     requested = {
         "platform": platform.digest,
         "library": place.dialect.library,

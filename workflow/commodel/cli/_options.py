@@ -1,6 +1,6 @@
 """Options that several verbs share, and parameter types: names in any case, files relative to the user's folder.
 
-Names are read off folders, so that completion by TAB imports nothing but the verb.
+Names are read from folders, so that completion by TAB imports nothing but the verb.
 """
 
 from __future__ import annotations

@@ -253,7 +253,8 @@ def _describe_intervals(rows: list[dict]) -> list[str]:
 
 
 def _answer(rows: list[dict]) -> str:
-    """Return the fastest alternative of a workload by each model, or how long one takes, or the range of several."""
+    """Return the fastest alternative of a workload by each model, the predicted times of a single alternative, or the
+    range of predictions over several workloads."""
     alternatives = {(row["algorithm"], row["topology"], row["layout"]) for row in rows}
     workloads = {(row["operation"], row["ranks"], row["bytes"]) for row in rows}
     known = [row for row in rows if row["seconds"] == row["seconds"]]

@@ -142,7 +142,7 @@ def round_to_two_digits(spread: float) -> str:
 
 
 def add_errors(frame: pd.DataFrame) -> pd.DataFrame:
-    """Add the error of each prediction, and whether the measurement lies in its interval."""
+    """Add the error of each prediction, and whether its interval covers the measurement."""
     ratio = frame["predicted"] / frame["measured"]
     inside = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
     return frame.assign(relative_error=ratio - 1, mu=np.maximum(ratio, 1 / ratio), covered=inside)

@@ -26,8 +26,8 @@ MAJORITY = 0.5  # of the weights: models with less of them make no combined pred
 
 def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the comparison with the interval of each prediction from the residuals at other points, never at its own,
-    and the prediction corrected by their median, which lies inside; the interval from the parameters only has columns
-    of its own."""
+    and the prediction corrected by their median, which the interval contains. The parameter interval has columns of its
+    own."""
     frame = frame.reset_index(drop=True).assign(
         interval_basis=np.where(frame["predicted"].notna(), PARAMETERS, ""),
         parameters_low=frame["predicted_low"],

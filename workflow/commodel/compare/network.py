@@ -123,8 +123,8 @@ def _find_slow_nodes(pairs: np.ndarray, logs: np.ndarray, alike: np.ndarray, nod
 
 
 def _without_port_speeds(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
-    """Return the times as if all nodes had the port of the fastest: the slower port of two nodes decides how long a
-    large message takes, as with several types of nodes."""
+    """Return the times as if all nodes had the port of the fastest. The slower port of two nodes limits the time of a
+    large message, for example with several types of nodes."""
     fastest, count = np.full(nodes, np.inf), np.bincount(pairs.ravel(), minlength=nodes)
     measured = ~np.isnan(logs[:, 1])
     for ends in pairs[measured].T:
@@ -231,7 +231,7 @@ def _remove_node_effects(pairs: np.ndarray, residuals: np.ndarray) -> np.ndarray
 
 
 def _list_candidates(matrix: np.ndarray, slow: Sequence[int]) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield groups of nodes, each with the nats that it takes to name them."""
+    """Yield groups of nodes, each with the nats for naming them."""
     nodes = len(matrix)
     blocks = [size for size in range(2, nodes // 2 + 1) if nodes % size == 0]
     yield from ((np.arange(nodes) // size, float(np.log(len(blocks) + 1))) for size in blocks)

@@ -251,7 +251,7 @@ class Recommender:
 
     def find_interval(self, workload: PointSeries) -> Interval:
         """Return the range of the logarithm of measured over recommended time. If it excludes 0, the recommended time
-        has to move to its end."""
+        is moved to its end."""
         return find_residuals(self.bands, workload)
 
 

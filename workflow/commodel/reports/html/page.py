@@ -200,7 +200,8 @@ class Picture:
 
 @lru_cache(maxsize=256)
 def inline(specification: str, place: str) -> str:
-    """Return the static drawing for the page: without the page's own ground, and with ids that are unique on it."""
+    """Return the static drawing for the page: without the background and the default attributes, which the page has
+    already, and with ids that are unique on it."""
     text = GROUND.sub("", svg(json.loads(specification)))
 
     def tidied(tag: re.Match) -> str:

@@ -107,7 +107,7 @@ def find_obstacle() -> str:
 
 def svg(spec: dict) -> str:
     """Return a drawing as SVG. Vega numbers clip paths through all drawings of a process; here each drawing begins at
-    0. Paths of dots become circles, and edges without a stroke are left out: both would be a third of a page's
+    0. Dots become circles without the attributes of an invisible edge, because dots are a third of a page's
     pictures."""
     text = _DRAWER.ask("svg", spec).decode()
     numbers: dict[str, int] = {}

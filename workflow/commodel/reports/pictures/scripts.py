@@ -17,7 +17,7 @@ NOTHING: list[str] = []  # no chart of ours loads anything
 
 
 def bundle() -> str:
-    """Return the scripts that the page's script calls `vegaEmbed`. It takes a second."""
+    """Return the scripts with the function `vegaEmbed`, which the page's script calls. Bundling needs a second."""
     import vl_convert
 
     text = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION)

@@ -75,7 +75,7 @@ BUSY = 0.25  # of the processors, by others before a batch began
 def list_anomalies(
     comparison: pd.DataFrame, provenance: Mapping[str, Mapping], paired: Collection[str] = ()
 ) -> list[Remark]:
-    """Return the anomalies of how points were measured. On the platforms `paired`, pairs of nodes were timed."""
+    """Return the anomalies of measurement. On the platforms `paired`, pairs of nodes were timed."""
     comparison = with_defaults(comparison, COMPARISON)
     of_machines = describe_oversubscription(comparison, provenance), describe_conditions(comparison, provenance)
     return [*_unnamed(comparison), *of_machines[0], *of_machines[1], *_flagged(comparison, paired)]

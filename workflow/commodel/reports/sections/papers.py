@@ -18,7 +18,7 @@ UNITS = {"s": ("µs", MICRO)}
 
 
 def sections(paper: Paper, evidence: Evidence, crowds: Sequence[str] = ()) -> list[Section]:
-    """`crowds` comes from `crowding.sentences`."""
+    """Return the first section and one section a figure. `crowds` are sentences on oversubscribed hosts."""
     figures = paper.figures(evidence)
     return [lead(paper, figures, crowds), *(section(figure, evidence) for figure in figures)]
 

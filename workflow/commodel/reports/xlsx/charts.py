@@ -124,7 +124,7 @@ class ChartData:
 
 
 def rows_of(height: int = HEIGHT) -> int:
-    """Return the number of rows that a line of charts takes."""
+    """Return the number of rows below a line of charts."""
     return height // ROW + 1
 
 
