@@ -1,5 +1,5 @@
-"""Counts of the processes of an overlay network by depth, taken while a case is sampled: a table CASE.levels beside the
-samples of each pass (`read_counts`), and their sum beside the raw file (`join_counts`)."""
+"""What the processes at each depth of an overlay network did while a case was sampled: CASE.levels, a table beside the
+samples of each pass, and their sum beside the raw file."""
 
 import io
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ def counts_file(folder: AnyPath, case: str) -> AnyPath:
 
 
 def read_counts(path: AnyPath) -> pd.DataFrame:
-    """Return one row for each depth; times are in seconds, `round_trip` is a mean over processes."""
+    """Return one row a depth; times in seconds, `round_trip` as a mean over processes."""
     try:
         table = pd.read_csv(io.BytesIO(read_bytes(path, MAX_BYTES, "the counts of one case")), dtype=float)
     except (ValueError, UnicodeDecodeError):
@@ -33,7 +33,7 @@ def read_counts(path: AnyPath) -> pd.DataFrame:
 
 
 def join_counts(folders: Iterable[AnyPath], folder: AnyPath, case: str) -> None:
-    """Write the sum of the counts over all passes that have counts; nothing if none has."""
+    """Write the sum over the passes that have counts."""
     paths = [path for path in (counts_file(pass_folder, case) for pass_folder in folders) if path.exists()]
     if not paths:
         return
