@@ -97,7 +97,7 @@ def _port(g: float, G: float) -> tuple[float, str]:
     last = [size - 1 for size in sizes[1:]] + [LARGEST]
     middle = [sqrt(first * end) for first, end in zip(sizes, last, strict=True)]
     rates = [ENVELOPE / g, *(size / (excess + size * G) for size in middle)]
-    limits = [0, *(size - 1 for size in sizes)]  # SMPI 3.32 uses the factor of the limit below a size
+    limits = [0, *(size - 1 for size in sizes)]  # SMPI 3.32 applies a factor to sizes above its limit
     return max(rates), ";".join(f"{limit}:{rate / max(rates):.5g}" for limit, rate in zip(limits, rates, strict=True))
 
 
