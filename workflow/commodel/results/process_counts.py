@@ -1,15 +1,19 @@
 """What the processes at each depth of an overlay network did while a case was sampled: CASE.levels, a table beside the
 samples of each pass, and their sum beside the raw file."""
 
+from __future__ import annotations
+
 import io
 from collections.abc import Iterable
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import read_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SUFFIX = ".levels"
 MAX_BYTES = 1 << 20
@@ -23,6 +27,8 @@ def counts_file(folder: AnyPath, case: str) -> AnyPath:
 
 def read_counts(path: AnyPath) -> pd.DataFrame:
     """Return one row a depth; times in seconds, `round_trip` as a mean over processes."""
+    import pandas as pd  # slow to load, and measuring needs it only for overlay networks
+
     try:
         table = pd.read_csv(io.BytesIO(read_bytes(path, MAX_BYTES, "the counts of one case")), dtype=float)
     except (ValueError, UnicodeDecodeError):
@@ -37,6 +43,8 @@ def join_counts(folders: Iterable[AnyPath], folder: AnyPath, case: str) -> None:
     paths = [path for path in (counts_file(pass_folder, case) for pass_folder in folders) if path.exists()]
     if not paths:
         return
+    import pandas as pd  # as above
+
     passes = pd.concat([read_counts(path) for path in paths])
     groups = passes.groupby("depth")
     joined = groups[["processes"]].max().join(groups[SUMS].sum()).join(groups[["round_trip"]].mean()).reset_index()
