@@ -1,5 +1,5 @@
-"""What the processes at each depth of an overlay network did while a case was sampled: CASE.levels, a table beside the
-samples of each pass, and their sum beside the raw file."""
+"""Counts of the processes of an overlay network by depth, taken while a case is sampled: a table CASE.levels beside the
+samples of each pass (`read_counts`), and their sum beside the raw file (`join_counts`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def counts_file(folder: AnyPath, case: str) -> AnyPath:
 
 
 def read_counts(path: AnyPath) -> pd.DataFrame:
-    """Return one row a depth; times in seconds, `round_trip` as a mean over processes."""
+    """Return one row for each depth; times are in seconds, `round_trip` is a mean over processes."""
     import pandas as pd  # slow to load, and measuring needs it only for overlay networks
 
     try:
@@ -39,7 +39,7 @@ def read_counts(path: AnyPath) -> pd.DataFrame:
 
 
 def join_counts(folders: Iterable[AnyPath], folder: AnyPath, case: str) -> None:
-    """Write the sum over the passes that have counts."""
+    """Write the sum of the counts over all passes that have counts; nothing if none has."""
     paths = [path for path in (counts_file(pass_folder, case) for pass_folder in folders) if path.exists()]
     if not paths:
         return
