@@ -147,23 +147,36 @@ def test_a_tree_comes_up_works_and_ends(start, starter):
 
 
 @MODES
-@pytest.mark.parametrize(("victim", "lost"), [("leaf", [2]), ("internal", [0, 1])])
-def test_a_killed_process_is_told_of_and_the_rest_goes_on_or_stops(start, starter, victim, lost):
+def test_a_killed_back_end_is_reported_and_the_rest_goes_on_or_stops(start, starter):
     tree = start(starter)
     tool, back_ends = tree.tool, tree.back_ends()
-    internal = tree.tasks("overlay-node", "n1")
-    assert len(internal) == 1
-    kill([back_ends[2]] if victim == "leaf" else internal)
-    assert tool.lost(len(lost)) == lost
-    assert tool.good(f"missing {GOES_ON}")["missing"] == lost
+    kill([back_ends[2]])
+    assert tool.lost(1) == [2]
+    assert tool.good(f"missing {GOES_ON}")["missing"] == [2]
     stopped = tool.do(f"recv {STOPS} 60")
     assert (stopped["code"], "lost n" in stopped["error"]) == ("lost", True)
     tool.good(f"ask {GOES_ON} 3 1 1 %d")
-    assert tool.good(f"recv {GOES_ON} 60")["leaves"] == 4 - len(lost)
-    # What was below an internal process ends now, not only when all ends.
-    until(lambda: not {back_ends[backend] for backend in lost} & {*tree.slurm.processes("drive")}, 60)
+    assert tool.good(f"recv {GOES_ON} 60")["leaves"] == 3
+    until(lambda: back_ends[2] not in tree.slurm.processes("drive"), 60)
     assert tool.end() == 0
-    assert not tree.others or tree.others.wait(60) == (137 if victim == "leaf" else 0)
+    assert not tree.others or tree.others.wait(60) == 137
+    until(lambda: not tree.left(), 60)
+
+
+@MODES
+def test_back_ends_of_a_killed_internal_process_attach_to_the_front_end(start, starter):
+    tree = start(starter)
+    tool, back_ends = tree.tool, tree.back_ends()
+    tool.good(f"ask {GOES_ON} 7 1 1 %d")  # all have read their welcome
+    assert tool.good(f"recv {GOES_ON} 60")["leaves"] == 4
+    internal = tree.tasks("overlay-node", "n1")
+    assert len(internal) == 1
+    kill(internal)
+    tool.good(f"ask {GOES_ON} 3 1 1 %d")
+    assert tool.good(f"recv {GOES_ON} 60")["leaves"] == 4
+    assert {*back_ends.values()} <= {*tree.slurm.processes("drive")}
+    assert tool.end() == 0
+    assert not tree.others or tree.others.wait(60) == 0
     until(lambda: not tree.left(), 60)
 
 
