@@ -1,6 +1,7 @@
 """Errors that a user can cause (`UserError`): one line for each mistake, and exit code 2."""
 
 import difflib
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -69,9 +70,17 @@ def _note(text: str) -> None:
 
 
 def note_old_names(file: str | Path, now: Mapping[str, str]) -> None:
-    """Print once, in one line, which old names a file has and their present ones."""
-    names = ", ".join(f"'{old}' is now '{name}'" for old, name in now.items())
-    _note(f"{file}: {names}; the old names are read until the next release")
+    """Print which old names a file has and their present ones, in one line and once for all files of its folder."""
+    noted = _noted_names(os.path.dirname(os.path.abspath(str(file))))
+    if new := {old: name for old, name in now.items() if old not in noted}:
+        noted.update(new)
+        names = ", ".join(f"'{old}' is now '{name}'" for old, name in new.items())
+        _note(f"{file}: {names}; the old names are read until the next release")
+
+
+@lru_cache(maxsize=256)
+def _noted_names(folder: str) -> set[str]:
+    return set()
 
 
 def one_line(text: object, limit: int = 400) -> str:
