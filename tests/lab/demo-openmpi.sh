@@ -14,6 +14,7 @@ demo() { # NAME COMMAND…
   mkdir -p "$here"
   git -C "$clone" ls-files -z | tar -C "$clone" --null --ignore-failed-read -cf - -T - | tar -C "$here" -xf -
   ln -s "$clone/.venv" "$here/.venv"
+  PYTHONPATH="$here/workflow" "$here/.venv/bin/python" -m commodel build replay >/dev/null # as `make setup` does
   [ ! -e "$clone/.simgrid" ] || ln -s "$clone/.simgrid" "$here/.simgrid"
   [ "$(id -u)" -ne 0 ] || [ "$1" = root ] || chown -R nobody "$work/$1"
   cd "$here"
