@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 import yaml
 from tests.bench.heldout import scores
-from tests.bench.random_networks import Drawn, draw_network
+from tests.bench.random_networks import DEFAULTS, HEAD, Drawn, draw_network, eager
 
 from commodel.api.fits import parameters_of_sheet
 from commodel.api.surveys import find_network
@@ -117,7 +117,6 @@ def scored(project: Path, kept: Path, platforms: list[str]) -> None:
     print(table([{"platform": name} | row for name, here in rows.items() for row in scores(with_intervals(here))]))
 
 
-HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
 DRAWN = 4  # networks drawn at random
 OPERATIONS = {
     "bcast": (["linear", "chain", "binomial", "scatter-allgather"], [8, "16KiB", "1MiB"]),
@@ -171,15 +170,6 @@ def behind(clusters: int, each: int, speed: str, latency: str, backbone: str, tr
     return "".join([*lines, "</zone>\n"])
 
 
-def eager(overhead: float, largest: int) -> dict[str, str]:
-    """Settings of messages that have so much overhead at each end, in seconds; longer ones wait for their receivers."""
-    config = {f"smpi/{kind}": f"0:{overhead:g}:0" for kind in ("os", "ois", "or")}
-    config |= {"smpi/lat-factor": "0:1", "smpi/bw-factor": "0:1", "network/TCP-gamma": "0"}
-    config |= {"network/crosstraffic": "0", "smpi/wtime": "0", "smpi/host-speed": "1Gf"}
-    return config | {f"smpi/{kind}-thresh": str(largest) for kind in ("send-is-detached", "async-small")}
-
-
-AS_IS: dict[str, str] = {}  # all is as SimGrid has it
 SENDS = "0:8.9e-6:7.7e-10;1420:1.4e-5:3e-10;32768:1.5e-5:2.4e-10;65536:2.4e-4:0;327680:0:0"
 CALIBRATED = {  # like those that measurements of Ethernet clusters give: overheads and factors by size, three protocols
     "smpi/os": SENDS,
@@ -223,11 +213,11 @@ PLATFORMS = {
         eager(1e-6, 32768),
         switched("DRAGONFLY", "4,1;4,1;4,1;2", 128, "1GBps", "1.2us"),
     ),
-    "fat-tree-64-plain": (64, AS_IS, switched("FAT_TREE", "2;16,4;1,8;1,1", 64, "1.25GBps", "5us")),
-    "trunks-64-plain": (64, AS_IS, behind(2, 32, "125MBps", "25us", "1GBps", "125MBps", "500us")),
+    "fat-tree-64-plain": (64, DEFAULTS, switched("FAT_TREE", "2;16,4;1,8;1,1", 64, "1.25GBps", "5us")),
+    "trunks-64-plain": (64, DEFAULTS, behind(2, 32, "125MBps", "25us", "1GBps", "125MBps", "500us")),
     "dragonfly-72-plain": (
         72,
-        AS_IS,
+        DEFAULTS,
         switched("DRAGONFLY", "3,1;3,1;4,1;2", 72, "1.25GBps", "2us"),
     ),
     "fat-tree-128-cables": (128, CABLES, switched("FAT_TREE", "2;16,8;1,4;2,1", 128, "3GBps", "600ns")),
@@ -236,7 +226,7 @@ PLATFORMS = {
         CALIBRATED,
         switched("FAT_TREE", "2;8,8;1,2;1,1", 64, "125MBps", "20us"),
     ),
-    "dragonfly-96-groups": (96, AS_IS, switched("DRAGONFLY", "4,2;3,1;4,2;2", 96, "1.5GBps", "1us")),
+    "dragonfly-96-groups": (96, DEFAULTS, switched("DRAGONFLY", "4,2;3,1;4,2;2", 96, "1.5GBps", "1us")),
 }
 
 

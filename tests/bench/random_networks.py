@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
-EAGER = {  # overheads at both ends, no factors; long messages wait for their receivers
-    **{f"smpi/{kind}": "0:8e-7:0" for kind in ("os", "ois", "or")},
-    "smpi/lat-factor": "0:1",
-    "smpi/bw-factor": "0:1",
-    "network/TCP-gamma": "0",
-    "network/crosstraffic": "0",
-    "smpi/wtime": "0",
-    "smpi/send-is-detached-thresh": "32768",
-    "smpi/async-small-thresh": "32768",
-}
 DEFAULTS: dict[str, str] = {}  # SimGrid's own settings
+
+
+def eager(overhead: float, largest: int) -> dict[str, str]:
+    """Settings of messages that have so much overhead at each end, in seconds; longer ones wait for their receivers."""
+    config = {f"smpi/{kind}": f"0:{overhead:g}:0" for kind in ("os", "ois", "or")}
+    config |= {"smpi/lat-factor": "0:1", "smpi/bw-factor": "0:1", "network/TCP-gamma": "0"}
+    config |= {"network/crosstraffic": "0", "smpi/wtime": "0", "smpi/host-speed": "1Gf"}
+    return config | {f"smpi/{kind}-thresh": str(largest) for kind in ("send-is-detached", "async-small")}
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ class Drawn:
 
 def draw_network(seed: int) -> Drawn:
     rng = np.random.default_rng(seed)
-    config = DEFAULTS if rng.random() < 0.5 else EAGER
+    config = DEFAULTS if rng.random() < 0.5 else eager(8e-7, 32768)
     speed, latency = float(rng.choice([125e6, 1.25e9, 3e9, 12e9])), float(rng.choice([6e-7, 2e-6, 1e-5]))
     if rng.random() < 0.15:
         shape = [(4, 4, 4), (8, 8), (4, 3, 4)][int(rng.integers(3))]
