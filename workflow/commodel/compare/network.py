@@ -107,13 +107,18 @@ def _matrices(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
     return matrices
 
 
+def _find_fastest_pairs(matrix: np.ndarray) -> np.ndarray:
+    """Return the shortest time of each node's pairs; infinite if none was measured."""
+    return np.where(np.isnan(matrix), np.inf, matrix).min(axis=1)
+
+
 def _find_slow_nodes(pairs: np.ndarray, logs: np.ndarray, alike: np.ndarray, nodes: int) -> list[int]:
     """Return the few nodes whose fastest pair is clearly slower than the fastest pair of every other node."""
     slow: set[int] = set()
     if nodes < FEWEST_NODES:
         return []
     for matrix, limit in zip(_matrices(pairs, logs, nodes), np.maximum(alike, SLOW_GAP), strict=True):
-        fastest = np.where(np.isnan(matrix), np.inf, matrix).min(axis=1)
+        fastest = _find_fastest_pairs(matrix)
         order = np.argsort(fastest, kind="stable")
         gaps = np.diff(fastest[order], prepend=fastest[order[0]])
         few = max(1, int(SLOW_SHARE * nodes))
@@ -125,10 +130,8 @@ def _find_slow_nodes(pairs: np.ndarray, logs: np.ndarray, alike: np.ndarray, nod
 def _without_port_speeds(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
     """Return the times as if all nodes had the port of the fastest. The slower port of two nodes limits the time of a
     large message, for example with several types of nodes."""
-    fastest, count = np.full(nodes, np.inf), np.bincount(pairs.ravel(), minlength=nodes)
-    measured = ~np.isnan(logs[:, 1])
-    for ends in pairs[measured].T:
-        np.minimum.at(fastest, ends, logs[measured, 1])
+    fastest = _find_fastest_pairs(_matrices(pairs, logs, nodes)[1])
+    count = np.bincount(pairs.ravel(), minlength=nodes)
     known = np.isfinite(fastest) & (count > 1)
     if not known.any():
         return logs
