@@ -64,6 +64,7 @@ def test_one_experiment_surveys_and_others_use_what_it_learned(place):
         (("pairs: 6", "pairs: -6"), "pairs"),
         (("leaf:", "node:"), "levels: found a level called"),
         (("digest: ", "digest: 1"), "digest: found '1"),
+        (("  - 0\n", ""), "levels.leaf: found 3 nodes, wanted the platform's 4"),
     ],
 )
 def test_a_damaged_file_is_refused_by_line_and_key(place, change, complaint):

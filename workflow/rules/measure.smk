@@ -1,5 +1,5 @@
 from commodel.plan.planning import constraint_of, launcher_of, programs_of
-from commodel.plan.surveys import is_survey, network_file, networks_before
+from commodel.plan.surveys import is_survey, network_file, list_networks_needed
 
 SURVEYED = {batch.platform: batch for batch in PLAN.batches if is_survey(batch)}
 
@@ -30,7 +30,7 @@ rule measure:
         plan=ancient(str(RESULTS.plan)),
         programs=lambda wildcards: programs_of(PLAN, wildcards.batch),
         cases=str(RESULTS.cases("{batch}")),
-        network=lambda wildcards: [ancient(path) for path in networks_before(PLAN, wildcards.batch)],
+        network=lambda wildcards: [ancient(path) for path in list_networks_needed(PLAN, wildcards.batch)],
     output:
         str(RESULTS.done("{batch}")),
     log:

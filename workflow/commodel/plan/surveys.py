@@ -71,7 +71,12 @@ def read_network(name: str, digest: str, root: str | Path = ".") -> LearnedNetwo
 
 def read_learned(name: str, platform: Platform, root: str | Path = ".") -> LearnedNetwork | None:
     """Return the network learned for a platform whose file names no levels; None if there is none."""
-    return read_network(name, platform.digest, root) if _can_be_surveyed(platform) else None
+    network = read_network(name, platform.digest, root) if _can_be_surveyed(platform) else None
+    for level, column in network.levels.items() if network else ():
+        if len(column) != platform.nodes:
+            message = f"found {len(column)} nodes, wanted the platform's {platform.nodes}"
+            raise UserError(message, file=network_file(name, platform.digest, root), key=f"levels.{level}")
+    return network
 
 
 def _can_be_surveyed(platform: Platform) -> bool:
@@ -101,7 +106,7 @@ def needs_survey(platform: Platform, name: str, experiment: str, root: str | Pat
     return known is None or known.experiment == experiment
 
 
-def networks_before(plan: Plan, name: str) -> list[str]:
+def list_networks_needed(plan: Plan, name: str) -> list[str]:
     """Return the network file that a survey has to write before a batch, whose probes depend on it."""
     batch = plan.batch(name)
     surveyed = {own.platform for own in plan.batches if is_survey(own)}
