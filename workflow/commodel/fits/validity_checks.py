@@ -188,7 +188,7 @@ def _name_types(evidence: Observed, one: int, two: int) -> str:
     return str(Pair(*(list(evidence.types)[number] for number in rank_types(np.array([one, two]), evidence.types))))
 
 
-def _explain_pairs(parameters: ParameterSet) -> Callable[[np.ndarray, int], float]:
+def _predict_round_trips(parameters: ParameterSet) -> Callable[[np.ndarray, int], float]:
     """Return a function of two nodes and a size that returns the predicted round trip. Pairs whose nodes are in groups
     of equal links at an equal distance are predicted once."""
     model, levels = Model.of_set(parameters), Hierarchy.of(parameters.settings.get("levels", {}))
@@ -198,21 +198,21 @@ def _explain_pairs(parameters: ParameterSet) -> Callable[[np.ndarray, int], floa
     }
     known: dict[tuple, float] = {}
 
-    def explain(ends: np.ndarray, bytes: int) -> float:
+    def predict_round_trip(ends: np.ndarray, bytes: int) -> float:
         key = bytes, int(levels.distance(*ends)), *(tuple(own[ends].tolist()) for own in factors.values())
         if key not in known:
             trip = Schedule.of(2, [0, 1], [0, 1], [1, 0], bytes, root=0).placed(ends)
             known[key] = float(model.cost(trip)[0])
         return known[key]
 
-    return explain
+    return predict_round_trip
 
 
 def find_unequal_classes(entry: Family, evidence: Observed, parameters: ParameterSet | None = None) -> dict[str, float]:
     """Return the distance classes within which far pairs take more than UNEQUAL_PAIRS_FACTOR times as long as near
     ones, each with that ratio. For models with values by pair of types, only pairs of the same types are compared. If
     links of single nodes or groups have values in `parameters`, times are compared with what these predict."""
-    explained = _explain_pairs(parameters) if parameters and LINK_FACTORS in parameters.settings else None
+    predict_pair = _predict_round_trips(parameters) if parameters and LINK_FACTORS in parameters.settings else None
     levels, by_type = Hierarchy.of(evidence.levels), evidence.types and (entry.by_type or entry.by_class)
     seconds: dict[tuple[str, int, tuple[int, ...]], list[float]] = defaultdict(list)
     for case in evidence.probes.get("nodepairs", ()):
@@ -220,7 +220,7 @@ def find_unequal_classes(entry: Family, evidence: Observed, parameters: Paramete
             ends = np.array([int(case.settings["one"]), int(case.settings["two"])])
             types = tuple(sorted(rank_types(ends, evidence.types).tolist())) if by_type else ()
             key = levels.names[int(levels.distance(*ends))], int(case.settings["bytes"]), types
-            expected = explained(ends, key[1]) * int(case.settings["trips"]) if explained else 1.0
+            expected = predict_pair(ends, key[1]) * int(case.settings["trips"]) if predict_pair else 1.0
             seconds[key].append(float(np.median(case.seconds)) / expected)
     worst: dict[str, float] = {}
     for (name, *_), times in seconds.items():
