@@ -99,7 +99,8 @@ def test_packets_with_wrong_tags_lose_their_sender_and_no_one_else(joined, how):
     assert tool.lost(1) == [0]
     assert "its tag is wrong" in tool.said()
     other.sent = 0
-    other.socket.sendall(other.tagged(frame(DATA, "%ud", struct.pack(OTHER + "I", 9), source=1, leaves=1, number=1, by=OTHER)))
+    good = frame(DATA, "%ud", struct.pack(OTHER + "I", 9), source=1, leaves=1, number=1, by=OTHER)
+    other.socket.sendall(other.tagged(good))
     assert tool.good("recv 0 60")["values"] == [9]
 
 

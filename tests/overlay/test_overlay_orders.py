@@ -1,5 +1,5 @@
-"""Processes of both byte orders in one network: packets typed by hand, and trees between whose processes all numbers are
-turned."""
+"""Processes of both byte orders in one network: a packet typed by hand, and trees between whose processes all numbers
+are turned."""
 
 import sys
 
@@ -12,7 +12,7 @@ from tests.processes import command_name
 
 FORMATS = ["%c", "%uc", "%hd", "%uhd", "%d", "%ud", "%ld", "%uld", "%f", "%lf", "%s"]
 FORMATS += ["%ac", "%auhd", "%ad", "%ald", "%af", "%as", "%alf"]
-TREE = "127.0.0.1:0 => 127.0.0.1:1 127.0.0.1:2 ;\n127.0.0.1:1 => 127.0.0.1:3 127.0.0.1:4 ;\n127.0.0.1:2 => 127.0.0.1:5 ;\n"
+TREE = "h:0 => h:1 h:2 ;\nh:1 => h:3 h:4 ;\nh:2 => h:5 ;\n".replace("h", "127.0.0.1")
 
 
 @pytest.fixture
