@@ -27,7 +27,9 @@ from tests.bench.random_networks import DEFAULTS, HEAD, Drawn, draw_network, eag
 from commodel.api.fits import parameters_of_sheet
 from commodel.api.surveys import find_network
 from commodel.cli._output import table
+from commodel.compare.comparison import add_errors
 from commodel.compare.comparison_intervals import scale_predictions
+from commodel.compare.recommended import evaluate
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import SafePath
 from commodel.fits.probe_fits import fit
@@ -66,7 +68,11 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
                 "family": name,
                 "workload": f"{point.workload} {point.layout}",
                 "operation": point.operation,
+                "point": point.id,
                 "algorithm": point.algorithm,
+                "alternative": point.alternative,
+                "layout": point.layout,
+                "levels_crossed": point.reach,
                 "ranks": float(point.ranks),
                 "nodes": float(point.nodes),
                 "bytes": float(point.bytes),
@@ -78,8 +84,16 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
 
 
 def with_intervals(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of each family's predictions: what those of other jobs were off."""
-    return pd.concat([_with_intervals(own) for _, own in rows.groupby("family", sort=False)])
+    """Of each family's predictions: what those of other jobs were off; then the recommended prediction."""
+    once = {"held_out": True, "batch": "", "leaves": 0, "waves": 1}
+    once |= {"measured_low": rows["measured"], "measured_high": rows["measured"]}
+    recommended = evaluate(add_errors(rows.assign(**once)))
+    return pd.concat(
+        [
+            *(_with_intervals(own) for _, own in rows.groupby("family", sort=False)),
+            recommended[[*rows, "predicted_low", "predicted_high"]],
+        ]
+    )
 
 
 def _with_intervals(own: pd.DataFrame) -> pd.DataFrame:
