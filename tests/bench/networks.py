@@ -85,15 +85,11 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
 
 def with_intervals(rows: pd.DataFrame) -> pd.DataFrame:
     """Of each family's predictions: what those of other jobs were off; then the recommended prediction."""
+    models = pd.concat([_with_intervals(own) for _, own in rows.groupby("family", sort=False)])
     once = {"held_out": True, "batch": "", "leaves": 0, "waves": 1}
-    once |= {"measured_low": rows["measured"], "measured_high": rows["measured"]}
-    recommended = evaluate(add_errors(rows.assign(**once)))
-    return pd.concat(
-        [
-            *(_with_intervals(own) for _, own in rows.groupby("family", sort=False)),
-            recommended[[*rows, "predicted_low", "predicted_high"]],
-        ]
-    )
+    once |= {"measured_low": models["measured"], "measured_high": models["measured"]}
+    recommended = evaluate(add_errors(models.assign(**once)))
+    return pd.concat([models, recommended[list(models)]], ignore_index=True)
 
 
 def _with_intervals(own: pd.DataFrame) -> pd.DataFrame:
@@ -148,7 +144,7 @@ def cluster(name: str, nodes: range, link: str, speed: str, latency: str, rest: 
 
 
 def switched(kind: str, shape: str, nodes: int, speed: str, latency: str) -> str:
-    """A fat tree or a dragonfly, as SimGrid builds them."""
+    """A fat tree, a dragonfly or a torus, as SimGrid builds them."""
     return cluster("all", range(nodes), "8GBps", speed, latency, f'topology="{kind}" topo_parameters="{shape}"')
 
 
@@ -240,6 +236,7 @@ PLATFORMS = {
         CALIBRATED,
         switched("FAT_TREE", "2;8,8;1,2;1,1", 64, "125MBps", "20us"),
     ),
+    "torus-64": (64, DEFAULTS, switched("TORUS", "4,4,4", 64, "1.25GBps", "2us")),
     "dragonfly-96-groups": (96, DEFAULTS, switched("DRAGONFLY", "4,2;3,1;4,2;2", 96, "1.5GBps", "1us")),
 }
 
