@@ -33,7 +33,6 @@ from commodel.parameters import Errors
 from commodel.patterns.operations import base
 from commodel.predictions.prediction_intervals import (
     COVERAGE,
-    NORMAL,
     IntervalBasis,
     PointSeries,
     cover_labels,
@@ -43,6 +42,7 @@ from commodel.predictions.prediction_intervals import (
 from commodel.predictions.residuals import BYTES, NODES, RANKS, SIDES, WITHOUT, compute_matern, number_labels
 from commodel.predictions.validity import VALID, Validity, ValidityKind, have_weight
 from commodel.records import Point
+from commodel.stats import NORMAL
 
 RECOMMENDED = "recommended"
 FEWEST_WORKLOADS = 3  # measured: with fewer nothing can be left out
@@ -54,7 +54,7 @@ BIAS_SHARE = 0.1  # of the squares of uncorrected residuals: a bias may differ e
 RIDGE = 1e-4  # added to mean squared errors: equal models share their weight
 REACH = {"bytes": 4.0, "ranks": 6.0, "per_node": 6.0}  # doublings over which residuals are correlated
 BEYOND = {"bytes": 0.1, "ranks": 0.1, "per_node": 0.5}  # standard deviation of the first doubling beyond all measured
-SURE = 1.0  # standard errors by which the local correction has to lower the squared errors of workloads
+SURE = 1.5  # standard errors by which the stack, and the local correction, have to lower squared errors of workloads
 NOISE = 0.02  # of a residual, in the unit of `Scales`
 LEAST_DEVIATION = 1e-3  # of residuals: a smaller one is rounding
 MAX_DISAGREEMENT = 4.0  # of predicted times, between a model and the one with the largest weight
@@ -285,28 +285,38 @@ def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
 
 
 def _stack(logs: pd.DataFrame, places: Places) -> Array:
-    """Return the weights, by the points that all models predict."""
+    """Return the weights, by the points that all models predict. If the stack is not clearly better than the best
+    model, that has all the weight."""
     from scipy.optimize import nnls  # here, because it is slow to load
 
     whole = logs.notna().all(axis=1).to_numpy()
     if not whole.any():
         return np.full(logs.shape[1], 1 / logs.shape[1])
     values, operation, workload = logs.to_numpy()[whole], places.operation[whole], places.workload[whole]
-    squares = np.zeros((values.shape[1],) * 2)
     labels = [label[whole] for label in places.labels().values()]
     labels = [label for label in labels if len(np.unique(label)) > 1] or labels[:1]
-    groups = number_labels(workload)
+    groups, errors = number_labels(workload), [np.sqrt(BIAS_SHARE) * values]
     for label in labels:
-        errors = _subtract_bias(values, label, operation)
-        sums = np.zeros((groups.max() + 1, errors.shape[1]))
-        np.add.at(sums, groups, errors)
-        within = errors - (sums / np.bincount(groups)[:, None])[groups]
-        squares += (errors.T @ errors + RANKING_WEIGHT * within.T @ within) / len(errors)
-    squares = squares / len(labels) + BIAS_SHARE * values.T @ values / len(values) + RIDGE * np.eye(len(squares))
+        left_out = _subtract_bias(values, label, operation) / np.sqrt(len(labels))
+        sums = np.zeros((groups.max() + 1, values.shape[1]))
+        np.add.at(sums, groups, left_out)
+        within = left_out - (sums / np.bincount(groups)[:, None])[groups]
+        errors += [left_out, np.sqrt(RANKING_WEIGHT) * within]
+    errors = np.concatenate(errors)
+    squares = errors.T @ errors / len(values) + RIDGE * np.eye(values.shape[1])
     large = 1e3 * np.sqrt(np.trace(squares))
     system = np.vstack([np.linalg.cholesky(squares).T, np.full(len(squares), large)])
     weights = nnls(system, np.array([*np.zeros(len(squares)), large]))[0].round(9)
-    return weights / weights.sum()
+    weights /= weights.sum()
+    best = np.arange(len(squares)) == squares.diagonal().round(9).argmin()
+    gains = (errors @ best) ** 2 - (errors @ weights) ** 2
+    return weights if _exceeds_scatter(gains, np.resize(groups, len(gains))) else best.astype(float)
+
+
+def _exceeds_scatter(gains: Array, groups: np.ndarray) -> bool:
+    """Return whether the mean gain of workloads is above 0 by more than SURE standard errors."""
+    sums = np.bincount(groups, gains)
+    return bool(sums.mean() > SURE * sums.std(ddof=1) / np.sqrt(len(sums)))
 
 
 def _combine(logs: Array, weights: Array) -> Array:
@@ -397,8 +407,7 @@ def _helps(corrected: Mapping[str, Array], residuals: Array, places: Places) -> 
     """Return whether correcting lowers the squared errors of workloads, by more than their scatter."""
     groups = number_labels(places.workload)
     gains = residuals**2 - _square_errors(corrected, places)
-    gains = np.bincount(groups, gains) / np.bincount(groups)
-    return bool(gains.mean() > SURE * gains.std(ddof=1) / np.sqrt(len(gains)))
+    return _exceeds_scatter(gains / np.bincount(groups)[groups], groups)
 
 
 def evaluate(comparison: pd.DataFrame) -> pd.DataFrame:

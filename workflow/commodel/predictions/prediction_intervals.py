@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 
 
 COVERAGE = 0.95
-NORMAL = 1.96  # standard deviations that cover as much of a normal distribution
 FOLDS = 20  # parts that groups are left out in, where there are more
 LOG_2 = float(np.log(2))
 LAST_CUTS = 4  # cuts before an end, each of which estimates the error beyond it
