@@ -6,7 +6,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
-from commodel.models.fitting.observed import COUNTED, Cases, Observed, at_common
+from commodel.models.fitting.observed import COUNTED, TYPICAL_COUNT, Cases, Observed, at_common
 from commodel.models.fitting.regression import least_squares, mean
 from commodel.patterns.layouts import place
 from commodel.stats import resampled
@@ -61,7 +61,8 @@ def fit_taking(observed: Observed) -> Array:
 def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
     """Return how many packets the network holds for one receiver, why this is unknown, and a note.
 
-    Of k packets, B + k·D/A are delivered (equation 4 times k).
+    The times of arrival show it (native/probes/arrivals.c). Without them, of k packets, B + k·D/A are delivered
+    (equation 4 times k). That is too many packets if senders do not start together.
     """
     flood = observed.cases("flood", COUNTED)
     arrived, delivered, room = (flood.pick(flood["what"] == what) for what in ("arrived", "through", "room"))
@@ -82,11 +83,29 @@ def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
     if np.count_nonzero(lossy) < 2:
         amount = "too little was" if lossy.any() else "nothing was"
         return _unobservable(f"{amount} lost of {int(sent.max())} datagrams at once" + (f"; {note}" if note else ""))
+    if len(held := _held(observed)):
+        return held, "", note
+    note = "; ".join(filter(None, (BY_COUNTS, note)))
     features = [np.ones(np.count_nonzero(lossy)), sent[lossy]]
     buffer = least_squares(features, passed.seconds[:, lossy], 1 / sent[lossy] ** 2)[:, 0]
     if buffer[0] <= 0:
         return _unobservable("losses do not fit a full buffer")
     return np.maximum(buffer, 0), "", note
+
+
+def _held(observed: Observed) -> Array:
+    """Return how many datagrams the network holds by the times of their arrival; empty if too few floods show it.
+
+    The last of them fills the buffer up to less than one packet, so the draws are spread over one packet more.
+    """
+    flood = observed.cases("flood", TYPICAL_COUNT)
+    held = flood.pick(flood["what"] == "held")
+    shown = held.pick((held.seconds > 0).all(axis=0))
+    if not len(shown):
+        return np.empty(0)
+    packets = np.median(shown.seconds / shown["bytes"], axis=1)
+    spread = np.random.default_rng(observed.seed).permutation(len(packets) - 1)
+    return packets + np.concatenate([[0.5], (spread + 0.5) / len(spread)])
 
 
 def describe_overflow(observed: Observed, buffer: Array) -> str:
@@ -114,6 +133,7 @@ def fit_timeout(observed: Observed, rows: int) -> Array | None:
 
 
 FASTEST = "of the fastest streams: longer streams lose packets, and retransmission takes longer"
+BY_COUNTS = "by counts of datagrams, as in the paper: what drains before all send is counted too"
 UNCOUNTED = "of the network or of the receiver: this system does not count packets that a socket drops"
 
 
