@@ -63,7 +63,8 @@ def _simulate(ranks: int, columns: tuple[bytes, ...], port: Port, repeats: int, 
     finish = np.zeros((repeats, ranks))
     timeouts, drops = np.zeros((2, repeats), dtype=np.int64)
     numbers = (port.gap_out, port.gap_in, port.way, port.back, port.held, port.timeout)
-    noise = (port.way + port.gap_in, port.gap_out / 10)  # how far apart ranks start, and packets are late
+    rounds = max(ranks - 1, 1).bit_length()  # of the barrier before a repeat
+    noise = (rounds * (port.way + port.gap_in), port.gap_out / 10)  # how far apart ranks start, and packets are late
     pointers = [ctypes.cast(ctypes.c_char_p(column), ctypes.c_void_p) for column in columns]
     pointers += [array.ctypes.data for array in (finish, timeouts, drops)]
     native = _Native(ranks, len(columns[0]) // 8, repeats, WARM, seed, *numbers, *noise, *pointers)

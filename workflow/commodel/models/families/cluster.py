@@ -48,7 +48,7 @@ COPIES = {"M_ctc": "ctc", "M_ctm": "ctm", "M_mtm": "mtm"}
 LATENCY = ("L_0", "L_p", "L_m")
 RECOVERY = {"recovery": ("timeout", "tcp")}
 MEDIAN = 0.5  # the chance of the estimate
-MEDIAN_RUNS, RUN_REPEATS = 17, 3  # simulations whose median is predicted, and repeats of each
+MEDIAN_RUNS, RUN_REPEATS = 31, 3  # simulations whose median is predicted, and repeats of each
 FEWEST_RUNS, MAX_PACKETS = 20, 2_000_000  # simulations for an interval, and packets of all of them, or of one
 SEEDS = 1 << 20
 
@@ -162,7 +162,9 @@ def _finish_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless
     take as much longer than without losses as others.
     """
     sizes, draws = schedule.bytes.shape[:-2], values.lead[0]
-    finish, lossless = (np.array(np.broadcast_to(times, (*sizes, draws, schedule.ranks))) for times in (finish, lossless))
+    finish, lossless = (
+        np.array(np.broadcast_to(times, (*sizes, draws, schedule.ranks))) for times in (finish, lossless)
+    )
     loses = np.broadcast_to(lost.retransmitted.any(axis=-1), (*sizes, draws)).any(axis=-1)
     chances = np.broadcast_to(values["chance"], (draws, 1))[:, 0].tolist()
     for place in np.argwhere(loses):
@@ -177,7 +179,7 @@ def _finish_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless
                 order = np.argsort(schedule.cost(repeats.finish), kind="stable")
                 finish[(*size, draw)] = repeats.finish[order[len(order) // 2]]
             elif chance != MEDIAN and len(simulated) < runs:
-                finish[(*size, draw)] = network.run(draw, 1, 1 + int(chance * SEEDS)).finish[0]
+                finish[(*size, draw)] = network.run(draw, 1, SEEDS + int(chance * SEEDS)).finish[0]
             else:
                 other = simulated[draw % len(simulated)]
                 longer = schedule.cost(finish[(*size, other)]) / schedule.cost(lossless[(*size, other)])
@@ -221,20 +223,22 @@ class Network:
         """Packets of a simulation."""
         return 4 * int(self.counts.sum())
 
-    def run(self, draw: int, repeats: int, seed: int) -> Repeats:
-        """Return repeats of the schedule over TCP with the values of a draw."""
+    def run(self, draw: int, repeats: int, seed: int, more: float = 0.0) -> Repeats:
+        """Return repeats of the schedule over TCP with the values of a draw and a buffer of so many packets more."""
 
         def row(column: Array) -> Array:
             return column[draw] if len(column) > 1 else column[0]
 
         port = Port(*(float(row(column)[0]) for column in self.numbers))
+        port = replace(port, held=max(port.held + more, 0.0))
         gaps = (row(self.gaps[0]), row(self.gaps[1]))
         result = simulate(self.schedule, self.counts, gaps, port, repeats, seed)
         return replace(result, finish=result.finish + float(row(self.receive)[0]))
 
     def repeat(self, draw: int) -> Repeats:
-        """Return enough repeats for a median."""
-        runs = [self.run(draw, RUN_REPEATS, 1 + seed) for seed in range(MEDIAN_RUNS)]
+        """Return enough repeats for a median. The buffer is known to a packet, so it is varied by one."""
+        parts = np.linspace(-0.5, 0.5, MEDIAN_RUNS).tolist()
+        runs = [self.run(draw, RUN_REPEATS, 1 + seed, part) for seed, part in enumerate(parts)]
         columns = (np.concatenate([getattr(run, name) for run in runs]) for name in ("finish", "timeouts", "drops"))
         return Repeats(*columns)
 

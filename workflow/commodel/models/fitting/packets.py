@@ -16,7 +16,7 @@ COMPLETED = 0.01  # of the longest receive: shorter ones had completed in the ba
 LATE_TIMES, LATE_SECONDS = 5, 5e-3  # times the median, and seconds: a later stream has waited for a timeout
 EQUAL_WAITS = 1.2  # the longest over the shortest of equal waits
 MIN_LATE = 3  # equal waits
-LOST = 0.001  # of the packets sent
+LOST, OVERFULL = 0.001, 0.25  # of the packets sent: lossy, and enough for the times of arrival to show the buffer
 REPORTED = 0.01  # of the packets sent: a larger share dropped by the socket is reported
 
 
@@ -83,7 +83,7 @@ def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
     if np.count_nonzero(lossy) < 2:
         amount = "too little was" if lossy.any() else "nothing was"
         return _unobservable(f"{amount} lost of {int(sent.max())} datagrams at once" + (f"; {note}" if note else ""))
-    if len(held := _held(observed)):
+    if len(held := _held(observed, sent, passed)):
         return held, "", note
     note = "; ".join(filter(None, (BY_COUNTS, note)))
     features = [np.ones(np.count_nonzero(lossy)), sent[lossy]]
@@ -93,17 +93,19 @@ def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
     return np.maximum(buffer, 0), "", note
 
 
-def _held(observed: Observed) -> Array:
-    """Return how many datagrams the network holds by the times of their arrival; empty if too few floods show it.
+def _held(observed: Observed, sent: np.ndarray, passed: Cases) -> Array:
+    """Return how many datagrams the network holds by the times of their arrival; empty if no flood shows it.
 
-    The last of them fills the buffer up to less than one packet, so the draws are spread over one packet more.
+    The shortest flood that loses enough counts: in a longer one, senders pause and the buffer is not always full. The
+    buffer may hold a part of one more packet, so the draws are spread over one packet.
     """
-    flood = observed.cases("flood", TYPICAL_COUNT)
-    held = flood.pick(flood["what"] == "held")
-    shown = held.pick((held.seconds > 0).all(axis=0))
-    if not len(shown):
+    overfull = passed["packets"][passed.seconds[0] < (1 - OVERFULL) * sent]
+    held = observed.cases("flood", TYPICAL_COUNT)
+    held = held.pick((held["what"] == "held") & np.isin(held["packets"], overfull) & (held.seconds > 0).all(axis=0))
+    if not len(held):
         return np.empty(0)
-    packets = np.median(shown.seconds / shown["bytes"], axis=1)
+    shortest = int(np.argmin(held["packets"]))
+    packets = held.seconds[:, shortest] / held["bytes"][shortest]
     spread = np.random.default_rng(observed.seed).permutation(len(packets) - 1)
     return packets + np.concatenate([[0.5], (spread + 0.5) / len(spread)])
 
