@@ -28,7 +28,7 @@ int start_child(Neighbour *child) { return child ? OVERLAY_OK : OVERLAY_FAILED; 
 /* ---- good inputs ---- */
 static OverlayPacket *control(Kind kind, uint32_t stream, OverlayPacket *packet)
 {
-  packet->frame->kind = (uint16_t)kind, packet->frame->stream = stream;
+  packet->frame->kind = (uint8_t)kind, packet->frame->stream = stream;
   set_origin(packet->frame, (Origin){(int)draw(4), 1 + (uint32_t)draw(2), (uint32_t)draw(4)});
   return packet;
 }
@@ -100,6 +100,34 @@ static OverlayPacket *good_packet(void)
   }
 }
 
+static size_t turn(unsigned char *bytes, size_t at, size_t size, uint32_t count)
+{
+  for (at = (at + size - 1) / size * size; count--; at += size)
+    for (size_t i = 0; i < size / 2; i++) {
+      unsigned char other = bytes[at + i];
+      bytes[at + i] = bytes[at + size - 1 - i], bytes[at + size - 1 - i] = other;
+    }
+  return at;
+}
+
+/* A frame as a host of the other byte order would send it. */
+static void turn_frame(Frame *frame)
+{
+  Type types[MOST_VALUES];
+  unsigned char *bytes = (unsigned char *)frame;
+  int count = format_types((const char *)(frame + 1), types);
+  size_t at = (sizeof *frame + frame->format + 7u) / 8 * 8;
+  for (int i = 0; i < count; i++) {
+    uint32_t elements = 1;
+    for (int heads = types[i].array + (types[i].code == 's'); heads--; at = turn(bytes, at, 4, 1))
+      memcpy(&elements, bytes + (at + 3) / 4 * 4, 4);
+    at = types[i].code == 's' ? at + elements : turn(bytes, at, types[i].size, elements);
+  }
+  static const int sizes[] = {4, 1, 1, 2, 4, 4, 8};
+  for (size_t i = 0, place = 0; i < sizeof sizes / sizeof *sizes; i++) place = turn(bytes, place, (size_t)sizes[i], 1);
+  frame->order = BOTH_ORDERS - OWN_ORDER;
+}
+
 static size_t good_bytes(unsigned char *bytes)
 {
   size_t used = 0;
@@ -107,6 +135,7 @@ static size_t good_bytes(unsigned char *bytes)
     OverlayPacket *packet = good_packet();
     memcpy(bytes + used, packet->frame, packet->frame->bytes);
     used += packet->frame->bytes;
+    if (draw(3) == 0) turn_frame((Frame *)(bytes + used - packet->frame->bytes));
     overlay_release(packet);
   }
   return used;

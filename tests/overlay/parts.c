@@ -98,6 +98,35 @@ static void check_packets(void)
   CHECK(overlay_checksum("a", 1) == 0xaf63dc4c8601ec8cu); /* of FNV's own tables */
 }
 
+/* A packet typed by hand, in both orders; tests/overlay/test_overlay_orders.py has the same one. */
+static void check_orders(void)
+{
+  static const char texts[2][57] = {
+      "\x38\0\0\0\x1b\1\x9\0\3\0\0\0\xfe\xff\xff\xff\1\0\x8\0\x40\0\0\0%hd %ald\0\0\0\0\0\0\0\0\2\1\0\0\1\0\0\0\x8\7\6\5\4\3\2\1",
+      "\0\0\0\x38\x1b\2\0\x9\0\0\0\3\xff\xff\xff\xfe\0\0\0\x40\0\x8\0\1%hd %ald\0\0\0\0\0\0\0\0\1\2\0\0\0\0\0\1\1\2\3\4\5\6\7\x8"};
+  int64_t element = 0x0102030405060708;
+  for (int order = LITTLE_ENDIAN_FRAME; order < BOTH_ORDERS; order++) {
+    Block *block = block_new(56);
+    memcpy(block->bytes, texts[order - 1], 56);
+    OverlayPacket *packet = packet_of(block, (Frame *)block->bytes), *own = overlay_pack(-2, "%hd %ald", 0x0102, &element, 1u);
+    int16_t value;
+    const int64_t *array;
+    uint32_t count;
+    CHECK(packet && overlay_unpack(packet, "%hd %ald", &value, &array, &count) == OVERLAY_OK);
+    CHECK(packet && value == 0x0102 && count == 1 && *array == element);
+    own->frame->kind = 27, own->frame->stream = 3;
+    set_origin(own->frame, (Origin){0, 1, 1});
+    CHECK(memcmp(own->frame, texts[OWN_ORDER - 1], 56) == 0 && packet && memcmp(packet->frame, own->frame, 56) == 0);
+    overlay_release(packet), overlay_release(own);
+    block_release(block);
+  }
+  Block *block = block_new(56);
+  memcpy(block->bytes, texts[0], 56);
+  ((Frame *)block->bytes)->order = BOTH_ORDERS;
+  CHECK(!packet_of(block, (Frame *)block->bytes) && strstr(overlay_error(), "byte order 3"));
+  block_release(block);
+}
+
 static void check_commands(void)
 {
   char *ssh[] = {"ssh", "-x", "{host}", NULL}, *srun[] = {"srun", "--nodelist={host}", "-n1", NULL};
@@ -166,6 +195,7 @@ int main(void)
   check_topology();
   check_formats();
   check_packets();
+  check_orders();
   check_commands();
   check_handshake();
   check_hmac();

@@ -75,7 +75,7 @@ def test_strangers_are_refused_and_told_of(waiting, overlay_programs, tmp_path):
         "its token is wrong": hello(bytes(32), int(node)),
         "its token is wrong ": hello(secret[:-1] + bytes([secret[-1] ^ 1]), int(node)),
         "it is of another version": hello(secret, int(node), version=2),
-        "its bytes are in another order": hello(secret, int(node), order=0x04030201),
+        "its bytes are in an order that is none": hello(secret, int(node), order=0x01040203),
         "it does not speak this protocol": b"GET / HTTP/1.1\r\n" + bytes(60),
         "no such process is expected": hello(secret, 6),
         "it left before it said who it is": b"overlay",

@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from tests.overlay.conftest import flat, kary, kill
-from tests.overlay.wire import DATA, HEADER, WELCOME, exactly, frame, hello, sent
+from tests.overlay.wire import DATA, HEADER, OTHER, OWN, WELCOME, exactly, frame, hello, sent
 from tests.processes import command_name
 from tests.waiting import until
 
@@ -24,11 +24,11 @@ def mac(key: bytes, *parts: bytes) -> bytes:
 class Member:
     """A back-end that is this test: it speaks the protocol as somebody else would write it."""
 
-    def __init__(self, host: str, port: str, token: bytes, node: int) -> None:
+    def __init__(self, host: str, port: str, token: bytes, node: int, by: str = OWN) -> None:
         self.socket = socket.create_connection((host, int(port)), timeout=60)
         nonce, own = exactly(self.socket, NONCE), os.urandom(NONCE)
-        unsigned = hello(own + bytes(32 - NONCE), node)
-        signed = hello(own + mac(token, b"hello\0", nonce, unsigned)[: 32 - NONCE], node)
+        unsigned = hello(own + bytes(32 - NONCE), node, by=by)
+        signed = hello(own + mac(token, b"hello\0", nonce, unsigned)[: 32 - NONCE], node, by=by)
         self.socket.sendall(signed)
         self.up, self.down = (mac(token, direction, nonce, signed) for direction in (b"up\0", b"down\0"))
         self.sent = self.received = 0
@@ -37,14 +37,14 @@ class Member:
         head = exactly(self.socket, HEADER.size)
         rest = exactly(self.socket, HEADER.unpack(head)[0] - HEADER.size)
         tag = exactly(self.socket, TAG)
-        assert tag == mac(self.down, struct.pack("=Q", self.received), head, rest)[:TAG]
+        assert tag == mac(self.down, struct.pack("<Q", self.received), head, rest)[:TAG]
         self.received += 1
         return HEADER.unpack(head)[1]
 
     def tagged(self, packet: bytes, number: int | None = None) -> bytes:
         number = self.sent if number is None else number
         self.sent = number + 1
-        return packet + mac(self.up, struct.pack("=Q", number), packet)[:TAG]
+        return packet + mac(self.up, struct.pack("<Q", number), packet)[:TAG]
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def joined(start, tmp_path):
         stranger.sendall(hello(secret, 1))  # who has seen a hello of another network
         assert stranger.recv(1) == b""
     until(lambda: "its token is wrong" in tool.said(), 60)
-    members = [Member(host, port, secret, node) for node in (1, 2)]
+    members = [Member(host, port, secret, node, by) for node, by in ((1, OWN), (2, OTHER))]
     assert [member.receive() for member in members] == [WELCOME] * 2
     assert tool.answer()["backends"] == 2
     tool.good("open sum 2 0 0")
@@ -99,7 +99,8 @@ def test_packets_with_wrong_tags_lose_their_sender_and_no_one_else(joined, how):
     assert tool.lost(1) == [0]
     assert "its tag is wrong" in tool.said()
     other.sent = 0
-    other.socket.sendall(other.tagged(frame(DATA, "%ud", struct.pack("=I", 9), source=1, leaves=1, number=1)))
+    good = frame(DATA, "%ud", struct.pack(OTHER + "I", 9), source=1, leaves=1, number=1, by=OTHER)
+    other.socket.sendall(other.tagged(good))
     assert tool.good("recv 0 60")["values"] == [9]
 
 

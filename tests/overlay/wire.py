@@ -5,25 +5,60 @@ What the back-ends of drive.c send, and what filters make of it, by plain Python
 
 import socket
 import struct
+import sys
 
 WELCOME, OPEN, SHUTDOWN, DATA = 1, 6, 18, 27
-HEADER = struct.Struct("=IHHIiQ")  # bytes, kind, bytes of the format, stream, tag, origin
+ORDERS = {"<": 1, ">": 2}  # of bytes: in struct's words, and in headers
+OWN, OTHER = ("<", ">") if sys.byteorder == "little" else (">", "<")
+# Bytes, kind, order, bytes of the format, stream, tag, origin.
+HEADERS = {order: struct.Struct(order + "IBBHIiQ") for order in ORDERS}
+HEADER = HEADERS[OWN]
 
 
-def hello(token: bytes, node: int, magic=b"overlay\0", version=4, order=0x01020304) -> bytes:
-    return magic + struct.pack("=II", version, order) + token + struct.pack("=II", node, 0)
+def hello(token: bytes, node: int, magic=b"overlay\0", version=5, order=0x01020304, by=OWN) -> bytes:
+    return magic + struct.pack(by + "II", version, order) + token + struct.pack(by + "II", node, 0)
 
 
-def frame(kind: int, format="", values=b"", stream=0, source=-1, leaves=0, number=0) -> bytes:
+def frame(kind: int, format="", values=b"", stream=0, source=-1, leaves=0, number=0, by=OWN) -> bytes:
     text = format.encode() + b"\0"
     packed = text + bytes(-len(text) % 8) + values + bytes(-len(values) % 8)
     origin = number << 38 | leaves << 19 | source + 1
-    return HEADER.pack(HEADER.size + len(packed), kind, len(text), stream, 0, origin) + packed
+    return HEADERS[by].pack(HEADER.size + len(packed), kind, ORDERS[by], len(text), stream, 0, origin) + packed
+
+
+def turned(packet: bytes) -> bytes:
+    """The same packet as a host of the other byte order would send it."""
+    old, new = ("<", ">") if packet[5] == ORDERS["<"] else (">", "<")
+    size, kind, _, length, *rest = HEADERS[old].unpack(packet[: HEADER.size])
+    result = bytearray(HEADERS[new].pack(size, kind, ORDERS[new], length, *rest) + packet[HEADER.size :])
+    words = packet[HEADER.size : HEADER.size + length - 1].decode().split()
+    at = HEADER.size + length + -length % 8
+
+    def turn(item: int, count: int = 1) -> int:
+        """The last item, in the old order."""
+        nonlocal at
+        at += -at % item
+        for _ in range(count):
+            at += item
+            result[at - item : at] = packet[at - item : at][::-1]
+        return int.from_bytes(packet[at - item : at], "little" if old == "<" else "big")
+
+    for word in words:
+        array, kind = word[1] == "a", word[-1]
+        if kind == "s":
+            if array:
+                turn(4)
+            letters = turn(4)
+            at += letters
+        else:
+            item = 1 if kind == "c" else 2 if "h" in word else 8 if "l" in word else 4
+            turn(item, turn(4) if array else 1)
+    return bytes(result)
 
 
 def received(connection: socket.socket) -> tuple[int, int]:
     """The kind and the stream of the next one."""
-    count, kind, _, stream, *_ = HEADER.unpack(exactly(connection, HEADER.size))
+    count, kind, _, _, stream, *_ = HEADER.unpack(exactly(connection, HEADER.size))
     exactly(connection, count - HEADER.size)
     return kind, stream
 

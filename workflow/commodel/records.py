@@ -91,7 +91,7 @@ class Point:
         return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
     @property
-    def choice(self) -> str:
+    def alternative(self) -> str:
         return self.algorithm or self.topology
 
     @property
@@ -106,7 +106,7 @@ class Point:
         return self.algorithm != LIBRARY and not self.measured_only
 
     @property
-    def room(self) -> str:
+    def node_usage(self) -> str:
         """The nodes of a workload: for algorithms their number, in any layout; for trees the ranks on each node.
 
         The number of inner nodes of a tree is part of the alternative.
@@ -123,7 +123,7 @@ class Point:
         nodes; or tree and layout, over the same leaves with the same ranks on each node.
         """
         workload = f"{self.operation} {over(self.leaves, self.ranks)} {self.bytes} B"
-        return f"{self.platform} {workload} {self.room}{self._repeats}"
+        return f"{self.platform} {workload} {self.node_usage}{self._repeats}"
 
     @property
     def _repeats(self) -> str:

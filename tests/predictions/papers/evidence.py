@@ -16,7 +16,7 @@ POINT = [
     "algorithm",
     "topology",
     "layout",
-    "choice",
+    "alternative",
     "ranks",
     "bytes",
     "waves",

@@ -94,7 +94,7 @@ def test_latency_is_half_a_round_trip(rebuilt):
 
 
 def wave(topology, family, measured, predicted, waves=1):
-    about = {"operation": "reduce", "topology": topology, "choice": topology, "ranks": 33, "bytes": 1024}
+    about = {"operation": "reduce", "topology": topology, "alternative": topology, "ranks": 33, "bytes": 1024}
     return {**about, "waves": waves, "family": family, "measured": measured, "predicted": predicted}
 
 
@@ -120,7 +120,7 @@ def test_figure_1_over_one_sender():
     about = {
         "operation": "gather",
         "algorithm": "linear",
-        "choice": "linear",
+        "alternative": "linear",
         "waves": 1,
         "family": "tan",
         "predicted": 1.0,

@@ -35,7 +35,7 @@ def fitted(**settings) -> ParameterSet:
 
 
 def figures(*sets, measured=()):
-    columns = ("operation", "choice", "layout", "bytes", "measured")
+    columns = ("operation", "alternative", "layout", "bytes", "measured")
     seen = known([dict(zip(columns, row, strict=True)) for row in measured], sets=sets)
     return {figure.name: figure for figure in paper("taulop").figures(seen)}
 

@@ -1,6 +1,7 @@
 /* authentic.c: SHA-256 (FIPS 180-4), HMAC (RFC 2104), and the keys and tags of a connection. */
 #include "authentic.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,7 @@ void tag_of(const HmacKey *key, uint64_t number, const void *frame, size_t bytes
   Sha256 hash;
   unsigned char digest[DIGEST_BYTES];
   hmac_begin(&hash, key);
+  number = htole64(number);
   hmac_add(&hash, &number, sizeof number);
   hmac_add(&hash, frame, bytes);
   hmac_end(&hash, key, digest);

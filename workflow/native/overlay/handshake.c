@@ -52,6 +52,11 @@ Hello hello_of(const unsigned char token[static TOKEN_BYTES], uint32_t node, con
   return hello;
 }
 
+uint32_t hello_number(const Hello *hello, uint32_t number)
+{
+  return hello->order == ORDER ? number : __builtin_bswap32(number);
+}
+
 const char *hello_refused(const Hello *hello, const unsigned char token[static TOKEN_BYTES], const unsigned char *nonce)
 {
   unsigned char mac[DIGEST_BYTES];
@@ -60,8 +65,8 @@ const char *hello_refused(const Hello *hello, const unsigned char token[static T
   if (nonce ? !same_bytes(hello->token + NONCE_BYTES, mac, TOKEN_BYTES - NONCE_BYTES)
             : !same_bytes(hello->token, token, TOKEN_BYTES))
     return "its token is wrong";
-  if (hello->version != WIRE_VERSION) return "it is of another version";
-  if (hello->order != ORDER) return "its bytes are in another order";
+  if (hello_number(hello, hello->order) != ORDER) return "its bytes are in an order that is none";
+  if (hello_number(hello, hello->version) != WIRE_VERSION) return "it is of another version";
   return NULL;
 }
 

@@ -59,7 +59,7 @@ static void hear(Watch *watch, uint32_t events)
   OverlayNetwork *network = stranger->network;
   const unsigned char *nonce = network->authenticates ? stranger->nonce : NULL;
   const char *why = hello_refused(&stranger->hello, network->token, nonce);
-  uint32_t node = stranger->hello.node;
+  uint32_t node = hello_number(&stranger->hello, stranger->hello.node);
   Neighbour *child = child_of_node(network, node);
   bool taken = child && child->attached && !(network->settings.join && child->gone && !child->beats);
   if (!why && (child ? taken : adoption_of(network, node) == REFUSE)) why = "no such process is expected";
@@ -67,7 +67,7 @@ static void hear(Watch *watch, uint32_t events)
   Authentic *authentic = nonce ? hello_keys(&stranger->hello, network->token, nonce, true) : NULL;
   if (nonce && !authentic) return refuse(stranger, "no memory for its keys");
   int socket = loop_forget(&network->loop, watch);
-  if (!child) return adopt(network, node, stranger->hello.process, socket, authentic);
+  if (!child) return adopt(network, node, hello_number(&stranger->hello, stranger->hello.process), socket, authentic);
   child->peer.authentic = authentic;
   child_attached(child, socket);
 }

@@ -165,7 +165,7 @@ void post_control(Neighbour *to, Kind kind, uint32_t stream, const char *format,
   OverlayPacket *packet = pack_arguments(0, format, arguments);
   va_end(arguments);
   if (!packet) return peer_lose(&to->peer, overlay_error());
-  packet->frame->kind = (uint16_t)kind, packet->frame->stream = stream;
+  packet->frame->kind = (uint8_t)kind, packet->frame->stream = stream;
   post(to, packet);
 }
 

@@ -32,13 +32,13 @@ static int boot(void)
   const char *attach, *folder, *const *command;
   uint32_t words;
   if (read_all(&frame, sizeof frame) != OVERLAY_OK) return OVERLAY_FAILED;
-  if (frame.bytes < sizeof frame || frame.bytes > MOST_BOOT_BYTES || frame.bytes % 8)
-    return overlay_fail("found no packet to boot from");
-  Block *block = block_new(frame.bytes);
+  uint32_t bytes = frame_bytes(&frame);
+  if (bytes < sizeof frame || bytes > MOST_BOOT_BYTES || bytes % 8) return overlay_fail("found no packet to boot from");
+  Block *block = block_new(bytes);
   if (!block) return OVERLAY_FAILED;
   memcpy(block->bytes, &frame, sizeof frame);
   OverlayPacket *packet = NULL;
-  if (read_all(block->bytes + sizeof frame, frame.bytes - sizeof frame) == OVERLAY_OK)
+  if (read_all(block->bytes + sizeof frame, bytes - sizeof frame) == OVERLAY_OK)
     packet = packet_of(block, (Frame *)block->bytes);
   if (!packet || overlay_unpack(packet, "%s %s %as", &attach, &folder, &command, &words) != OVERLAY_OK)
     return OVERLAY_FAILED;

@@ -72,11 +72,35 @@ static const char **string_table(OverlayPacket *packet, int index, const char *f
   return packet->tables[index] = table;
 }
 
-/* Finds the values of a frame: with `values` for a caller, without to look whether all are there. */
+/* Numbers of the other byte order. */
+static void turn(char *at, size_t size, uint32_t count)
+{
+  uint16_t two;
+  uint32_t four;
+  uint64_t eight;
+  for (; size > 1 && count--; at += size)
+    if (size == 2)
+      memcpy(&two, at, 2), two = __builtin_bswap16(two), memcpy(at, &two, 2);
+    else if (size == 4)
+      memcpy(&four, at, 4), four = __builtin_bswap32(four), memcpy(at, &four, 4);
+    else
+      memcpy(&eight, at, 8), eight = __builtin_bswap64(eight), memcpy(at, &eight, 8);
+}
+
+static uint32_t read_count(char *at, bool turns)
+{
+  uint32_t count;
+  if (turns) turn(at, 4, 1);
+  memcpy(&count, at, 4);
+  return count;
+}
+
+/* Finds the values of a frame: with `values` for a caller, without to look whether all are there, and to turn them. */
 static int walk_values(OverlayPacket *packet, const Type *types, int count, OverlayValue *values)
 {
   Frame *frame = packet->frame;
   char *base = (char *)frame;
+  bool turns = frame->order != OWN_ORDER;
   Walk walk = {aligned(sizeof *frame + frame->format, 8), frame->bytes};
   for (int i = 0; i < count; i++) {
     Type type = types[i];
@@ -85,13 +109,13 @@ static int walk_values(OverlayPacket *packet, const Type *types, int count, Over
     OverlayValue value = {.ud = 0};
     if (type.array || type.code == 's') {
       if (!(at = place(&walk, 4, 1))) return overlay_fail("value %d of '%s' is cut off", i + 1, base + sizeof *frame);
-      memcpy(&elements, base + at, 4);
+      elements = read_count(base + at, turns);
     }
     if (type.code == 's') {
       bytes = elements;
       if (type.array) {
         if (!(at = place(&walk, 4, 1))) return overlay_fail("value %d of '%s' is cut off", i + 1, base + sizeof *frame);
-        memcpy(&bytes, base + at, 4);
+        bytes = read_count(base + at, turns);
       }
       uint32_t strings = type.array ? elements : 1;
       if (!(at = place(&walk, 1, bytes)))
@@ -104,6 +128,7 @@ static int walk_values(OverlayPacket *packet, const Type *types, int count, Over
     } else {
       if (!(at = place(&walk, type.size, elements)))
         return overlay_fail("value %d of '%s' is cut off", i + 1, base + sizeof *frame);
+      if (turns) turn(base + at, type.size, elements);
       if (type.array)
         value.array = base + at;
       else
@@ -119,6 +144,13 @@ OverlayPacket *packet_of(Block *block, Frame *frame)
 {
   Type types[MOST_VALUES];
   const char *format = (const char *)(frame + 1);
+  if (frame->order < LITTLE_ENDIAN_FRAME || frame->order >= BOTH_ORDERS)
+    return overlay_fail("found a byte order %d, wanted %d or %d", frame->order, LITTLE_ENDIAN_FRAME, BIG_ENDIAN_FRAME), NULL;
+  if (frame->order != OWN_ORDER) {
+    frame->bytes = frame_bytes(frame), frame->format = __builtin_bswap16(frame->format);
+    frame->stream = __builtin_bswap32(frame->stream), frame->origin = __builtin_bswap64(frame->origin);
+    turn((char *)&frame->tag, sizeof frame->tag, 1);
+  }
   if (frame->bytes < sizeof *frame || frame->format < 1 || frame->format > frame->bytes - sizeof *frame ||
       format[frame->format - 1])
     return overlay_fail("found a format that does not end"), NULL;
@@ -130,6 +162,7 @@ OverlayPacket *packet_of(Block *block, Frame *frame)
     free(packet);
     return NULL;
   }
+  frame->order = OWN_ORDER;
   keep(&block->references);
   return packet;
 }
@@ -218,7 +251,7 @@ OverlayPacket *overlay_pack_values(int tag, const char *format, const OverlayVal
   if (!block) return NULL;
   OverlayPacket *packet = (OverlayPacket *)block->bytes;
   Frame *frame = (Frame *)(block->bytes + head);
-  *frame = (Frame){.bytes = (uint32_t)bytes, .format = (uint16_t)length, .tag = tag};
+  *frame = (Frame){.bytes = (uint32_t)bytes, .order = OWN_ORDER, .format = (uint16_t)length, .tag = tag};
   memset(frame + 1, 0, start - sizeof *frame);
   memcpy(frame + 1, format, length);
   *packet = (OverlayPacket){.references = 1, .block = block, .frame = frame};

@@ -1,8 +1,8 @@
 /* packet.h: frames, which packets are on the wire and in memory alike, and the blocks that they lie in.
  *
  * A frame is a header, its format string with the zero at its end, and the values, each aligned to its size. Its length
- * is a multiple of 8, so the next frame of a stream of bytes is aligned too and values are used where they arrived. All
- * is in the byte order of the host; the handshake refuses others.
+ * is a multiple of 8, so the next frame of a stream of bytes is aligned too and values are used where they arrived. A
+ * sender uses the byte order of its host and says which; a receiver of the other order turns all numbers where they lie.
  */
 #ifndef OVERLAY_PACKET_H
 #define OVERLAY_PACKET_H
@@ -13,13 +13,23 @@
 
 enum { MOST_FRAME_BYTES = 256 << 20, MOST_VALUES = 64, NOT_A_BACKEND = -1 };
 
+enum { LITTLE_ENDIAN_FRAME = 1, BIG_ENDIAN_FRAME, BOTH_ORDERS };
+enum { OWN_ORDER = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? LITTLE_ENDIAN_FRAME : BIG_ENDIAN_FRAME };
+
 typedef struct {
-  uint32_t bytes;        /* of the frame, the header too */
-  uint16_t kind, format; /* format: bytes of the format string, its end too */
+  uint32_t bytes; /* of the frame, the header too */
+  uint8_t kind, order;
+  uint16_t format; /* bytes of the format string, its end too */
   uint32_t stream;
   int32_t tag;
   uint64_t origin; /* in as few bytes as it takes: origin_of() */
 } Frame;
+
+/* Of one that has arrived: its length, in whatever order. */
+static inline uint32_t frame_bytes(const Frame *frame)
+{
+  return frame->order == OWN_ORDER ? frame->bytes : __builtin_bswap32(frame->bytes);
+}
 
 /* Whose values a packet holds. */
 typedef struct {
@@ -60,7 +70,7 @@ struct OverlayPacket {
   uint64_t arrival;     /* counts what a tool can receive; in an internal process, the wave that it was made in */
   const char ***tables; /* of string arrays that were unpacked */
 };
-/* The packet of a frame in a block. NULL: no memory, or it is malformed: overlay_error() says how. */
+/* The packet of a frame in a block, in this host's byte order from now on. NULL: no memory, or it is malformed: overlay_error() says how. */
 OverlayPacket *packet_of(Block *block, Frame *frame);
 OverlayPacket *packet_own(OverlayPacket *packet); /* the same values under a header of their own, to change */
 

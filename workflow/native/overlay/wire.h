@@ -8,17 +8,18 @@
 
 #include <stdbool.h>
 
-enum { TOKEN_BYTES = 32, WIRE_VERSION = 4 };
+enum { TOKEN_BYTES = 32, WIRE_VERSION = 5 };
 
 /* What a process says first on a connection to its parent; all others are strangers. */
 typedef struct {
   char magic[8];
-  uint32_t version, order; /* order: whether both count bytes alike */
+  uint32_t version, order; /* order: that of all these numbers, by its own bytes */
   unsigned char token[TOKEN_BYTES];
   uint32_t node, process; /* process: its number on its host */
 } Hello;
 /* With the parent's nonce: a MAC in place of the token. */
 Hello hello_of(const unsigned char token[static TOKEN_BYTES], uint32_t node, const unsigned char *nonce);
+uint32_t hello_number(const Hello *hello, uint32_t number); /* one of its numbers, in this host's byte order */
 /* NULL, or why the process is refused. */
 const char *hello_refused(const Hello *hello, const unsigned char token[static TOKEN_BYTES], const unsigned char *nonce);
 int nonce_new(unsigned char nonce[static NONCE_BYTES]);

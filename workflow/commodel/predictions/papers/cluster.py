@@ -115,7 +115,7 @@ def broadcast(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | 
     for ranks in RANKS:
         first = [paper.equation_1(ranks, packets) for packets in PACKETS]
         second = [paper.equation_2(ranks, packets) for packets in PACKETS]
-        measured = evidence.times(sizes, operation="bcast", choice=PACKETWISE, ranks=ranks)
+        measured = evidence.times(sizes, operation="bcast", alternative=PACKETWISE, ranks=ranks)
         logp = exact("logp", {"L": paper.trip(PACKET, ranks), "o": 0.0, "g": paper("g_s", PACKET)})
         predicted, refitted, whole = (
             predict_patterns(some, "bcast", PACKETWISE, ranks, sizes) for some in (printed, fitted, logp)
@@ -168,7 +168,7 @@ def gathers(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | No
         return predict_patterns(values, "gather", choices, ranks, GATHERED)
 
     def measured(choices: Sequence[str]) -> list[float]:
-        times = {name: evidence.times(GATHERED, operation="gather", choice=name, ranks=ranks) for name in choices}
+        times = {name: evidence.times(GATHERED, operation="gather", alternative=name, ranks=ranks) for name in choices}
         return [times[choice][place] for place, choice in enumerate(choices)]
 
     simple = ["linear"] * len(GATHERED)

@@ -173,7 +173,9 @@ def barriers(evidence: Evidence) -> Figure:
         panels.append(Panel(title, "nodes", "time [s]", lines))
     word = evidence.word()
     points = evidence.points(operation="barrier", ranks=NODES[-1])
-    clocked = {name: time for name, time in zip(points["choice"], points["measured"], strict=True) if name != "library"}
+    clocked = {
+        name: time for name, time in zip(points["alternative"], points["measured"], strict=True) if name != "library"
+    }
     if DISSEMINATION in clocked:
         best = min(clocked, key=clocked.get)
         gains.append(Row((word, best), GAIN, (100 * (1 - clocked[best] / clocked[DISSEMINATION]),)))
@@ -289,12 +291,14 @@ def clocked(evidence: Evidence) -> tuple[Row, ...]:
     """Return what was measured, and the predictions of MODELS."""
     costs = {name: dict(evidence.predicted(name)[["point", "predicted"]].itertuples(index=False)) for name in MODELS}
     points = [
-        point for point in evidence.points().itertuples() if point.operation in OPERATIONS and point.choice != "library"
+        point
+        for point in evidence.points().itertuples()
+        if point.operation in OPERATIONS and point.alternative != "library"
     ]
-    points.sort(key=lambda point: (OPERATIONS.index(point.operation), point.choice, point.ranks))
+    points.sort(key=lambda point: (OPERATIONS.index(point.operation), point.alternative, point.ranks))
     return tuple(
         Row(
-            (point.operation, point.choice, point.ranks),
+            (point.operation, point.alternative, point.ranks),
             nan,
             (point.measured, *(costs[name].get(point.point, nan) for name in MODELS)),
         )
