@@ -186,7 +186,7 @@ static void send_more(Switch *net, Flow *flow, double now)
 
 static void advance(Switch *net, int64_t rank, double now);
 
-/* A sender goes on when all of a message but what its system buffers has been acknowledged. */
+/* A sender continues when all of a message but what its system buffers has been acknowledged. */
 static void check_buffered(Switch *net, Flow *flow, double now)
 {
     const Tcp *tcp = net->tcp;
