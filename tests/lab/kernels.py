@@ -23,7 +23,7 @@ launcher: hosts
 nodes: {len(HOSTS)}
 cores: 1
 {{types}}
-hosts: {{{{names: [{", ".join(HOSTS)}], mpi: openmpi}}}}
+hosts: {{{{names: [{", ".join(HOSTS)}], mpi: openmpi, namespaces: true}}}}
 """
 TYPES = f"types: {{full: {len(HOSTS) - 1}, slowed: 1}}"
 MESSAGES = """
