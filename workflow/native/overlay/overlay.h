@@ -32,7 +32,7 @@ typedef struct {
   double start_seconds;        /* for start-up; 0: 60 */
   double silence;              /* seconds after which a silent internal process or host counts as lost; 0: 20 */
   int join;                    /* 1, with a connection file: back-ends attach at any time, also in place of lost ones */
-  int authenticate;            /* 1: packets have tags (HMAC-SHA-256), by which changed and foreign ones are refused */
+  int authenticate;            /* 1: packets have tags (SipHash-2-4-128), by which changed and foreign ones are refused */
   uint32_t window;             /* bytes that a stream may have under way on a link; 0: 256 KiB */
 } OverlayOptions;
 
