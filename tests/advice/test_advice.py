@@ -29,7 +29,7 @@ def measured(ratios_within, ratios_between):
             rows += [(family, nodes, number, 1e-5 * ratio * 1.01**number) for number in range(10)]
     frame = pd.DataFrame(rows, columns=["family", "nodes", "workload", "predicted"])
     workload = {"measured": 1e-5, "operation": "bcast", "validity": "valid", "ranks": 8, "bytes": 64, "leaves": 0}
-    workload |= {"batch": "b", "algorithm": "linear", "choice": "linear", "layout": "block:1"}
+    workload |= {"batch": "b", "algorithm": "linear", "alternative": "linear", "layout": "block:1"}
     points = frame["workload"].astype(str) + "/" + frame["nodes"].astype(str)
     return frame.assign(**workload, held_out=True, mu=frame["predicted"] / 1e-5, workload=points, point=points)
 
@@ -53,8 +53,8 @@ def test_who_waits_hears_which_choice_is_priced_for_which_job():
     evidence, said = Evidence([set_given("hockney", ["alpha=10us", "beta=1ns"])], SITE), []
     with heard_by(said.append):
         decide([WORKLOAD, replace(WORKLOAD, bytes=8)], evidence, ["block:8"], lambda workload: WAYS)
-    assert [text for text in said if "choice" not in text] == ["workload 1 of 2", "workload 2 of 2"]
-    assert said[-1] == "workload 2 of 2, choice 2 of 2 by hockney"
+    assert [text for text in said if "alternative" not in text] == ["workload 1 of 2", "workload 2 of 2"]
+    assert said[-1] == "workload 2 of 2, alternative 2 of 2 by hockney"
 
 
 def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_one():
@@ -87,7 +87,7 @@ def test_the_advised_time_is_corrected_by_single_messages_and_the_median_residua
     for name in ("seconds", "low", "high"):
         np.testing.assert_allclose(moved[name], 3 * plain[name])
     requested = {"operation": "bcast", "layout": "block:8", "ranks": 8, "bytes": 64}
-    predicted = predict(probed, [make_point(SITE, requested | {"algorithm": way}) for way in moved["choice"]])
+    predicted = predict(probed, [make_point(SITE, requested | {"algorithm": way}) for way in moved["alternative"]])
     for name, field in (("high", "high"), ("seconds", "corrected")):
         np.testing.assert_allclose(moved[name], [getattr(prediction, field) for prediction in predicted])
     assert moved["seconds"].between(moved["low"], moved["high"]).all()
@@ -116,8 +116,8 @@ def test_each_choice_has_the_price_of_those_that_are_right_where_its_ranks_sit()
         advise(WORKLOAD, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
         for layouts in (["block:8", "block:4"], ["block:8"], ["block:4"])
     ]
-    columns = ["choice", "layout", "seconds", "low", "high", "interval_basis"]
-    mixed, near, far = (advice.rows.set_index(["choice", "layout"]).sort_index() for advice in of)
+    columns = ["alternative", "layout", "seconds", "low", "high", "interval_basis"]
+    mixed, near, far = (advice.rows.set_index(["alternative", "layout"]).sort_index() for advice in of)
     pd.testing.assert_frame_equal(mixed[columns[2:]], pd.concat([near, far])[columns[2:]].sort_index())
     assert weights_of(of[0]).startswith("within one node hockney 100 % (off by a factor of ")
     assert "; between nodes loggp 100 % (" in weights_of(of[0])
@@ -201,7 +201,7 @@ def test_points_to_measure_are_named_where_much_regret_is_at_stake():
     """The model is wrong by a factor of two at random, so the choice between nearly equal alternatives is a guess."""
     sets = [set_given("hockney", ["alpha=10us", "beta=1ns"])]
     rng, rows = np.random.default_rng(5), measured({}, {"hockney": 1.0})
-    more = [rows.assign(choice=f"way{n}", point=rows["point"] + f" {n}") for n in range(3)]
+    more = [rows.assign(alternative=f"way{n}", point=rows["point"] + f" {n}") for n in range(3)]
     noisy = pd.concat(more, ignore_index=True)
     noisy["predicted"] *= np.exp(0.7 * rng.standard_normal(len(noisy)))
     noisy["mu"] = np.maximum(noisy["predicted"] / 1e-5, 1e-5 / noisy["predicted"])
@@ -209,7 +209,7 @@ def test_points_to_measure_are_named_where_much_regret_is_at_stake():
     advice = advise(WORKLOAD, Evidence(sets, SITE, noisy), ["block:4"], specs, streams=False)
     assert advice.rows["regret"].iloc[0] > 0.1
     assert len(advice.settling) == 2
-    assert {point.choice for point in advice.settling} <= set(specs)
+    assert {point.alternative for point in advice.settling} <= set(specs)
     assert all(0 < point.seconds < 1 for point in advice.settling)
     exact = advise(WORKLOAD, Evidence(sets, SITE, measured({}, {"hockney": 1.0})), ["block:4"], WAYS, streams=False)
     assert exact.settling == ()

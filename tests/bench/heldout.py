@@ -67,7 +67,7 @@ def _intervals(predicted: pd.DataFrame) -> dict[str, str]:
 
 
 def _choices(chosen: pd.Series) -> dict[str, str]:
-    library = chosen["over_library"]
+    library = chosen["over_default"]
     figures = f"{chosen['groups']:.0f}", f"{100 * chosen['regret_mean']:.1f} %", f"{100 * chosen['regret_max']:.0f} %"
     return dict(zip(CHOICES, (*figures, "-" if np.isnan(library) else f"{library:.2f}"), strict=True))
 

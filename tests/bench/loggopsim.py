@@ -62,13 +62,13 @@ MACHINES = (
 @dataclass(frozen=True)
 class Case:
     operation: str
-    choice: str  # an algorithm or a tree
+    alternative: str  # an algorithm or a tree
     ranks: int
     bytes: int
 
     def schedule(self) -> Schedule:
-        whole = ALGORITHMS if (self.operation, self.choice) in ALGORITHMS else ()
-        where = {"algorithm": self.choice, "ranks": self.ranks} if whole else {"topology": self.choice}
+        whole = ALGORITHMS if (self.operation, self.alternative) in ALGORITHMS else ()
+        where = {"algorithm": self.alternative, "ranks": self.ranks} if whole else {"topology": self.alternative}
         return schedule(point(self.operation, bytes=self.bytes, **where)).whole
 
 
@@ -121,7 +121,7 @@ def compare(tools: Path, record: Path | None) -> int:
     if record:
         chosen = np.linspace(0, len(rows) - 1, RECORDED).astype(int)
         with record.open("w", newline="") as file:
-            head = ("operation", "choice", "ranks", "bytes", "L", "o", "g", "G", "O", "S", "finish")
+            head = ("operation", "alternative", "ranks", "bytes", "L", "o", "g", "G", "O", "S", "finish")
             csv.writer(file, lineterminator="\n").writerows([head, *(rows[number] for number in chosen)])
     return 0 if share >= 0.99 else 1
 

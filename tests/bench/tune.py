@@ -27,7 +27,7 @@ from commodel.errors import UserError
 from commodel.files.tables import read_rows
 from commodel.models.parameter_sets import set_given
 from commodel.parameters import ParameterSet
-from commodel.patterns.algorithms import choices
+from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.arguments import PIPELINED
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.predictions import predict
@@ -80,7 +80,7 @@ def predictions(
     for workload in workloads:
         names = dict(zip(("operation", "ranks", "layout", "bytes"), workload, strict=True))
         for name in [
-            *(name for name, entry in choices(workload[0]).items() if entry.argument != PIPELINED),
+            *(name for name, entry in find_algorithms(workload[0]).items() if entry.argument != PIPELINED),
             *WITH_ARGUMENT,
         ]:
             with suppress(UserError):

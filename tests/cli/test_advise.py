@@ -48,7 +48,7 @@ def platform(tmp_path, monkeypatch):
             for family, off in (("loggp", 1.1), ("hockney", 1.331)):
                 rows.append(
                     {"point": f"{ranks} {choice}", "platform": "made-up", "operation": "allreduce", "algorithm": choice}
-                    | {"choice": choice, "layout": "block:1", "ranks": ranks, "leaves": 0, "bytes": 8}
+                    | {"alternative": choice, "layout": "block:1", "ranks": ranks, "leaves": 0, "bytes": 8}
                     | {"workload": f"{ranks}"}
                     | {"measured": measured, "measured_low": measured, "measured_high": measured, "family": family}
                     | {"predicted": measured * off, "mu": off, "validity": "valid", "held_out": True, "simulated": True}
@@ -64,21 +64,21 @@ SMALL_GATHER, GATHER = (f"--operation gather --ranks 16 --bytes {size}" for size
 def test_a_ranking_of_all_algorithms(params):
     rows = read_rows(f"advise {WORKLOAD} --params {params}")
     assert [row["seconds"] for row in rows] == sorted(row["seconds"] for row in rows)
-    assert {"ring", "recursive-doubling", "rabenseifner", "reduce-bcast"} <= {row["choice"] for row in rows}
+    assert {"ring", "recursive-doubling", "rabenseifner", "reduce-bcast"} <= {row["alternative"] for row in rows}
     text = run(f"advise {WORKLOAD} --params {params}").stdout
-    assert f"allreduce over 8 ranks, 1 KiB: use {rows[0]['choice']}" in text
+    assert f"allreduce over 8 ranks, 1 KiB: use {rows[0]['alternative']}" in text
     assert "intervals contain no model error" in text
 
 
 def test_only_and_layout(params):
     requested = "--only ring --only rabenseifner --layout block:2 --format json"
     rows = json.loads(run(f"advise {WORKLOAD} --params {params} {requested}").stdout)
-    assert {(row["choice"], row["layout"]) for row in rows} == {("ring", "block:2"), ("rabenseifner", "block:2")}
+    assert {(row["alternative"], row["layout"]) for row in rows} == {("ring", "block:2"), ("rabenseifner", "block:2")}
 
 
 def test_the_same_messages_under_two_names_stand_once(params):
     rows = read_rows(f"advise --operation bcast --ranks 16 --bytes 8 --params {params}")
-    names = {row["choice"] for row in rows}
+    names = {row["alternative"] for row in rows}
     assert "binomial" in names
     assert "knomial:2" not in names
     assert len({"knomial", "knomial:4"} & names) == 1
@@ -99,11 +99,11 @@ def test_beyond_what_was_probed_intervals_widen_without_any_measurement(tmp_path
 def test_a_gather_that_loses_packets_is_behind_the_window_that_loses_none():
     """The conclusion of the cluster model's paper: 15 senders at once overflow the switch."""
     rows = read_rows(f"advise {GATHER} --params {FAST_ETHERNET}")
-    behind = {row["choice"]: row["behind"] for row in rows}
+    behind = {row["alternative"]: row["behind"] for row in rows}
     assert behind["windowed:1"] < 1e-3
     assert behind["linear"] == pytest.approx(0.2 / 1.29, rel=0.01)
-    assert rows[0]["choice"] == "windowed:1"
-    doubt = next(row["doubt"] for row in rows if row["choice"] == "linear")
+    assert rows[0]["alternative"] == "windowed:1"
+    doubt = next(row["doubt"] for row in rows if row["alternative"] == "linear")
     assert doubt.startswith("cluster: loses packets: 25 % delivered")
 
 
@@ -327,7 +327,7 @@ def test_streams_that_were_measured_weigh_the_times_between_waves_alone(platform
     assert [row["seconds"] for row in after] == [row["seconds"] for row in before]
     command = "predict --family hockney --params results/study/fitted/made-up/hockney.yaml --pipelined"
     (by_hockney,) = read_rows(f"{command} {workload} --algorithm linear")
-    now, then = ({row["choice"]: row["period"] for row in rows}["linear"] for rows in (after, before))
+    now, then = ({row["alternative"]: row["period"] for row in rows}["linear"] for rows in (after, before))
     assert now == pytest.approx(by_hockney["seconds"], rel=0.01)
     assert then != pytest.approx(by_hockney["seconds"], rel=0.01)
     assert (
@@ -356,5 +356,5 @@ def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_pa
             (row, *_) = read_rows(f"advise {workload}")
             assert row["seconds"] == before["seconds"]
             command = f"predict --params {path}/hockney.yaml --pipelined {pattern}"
-            (prediction,) = read_rows(command, "--algorithm", row["choice"])
+            (prediction,) = read_rows(command, "--algorithm", row["alternative"])
             assert row["period"] == pytest.approx(prediction["seconds"]) != before["period"]

@@ -50,7 +50,7 @@ def test_mrnet(tmp_path):
 def test_extrap(tmp_path):
     table = tmp_path / "comparison.csv"
     table.write_text(
-        "point,platform,operation,choice,layout,ranks,bytes,measured,family\n"
+        "point,platform,operation,alternative,layout,ranks,bytes,measured,family\n"
         "a,x,bcast,binomial,block:1,4,8,1.25e-5,logp\na,x,bcast,binomial,block:1,4,8,1.25e-5,loggp\n"
     )
     said = run(f"export extrap {table} -o {tmp_path}/x.txt").stdout

@@ -30,7 +30,7 @@ def table(tmp_path):
         for ranks in (4, 8)
         for size in (8, 64, 512, 4096)
     ]
-    rows = [f"bcast,{p.choice},{p.ranks},{p.bytes},{prediction.seconds}" for p, prediction in _predicted(points)]
+    rows = [f"bcast,{p.alternative},{p.ranks},{p.bytes},{prediction.seconds}" for p, prediction in _predicted(points)]
     path = tmp_path / "collectives.csv"
     path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds", *rows, "bcast,library,4,8,1e-5"]) + "\n")
     return path
@@ -110,15 +110,15 @@ def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
     rows = json.loads(text) if style == "json" else list(csv.DictReader(io.StringIO(text)))
     chosen = [row for row in rows if row["workloads"] not in ("", None)]
     assert [row["family"] or row["baseline"] for row in chosen] == ["logp", "hockney", NEAREST, REGRESSION, ALWAYS]
-    assert all(row["operation"] == row["choice"] == "" and row["points"] in ("", None) for row in chosen)
+    assert all(row["operation"] == row["alternative"] == "" and row["points"] in ("", None) for row in chosen)
     assert all(1 <= float(row["over_fastest"]) <= float(row["over_fastest_worst"]) for row in chosen)
     assert [float(row["fastest"]) for row in chosen if row["family"] == "hockney"] == [1]
     rows = [row for row in rows if row not in chosen]
-    assert [(row["family"], row["baseline"], row["choice"]) for row in rows if row["baseline"]] == [
+    assert [(row["family"], row["baseline"], row["alternative"]) for row in rows if row["baseline"]] == [
         ("", baseline, choice) for baseline in (NEAREST, REGRESSION) for choice in ("binomial", "linear")
     ]
     rows = [row for row in rows if not row["baseline"]]
-    assert [(row["family"], row["choice"]) for row in rows] == [
+    assert [(row["family"], row["alternative"]) for row in rows] == [
         (family, choice) for family in ("logp", "hockney") for choice in ("binomial", "linear")
     ]
     assert float(rows[2]["mu_mean"]) == pytest.approx(1, abs=1e-3)

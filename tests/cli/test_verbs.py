@@ -21,7 +21,7 @@ from commodel.cli._options import File, project
 from commodel.cli._output import table
 from commodel.interchange import extrap, goal
 from commodel.patterns import schedule_files
-from commodel.patterns.algorithms import choices
+from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.operations import operations
 from commodel.patterns.trees import files
 from commodel.platforms.build import COMPILERS
@@ -255,7 +255,7 @@ def test_tab_offers_folders_of_results_where_a_verb_reads_them(tmp_path):
 
 @pytest.mark.parametrize("operation", sorted(operations()))
 def test_tab_offers_the_algorithms_of_the_operation(operation):
-    known = {spec.partition(":")[0] for spec in choices(operation)}
+    known = {spec.partition(":")[0] for spec in find_algorithms(operation)}
     assert known <= offered("predict", "--operation", operation, "--algorithm", "") <= known | {"tree"}
 
 

@@ -191,7 +191,7 @@ def study(workloads):
                         "workload": f"workload {number}",
                         "point": f"{number} {choice}",
                         "algorithm": choice,
-                        "choice": choice,
+                        "alternative": choice,
                         "layout": "block:1",
                         "ranks": 8,
                         "leaves": 0,
@@ -227,7 +227,7 @@ RIGHT, WRONG = (2.0, 3.0), (3.0, 2.0)  # the second prefers b
 
 def test_the_model_that_errs_less_decides():
     picked = pick_alternatives(study([workload(RIGHT, WRONG)] * 5))
-    assert picked["choice"].tolist() == ["a"] * 5
+    assert picked["alternative"].tolist() == ["a"] * 5
     (row,) = summarize_picks(picked).to_dict("records")
     assert (row["workloads"], row["right"], row["regret_max"]) == (5, 1.0, 0.0)
     assert row["gain"] == row["most"] == pytest.approx(3)
@@ -236,21 +236,21 @@ def test_the_model_that_errs_less_decides():
 def test_a_workload_does_not_decide_on_its_own_weights():
     """In the last workload only, the model that was right before is wrong, and nothing shows that beforehand."""
     picked = pick_alternatives(study([workload(RIGHT, WRONG)] * 9 + [workload(WRONG, RIGHT)]))
-    assert picked["choice"].tolist() == ["a"] * 9 + ["b"]
+    assert picked["alternative"].tolist() == ["a"] * 9 + ["b"]
     assert picked["regret"].tolist() == pytest.approx([0] * 9 + [0.5])
 
 
 def test_the_default_is_an_alternative():
     """It is kept where it is faster than what is predicted, and it counts as the fastest."""
     picked = pick_alternatives(study([workload(RIGHT, WRONG)] * 5 + [workload(RIGHT, WRONG, library=1.5)]))
-    assert picked["choice"].tolist() == ["a"] * 5 + [LIBRARY]
+    assert picked["alternative"].tolist() == ["a"] * 5 + [LIBRARY]
     assert picked["regret"].tolist() == [0] * 6
     assert picked["fastest"].tolist() == [2.0] * 5 + [1.5]
 
 
 def test_models_without_weight():
     blind = tuple((prediction, Validity(ValidityKind.SIZE, "valid for 8 B").text) for prediction in WRONG)
-    assert pick_alternatives(study([workload(RIGHT, blind)] * 5))["choice"].tolist() == ["a"] * 5
+    assert pick_alternatives(study([workload(RIGHT, blind)] * 5))["alternative"].tolist() == ["a"] * 5
     free = (0.0, 3.0)
     assert pick_alternatives(study([workload(free, blind)] * 5)).empty
     assert summarize_picks(pick_alternatives(study([workload(free, blind)] * 5))).empty

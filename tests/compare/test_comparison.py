@@ -203,7 +203,7 @@ def test_what_a_fit_has_seen_does_not_count_for_its_family():
 
 def test_without_a_library_there_is_nothing_to_compare_with(comparison):
     (choice,) = summarize_choices(comparison, ["family"]).to_dict("records")
-    assert np.isnan(choice["over_library"])
+    assert np.isnan(choice["over_default"])
     assert choice["over_fastest"] == pytest.approx((10 / 8 * 25 / 24) ** 0.5)
 
 
@@ -287,7 +287,7 @@ def test_the_library_is_measured_and_of_no_family():
     assert own["measured"].tolist() == [9.0, 8.0]
     assert own["fan_in"].tolist() == [0, 0]
     assert not own[["chosen", "best", "tie", "covered"]].any(axis=None)
-    assert rows["library"].tolist() == [8.0] * 6  # the better of its layouts
+    assert rows["library_default"].tolist() == [8.0] * 6  # the better of its layouts
     assert rows["fastest"].tolist() == [4.0] * 6
     assert summarize(rows, ["family"])["family"].tolist() == ["f"]
     assert summarize_choices(rows, ["family"])["family"].tolist() == ["f"]
@@ -296,11 +296,11 @@ def test_the_library_is_measured_and_of_no_family():
 def test_what_a_family_s_pick_is_to_the_library():
     rows = laid_out([1, 2, 3, 4])
     (pick,) = summarize_choices(rows, ["family"]).to_dict("records")
-    assert (pick["over_library"], pick["over_fastest"]) == pytest.approx((10 / 8, 10 / 4))
+    assert (pick["over_default"], pick["over_fastest"]) == pytest.approx((10 / 8, 10 / 4))
     assert pick["regret_mean"] == pytest.approx(10 / 4 - 1)
     assert pick["tied"] == 0
     (right,) = summarize_choices(laid_out([4, 3, 1, 2]), ["family"]).to_dict("records")
-    assert (right["over_library"], right["over_fastest"], right["regret_mean"]) == pytest.approx((0.5, 1, 0))
+    assert (right["over_default"], right["over_fastest"], right["regret_mean"]) == pytest.approx((0.5, 1, 0))
 
 
 def test_means_over_the_library_are_geometric():
@@ -308,7 +308,7 @@ def test_means_over_the_library_are_geometric():
     rows = laid_out([4, 3, 1, 2])
     twice = pd.concat([rows, rows.assign(workload="other", measured=4 * rows["measured"])])
     (pick,) = summarize_choices(twice, ["family"]).to_dict("records")
-    assert pick["over_library"] == pytest.approx(1)
+    assert pick["over_default"] == pytest.approx(1)
 
 
 def test_layouts_that_a_family_prices_the_same_are_a_tie():

@@ -145,10 +145,10 @@ def test_the_set_says_what_was_held_out():
 
 def test_errors_are_those_of_the_definition():
     rows = predict_held_out(HOCKNEY, exact())
-    table = errors(rows, ["operation", "choice"])
-    assert list(zip(table["operation"], table["choice"], strict=True)) == WAYS
+    table = errors(rows, ["operation", "alternative"])
+    assert list(zip(table["operation"], table["alternative"], strict=True)) == WAYS
     for row in table.to_dict("records"):
-        of_choice = rows[(rows["operation"] == row["operation"]) & (rows["choice"] == row["choice"])]
+        of_choice = rows[(rows["operation"] == row["operation"]) & (rows["alternative"] == row["alternative"])]
         ratios = [p / m for p, m in zip(of_choice["predicted"], of_choice["measured"], strict=True)]
         mu = [max(ratio, 1 / ratio) for ratio in ratios]
         assert row["mu_mean"] == pytest.approx(np.mean(mu))
@@ -287,7 +287,7 @@ def scored(tmp_path_factory):
     lines = ["operation,algorithm,ranks,bytes,seconds,setting"]
     for job, slower in SLOWNESS.items():
         for entry, prediction in zip(POINTS, predict(MACHINE, POINTS), strict=True):
-            lines.append(f"bcast,{entry.choice},{entry.ranks},{entry.bytes},{slower * prediction.seconds!r},{job}")
+            lines.append(f"bcast,{entry.alternative},{entry.ranks},{entry.bytes},{slower * prediction.seconds!r},{job}")
             lines.append(f"bcast,library,{entry.ranks},{entry.bytes},{LIBRARY_SECONDS!r},{job}")
     path = tmp_path_factory.mktemp("bench") / "table.csv"
     path.write_text("\n".join(lines) + "\n")
@@ -312,7 +312,8 @@ def test_choices_are_the_fastest_and_their_gain_over_the_library_is_told(scored)
     row = scored["a setting", "hockney"]
     assert (row["points"], row["workloads"], row["regret"], row["worst regret"]) == (32, "16", "0.0 %", "0 %")
     fastest = [
-        prediction.seconds for prediction in predict(MACHINE, [entry for entry in POINTS if entry.choice == "binomial"])
+        prediction.seconds
+        for prediction in predict(MACHINE, [entry for entry in POINTS if entry.alternative == "binomial"])
     ]
     ratios = [slower * seconds / LIBRARY_SECONDS for seconds in fastest for slower in SLOWNESS.values()]
     assert row["time / library"] == f"{math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}"

@@ -28,7 +28,7 @@ def rows(errors, sizes=SIZES, ranks=(4, 8, 16), seed=0):
             for place, choice in enumerate(CHOICES):
                 measured = 1e-5 * count * (1 + size / 1e4) * (1 + place)
                 noise = float(rng.standard_normal())
-                about = {"operation": "bcast", "choice": choice, "algorithm": choice, "layout": "block:1"}
+                about = {"operation": "bcast", "alternative": choice, "algorithm": choice, "layout": "block:1"}
                 about |= {"ranks": count, "leaves": 0, "bytes": size, "nodes": count, "waves": 1, "batch": f"b{count}"}
                 about |= {"workload": f"bcast {count} {size}", "point": f"{count} {size} {choice}", "platform": "p"}
                 about |= {"simulated": False, "measured": measured, "held_out": True, "validity": "valid"}
@@ -100,7 +100,7 @@ def test_residuals_are_alike_at_near_points_of_one_algorithm():
     places = Places.of_rows(rows({"one": lambda *at: 0.0}).drop_duplicates("point"))
     covariance = places.covariance(places, scales)
     chain, same, other = (
-        np.flatnonzero((places.choice == choice) & (places.bytes == size) & (places.ranks == 8))[0]
+        np.flatnonzero((places.alternative == choice) & (places.bytes == size) & (places.ranks == 8))[0]
         for choice, size in (("chain", 512), ("chain", 4096), ("linear", 512))
     )
     assert covariance[chain, chain] > covariance[chain, same] > covariance[chain, other] > 0

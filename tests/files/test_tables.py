@@ -152,3 +152,12 @@ def test_a_reader_of_some_columns_renames_the_others_too(tmp_path):
     write_table(tmp_path / "c.csv", pd.DataFrame({"point": ["p"], "alone": [2.0]}))
     table = read_table(tmp_path / "c.csv", needed(COMPARISON, "point"))
     assert table.columns.tolist() == ["point", "single_message_ratio"]
+
+
+def test_old_columns_of_a_comparison_are_read(tmp_path, capsys):
+    old = pd.DataFrame({"choice": ["ring"], "room": ["2 nodes"], "library": [2.0]})
+    write_table(tmp_path / "c.csv", old)
+    table = read_table(tmp_path / "c.csv", needed(COMPARISON, "alternative node_usage library_default"))
+    assert table.to_dict("records") == [{"alternative": "ring", "node_usage": "2 nodes", "library_default": 2.0}]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert all(name in line for name in ("'alternative'", "'node_usage'", "'library_default'"))

@@ -237,7 +237,7 @@ def test_another_setting_may_be_asked_for(table):
 
 def test_on_the_screen_and_in_the_file(tmp_path, table):
     rows = [
-        f"{entry.operation},{entry.choice},{entry.ranks},{entry.bytes},{seconds!r},{setting}"
+        f"{entry.operation},{entry.alternative},{entry.ranks},{entry.bytes},{seconds!r},{setting}"
         for entry, seconds, setting in zip(table.points, table.seconds, table.settings, strict=True)
     ]
     path, out = tmp_path / "points.csv", tmp_path / "hockney.yaml"

@@ -97,7 +97,7 @@ def test_values_of_ranks_within_a_node_are_not_those_between_nodes(layout, doubt
 def test_held_out_points_of_both_have_errors_of_their_own():
     twice = [2 * seconds for seconds in obvious(LOGGP, ALGORITHM)]
     rows = predict_held_out(LOGGP, Measured([*ALGORITHM, *TREE], [*twice, *obvious(LOGGP, TREE)], 0))
-    mu = errors(rows, ["operation", "kind", "choice"]).set_index("kind")["mu_mean"]
+    mu = errors(rows, ["operation", "kind", "alternative"]).set_index("kind")["mu_mean"]
     assert mu.to_dict() == pytest.approx({"algorithm": 2.0, "topology": 1.0})
     thrice = predict_held_out(LOGGP, Measured(TREE, [3 * seconds for seconds in obvious(LOGGP, TREE)], 0))
     (worst,) = errors(pd.concat([rows, thrice]), ["family"])["worst"]

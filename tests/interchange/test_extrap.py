@@ -22,7 +22,7 @@ OBSERVED = pd.DataFrame(
         ("point", "reduce", "flat:3", "a", "block:1", 4, 64, 5e-5, True),
         ("probe", "prtt", "", "a", "block:1", 2, 8, 1e-6, True),
     ],
-    columns=["kind", "name", "choice", "platform", "layout", "ranks", "bytes", "seconds", "valid"],
+    columns=["kind", "name", "alternative", "platform", "layout", "ranks", "bytes", "seconds", "valid"],
 )
 
 
@@ -70,7 +70,7 @@ def test_a_comparison_has_a_median_a_point():
         ("p2", "bcast", "linear", "b", "block:1", 4, 8, 2e-5),
         ("p3", "bcast", "linear", "b", "block:1", 8, 8, None),
     ]
-    names = ["point", "operation", "choice", "platform", "layout", "ranks", "bytes", "measured"]
+    names = ["point", "operation", "alternative", "platform", "layout", "ranks", "bytes", "measured"]
     measured = regions(pd.DataFrame(rows, columns=names), FILE)
     assert measured == {"a->bcast->linear": {(4, 8): [1e-5]}, "b->bcast->linear": {(4, 8): [2e-5]}}
 

@@ -33,7 +33,7 @@ from commodel.interchange.rules import (
     rule_of,
     rules,
 )
-from commodel.patterns.algorithms import Algorithm, choices
+from commodel.patterns.algorithms import Algorithm, find_algorithms
 from commodel.patterns.arguments import PIPELINED
 from commodel.patterns.build import schedule
 from commodel.patterns.libraries import MPICH, MPICH_FUNCTIONS, OPEN_MPI, OPEN_MPI_FUNCTIONS
@@ -41,7 +41,9 @@ from commodel.records import Choice
 from tests.patterns.catalogue import ENTRIES, point
 from tests.refusals import message
 
-KNOWN = st.sampled_from([(name, spec) for name in sorted(COLLECTIVES) for spec in choices(name) if has(name, spec)])
+KNOWN = st.sampled_from(
+    [(name, spec) for name in sorted(COLLECTIVES) for spec in find_algorithms(name) if has(name, spec)]
+)
 
 
 def read(text):
@@ -226,12 +228,14 @@ def test_a_comment_cannot_end_its_line():
     assert read(text)[7] == [(2, [(0, Rule())])]
 
 
-@pytest.mark.parametrize(("name", "entry"), [(name, entry) for name in COLLECTIVES for entry in choices(name).values()])
+@pytest.mark.parametrize(
+    ("name", "entry"), [(name, entry) for name in COLLECTIVES for entry in find_algorithms(name).values()]
+)
 def test_segments_that_go_without_saying_here_are_said_there(name, entry):
     """Open MPI cuts nothing where the segment is 0; a pipeline here is cut at 8 KiB unless told otherwise."""
-    rule = rule_of(name, "" if entry.needs_argument else entry.choice)
+    rule = rule_of(name, "" if entry.needs_argument else entry.short_name)
     if rule.algorithm:
-        assert rule.segment == {PIPELINED: 8192}.get(entry.argument, 1024 if entry.choice == "linear-sync" else 0)
+        assert rule.segment == {PIPELINED: 8192}.get(entry.argument, 1024 if entry.short_name == "linear-sync" else 0)
 
 
 def test_a_synchronised_gather_s_first_part_is_its_segment():
@@ -239,12 +243,14 @@ def test_a_synchronised_gather_s_first_part_is_its_segment():
     assert rule_of("bcast", "binary:2GiB") == Rule(5)
 
 
-@pytest.mark.parametrize(("library", "number"), [("0.4", 0), ("2.5", 3), ("nan", 3), ("", 3)])
-def test_where_the_library_was_measured_faster_it_is_left_alone(tmp_path, library, number):
+@pytest.mark.parametrize("column", ["gain_over_default", "library"])  # the second: of older tables
+@pytest.mark.parametrize(("gain", "number"), [("0.4", 0), ("2.5", 3), ("nan", 3), ("", 3)])
+def test_a_faster_library_default_is_kept(tmp_path, capsys, column, gain, number):
     path = tmp_path / "t.csv"
-    path.write_text(f"operation,ranks,bytes,algorithm,library\nallreduce,2,8,recursive-doubling,{library}\n")
+    path.write_text(f"operation,ranks,bytes,algorithm,{column}\nallreduce,2,8,recursive-doubling,{gain}\n")
     ((_, sizes),) = read(rules(read_table(path)))[COLLECTIVES["allreduce"]]
     assert sizes[-1][1].algorithm == number
+    assert ("'library' is now 'gain_over_default'" in capsys.readouterr().err) == (column == "library")
 
 
 RECORDED = {OPEN_MPI: "openmpi-4.1.4", MPICH: "mpich-4.0.2"}
@@ -303,7 +309,7 @@ def test_every_routine_that_is_named_was_recorded():
     for library in RECORDED:
         recorded = {(call.operation, call.spec.partition(":")[0]) for call in calls(library)}
         named = {
-            (entry.operation, entry.choice)
+            (entry.operation, entry.short_name)
             for entry in ENTRIES.values()
             if isinstance(entry, Algorithm) and any(routine.library == library for routine in entry.like)
         }
@@ -313,4 +319,4 @@ def test_every_routine_that_is_named_was_recorded():
 
 def test_what_differs_is_said():
     for library, operation, choice, _ in DIFFERENT:
-        assert all(routine.differs for routine in choices(operation)[choice].like if routine.library == library)
+        assert all(routine.differs for routine in find_algorithms(operation)[choice].like if routine.library == library)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.interchange.selection import COLLECTIVES, WHOLE, function_of, own_tree, selection
-from commodel.patterns.algorithms import choices
+from commodel.patterns.algorithms import find_algorithms
 from commodel.platforms.mpi_libraries import kind, library_of, shared_library
 from commodel.platforms.tools import workshop
 from commodel.records import Choice
@@ -20,7 +20,7 @@ OWN = {
     }
     for name, _ in COLLECTIVES.values()
 } | {"collective=scan": {"algorithm=SCAN": {}}}
-WAYS = [(name, choice) for name in COLLECTIVES for choice in choices(name) if function_of(name, choice, 8)]
+WAYS = [(name, choice) for name in COLLECTIVES for choice in find_algorithms(name) if function_of(name, choice, 8)]
 
 
 def entered(tree, facts):

@@ -43,7 +43,7 @@ def main(folder: Path, experiment: str = EXPERIMENT) -> None:
 def errors(comparison: pd.DataFrame) -> str:
     """The mean of μ by family, operation and algorithm."""
     held_out = comparison[comparison["mu"] != ""].astype({"mu": float})
-    table = held_out.pivot_table(index=["operation", "choice"], columns="family", values="mu", aggfunc="mean")
+    table = held_out.pivot_table(index=["operation", "alternative"], columns="family", values="mu", aggfunc="mean")
     return table.round(2).to_string() + "\n"
 
 
@@ -51,9 +51,11 @@ def gathers(results: Path, windows: list[dict]) -> str:
     """Medians of the gathers in ms, and which window the model would take."""
     summary = pd.read_csv(results / "summary.csv")
     points = summary[(summary["kind"] == "point") & (summary["name"] == "gather")]
-    settings = points["settings"].str.extract(r"ranks=(?P<ranks>\d+) bytes=(?P<bytes>\d+) choice=(?P<choice>\S+)")
+    settings = points["settings"].str.extract(
+        r"ranks=(?P<ranks>\d+) bytes=(?P<bytes>\d+) alternative=(?P<alternative>\S+)"
+    )
     points = points.join(settings).astype({"ranks": int, "bytes": int})
-    table = points.pivot_table(index=["ranks", "bytes"], columns="choice", values="median") * 1e3
+    table = points.pivot_table(index=["ranks", "bytes"], columns="alternative", values="median") * 1e3
     table["by the model"] = pd.Series({(int(row["ranks"]), int(row["bytes"])): row["algorithm"] for row in windows})
     return table.round(2).to_string()
 

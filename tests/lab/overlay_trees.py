@@ -77,8 +77,8 @@ def make_project(folder: Path) -> Path:
 def errors(results: Path) -> pd.DataFrame:
     """By tree: the median in ms, and μ of each family; their means in the last line."""
     compared = pd.read_csv(results / "comparison.csv")
-    table = compared.pivot_table(index="choice", columns="family", values="mu")
-    table.insert(0, "measured", compared.groupby("choice")["measured"].first() * 1e3)
+    table = compared.pivot_table(index="alternative", columns="family", values="mu")
+    table.insert(0, "measured", compared.groupby("alternative")["measured"].first() * 1e3)
     table.loc["mean"] = table.mean().where(table.columns != "measured")
     return table
 

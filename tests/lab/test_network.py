@@ -121,7 +121,7 @@ def test_one_pair_gets_the_wire_and_seven_senders_share_it(lab):
     lab.commodel("run", "windowed", "-q")
     after = lab.drops("h0"), sum(lab.timeouts(host) for host in HOSTS)
     points = summary(lab, "windowed", "point")
-    plain, windowed = (seconds(points, f"choice={choice}") for choice in ("linear", window["algorithm"]))
+    plain, windowed = (seconds(points, f"alternative={choice}") for choice in ("linear", window["algorithm"]))
     print(
         f"plain {plain * 1e3:.1f} ms, {window['algorithm']} {windowed * 1e3:.1f} ms; "
         f"{after[0] - before[0]} packets dropped, {after[1] - before[1]} timeouts"

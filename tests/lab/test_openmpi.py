@@ -10,7 +10,7 @@ import pytest
 
 from commodel.interchange.rules import BENCHMARK, COLLECTIVES, LOOKED_UP, find_risk, rule_of, rules
 from commodel.models.probes.verify import INPUTS, list_cases
-from commodel.patterns.algorithms import choices
+from commodel.patterns.algorithms import find_algorithms
 from commodel.platforms.tools import ROOT
 from commodel.records import Choice
 from tests.native.conftest import SOUND
@@ -22,9 +22,9 @@ RANKS = 8
 OWN_ALGORITHMS = [
     (name, spec)
     for name in LOOKED_UP
-    for entry in choices(name).values()
-    for spec in ([] if entry.needs_argument else [entry.choice])
-    + ([f"{entry.choice}:1KiB"] if entry.argument and entry.argument.is_size else [])
+    for entry in find_algorithms(name).values()
+    for spec in ([] if entry.needs_argument else [entry.short_name])
+    + ([f"{entry.short_name}:1KiB"] if entry.argument and entry.argument.is_size else [])
     if rule_of(name, spec).algorithm
 ]
 

@@ -224,7 +224,7 @@ def recorded():
     with RECORDED.open(newline="") as file:
         rows = [row | {name: int(row[name]) for name in NUMBERS} for row in csv.DictReader(file)]
     for row in rows:
-        case = Case(row["operation"], row["choice"], row["ranks"], row["bytes"])
+        case = Case(row["operation"], row["alternative"], row["ranks"], row["bytes"])
         yield case, Machine(*(row[name] for name in Machine.__dataclass_fields__)), row["finish"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from commodel.api.library_rules import OF_MPICH, find_dialect
 from commodel.interchange import selection
 from commodel.models.probes.verify import INPUTS, list_cases
-from commodel.patterns.algorithms import choices
+from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.libraries import MPICH
 from commodel.platforms.mpi_libraries import kind, library_of
 from commodel.records import Choice
@@ -108,7 +108,7 @@ def test_every_algorithm_of_mpich_s_selection_is_right(oversubscribed, mpi_progr
     assertion."""
     if kind(library_of([str(mpi_programs / "library")])) != MPICH:
         pytest.skip("no MPICH here")
-    specs = [spec for spec in choices(operation) if OF_MPICH.can_name(operation, spec, 2)]
+    specs = [spec for spec in find_algorithms(operation) if OF_MPICH.can_name(operation, spec, 2)]
     assert specs
     for spec in specs:
         told = selected(tmp_path, mpi_programs, operation, spec, (2, 3))
@@ -125,7 +125,7 @@ def test_what_is_said_to_reorder_operands_does_in_mpich(oversubscribed, mpi_prog
     monkeypatch.setattr(selection, "ELEMENTS", ())
     lines = rows([operation], 4, (64,)).splitlines()
     cases = "\n".join([lines[0], *(line for line in lines if ",order,4," in line)])
-    for spec, entry in choices(operation).items():
+    for spec, entry in find_algorithms(operation).items():
         if OF_MPICH.can_name(operation, spec, 4):
             (routine,) = (routine for routine in entry.like if routine.library == MPICH)
             told = selected(tmp_path, mpi_programs, operation, spec, (4,))

@@ -22,10 +22,10 @@ def takes(entry: Algorithm, text: str) -> bool:
 
 def spellings(entry: Algorithm) -> list[str]:
     """Return an algorithm without its argument, if that may be left out, and with some that it takes."""
-    specs = [] if entry.needs_argument else [entry.choice]
+    specs = [] if entry.needs_argument else [entry.short_name]
     if entry.argument:
         texts = SIZES if entry.argument.is_size else COUNTS
-        specs += [f"{entry.choice}:{text}" for text in texts if takes(entry, text)]
+        specs += [f"{entry.short_name}:{text}" for text in texts if takes(entry, text)]
     return specs
 
 

@@ -45,7 +45,7 @@ def test_each_rank_gets_exactly_what_it_must(operation, choice, data):
 
 
 SEGMENTED = sorted(
-    (entry.operation, entry.choice)
+    (entry.operation, entry.short_name)
     for entry in ENTRIES.values()
     if isinstance(entry, Algorithm) and entry.argument and entry.argument.kind is Kind.SEGMENT
 )

@@ -83,9 +83,9 @@ def test_a_tree_s_room_is_what_its_layout_puts_on_a_node(spec, leaves):
     point = make_point(Setting("big", 1000, 1000), entry)
     most = int(np.bincount(place(spec, leaves + 1)).max())
     requested = None if spec.startswith("kinds") else int(re.search(r"\d+", spec)[0])
-    assert point.room == f"{requested or most} a node"
+    assert point.node_usage == f"{requested or most} a node"
     assert most == min(requested or most, leaves + 1) or spec.startswith(("cyclic", "block-cyclic", "scatter"))
-    assert most <= int(point.room.split()[0])
+    assert most <= int(point.node_usage.split()[0])
 
 
 def test_as_the_docstrings_say():

@@ -126,7 +126,8 @@ def test_edits_are_read_back(project):
     assert called("plan", "--from", "mine.xlsx", "-o", "back.yaml").exit_code == 0
     before, after = (make_plan(name, project).points for name in ("mine", "back.yaml"))
     names = [
-        {(point.operation, point.choice, point.ranks, point.bytes) for point in points} for points in (before, after)
+        {(point.operation, point.alternative, point.ranks, point.bytes) for point in points}
+        for points in (before, after)
     ]
     assert names[1] - names[0] == {("bcast", "linear", 2, 4096), ("gather", "linear", 4, 32)}
     assert names[0] - names[1] == {("bcast", "linear", 2, 8), ("bcast", "linear", 2, 1024)}

@@ -38,8 +38,8 @@ def test_every_group_and_layout_gets_the_library_once(planned):
     for group, members in alternatives(plan.points).items():
         own = [point for point in members if not point.predictable]
         assert sorted(point.layout for point in own) == sorted({point.layout for point in requested[group]})
-        assert {(point.leaves, point.bytes, point.room) for point in members} == {
-            (own[0].leaves, own[0].bytes, own[0].room)
+        assert {(point.leaves, point.bytes, point.node_usage) for point in members} == {
+            (own[0].leaves, own[0].bytes, own[0].node_usage)
         }
 
 
@@ -62,7 +62,7 @@ def test_trees_are_alternatives_whatever_nodes_they_need(planned):
         "5 leaves 8 B 2 a node",
     }
     members = groups["big reduce 8 leaves 8 B 1 a node"]
-    assert {point.choice for point in members} == {"flat:8", "kary:2^3", LIBRARY}
+    assert {point.alternative for point in members} == {"flat:8", "kary:2^3", LIBRARY}
     assert {point.nodes for point in members if point.topology} == {9, 15}
     assert {(point.ranks, point.nodes) for point in members if not point.predictable} == {(9, 9)}
 
@@ -234,7 +234,7 @@ STREAMS = "  - axes: {operation: bcast, algorithm: [linear, binomial], ranks: 8,
 def test_a_stream_is_a_job_of_its_own_with_a_library_of_its_own(planned):
     groups = alternatives(planned(STREAMS % "[1, 50]").points)
     assert sorted({point.waves for point in members} for members in groups.values()) == [{1}, {50}]
-    assert {tuple(sorted(point.choice for point in members)) for members in groups.values()} == {
+    assert {tuple(sorted(point.alternative for point in members)) for members in groups.values()} == {
         ("binomial", LIBRARY, "linear")
     }
 

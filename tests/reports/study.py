@@ -71,7 +71,7 @@ def make_comparison():
         measured = truth * random.lognormal(0, 0.03)
         missing = platform == "ether16" and operation == "allreduce" and ranks == 64 and size >= 65536
         name = f"{platform}|{operation}|{choice}|{layout}|{ranks}|{size}"
-        job, room = (f"{leaves} leaves", "1 a node") if leaves else (f"{ranks} ranks", f"{ranks} nodes")
+        workload, usage = (f"{leaves} leaves", "1 a node") if leaves else (f"{ranks} ranks", f"{ranks} nodes")
         point = {
             "point": hashlib.blake2b(name.encode(), digest_size=6).hexdigest(),
             "platform": platform,
@@ -79,13 +79,13 @@ def make_comparison():
             "operation": operation,
             "algorithm": algorithm,
             "topology": topology,
-            "choice": choice,
+            "alternative": choice,
             "layout": layout,
             "ranks": ranks,
             "leaves": leaves,
             "bytes": size,
-            "room": room,
-            "workload": f"{platform} {operation} {job} {size} B {room}",
+            "node_usage": usage,
+            "workload": f"{platform} {operation} {workload} {size} B {usage}",
             "fan_in": {"flat": 32, "kary:4": 4}.get(choice, 1),
             "batch": f"{platform}-1n-0",
         }
@@ -139,7 +139,7 @@ def judge(frame):
     frame["mu"] = np.maximum(frame["predicted"] / frame["measured"], frame["measured"] / frame["predicted"])
     frame["covered"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
     frame["chosen"], frame["tie"], frame["best"], frame["regret"] = False, False, False, np.nan
-    frame["library"], frame["fastest"] = np.nan, frame.groupby("workload")["measured"].transform("min")
+    frame["library_default"], frame["fastest"] = np.nan, frame.groupby("workload")["measured"].transform("min")
     both = frame["predicted"].notna() & frame["measured"].notna()
     for _, group in frame[both & frame["held_out"]].groupby(["workload", "family"]):
         if len(group) > 1:
@@ -189,7 +189,7 @@ def make_raw(comparison):
             "id": once["point"],
             "kind": "point",
             "platform": once["platform"],
-            "name": once["operation"] + " " + once["choice"],
+            "name": once["operation"] + " " + once["alternative"],
             "settings": "ranks=" + once["ranks"].astype(str) + " bytes=" + once["bytes"].astype(str),
             "passes": 1,
             "samples": once["samples"],

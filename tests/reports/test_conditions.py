@@ -138,7 +138,7 @@ def without(comparison, statuses):
         frame.loc[of_point, GONE] = np.nan
         frame.loc[of_point, ["covered", "chosen", "best"]] = False
         frame.loc[of_point, "measurement"] = f"not measured: {status}"
-        about = [point["point"], "b-0", "ether16", False, "point", point["operation"], point["choice"], "block"]
+        about = [point["point"], "b-0", "ether16", False, "point", point["operation"], point["alternative"], "block"]
         lines.append([*about, point["ranks"], 16, 0, point["bytes"], np.nan, status, f"why {status} = {len(lines)}"])
     return whole, frame, pd.DataFrame(lines, columns=names(UNMEASURED))
 

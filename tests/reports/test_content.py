@@ -87,12 +87,12 @@ def test_all_findings_have_a_sheet_if_the_summary_has_only_some(report):
 
 def test_an_algorithm_and_a_topology_of_one_name_have_errors_of_their_own(report, comparison):
     """`binomial` is how a broadcast runs, and a tree that a reduction runs over."""
-    (matrix,) = [table for table in report.section("Errors").tables if table.name == "Mean μ by choice"]
-    columns = [matrix.column(key) for key in ("platform", "kind", "choice", "= loggp")]
+    (matrix,) = [table for table in report.section("Errors").tables if table.name == "Mean μ by alternative"]
+    columns = [matrix.column(key) for key in ("platform", "kind", "alternative", "= loggp")]
     errors = {tuple(names): mu for *names, mu in zip(*columns, strict=True)}
     kind = comparison["topology"].map(lambda topology: "topology" if topology else "algorithm")
     rows = comparison[(comparison["family"] == "loggp") & comparison["held_out"]]
-    means = rows.groupby(["platform", kind, "choice"])["mu"].mean()
+    means = rows.groupby(["platform", kind, "alternative"])["mu"].mean()
     assert errors == pytest.approx(means.to_dict())
     assert {("ether16", "algorithm", "binomial"), ("ether16", "topology", "binomial")} <= set(errors)
 
@@ -164,7 +164,7 @@ def test_picks_name_what_differs_and_nothing_else(report, comparison):
 
 def test_without_a_choice_there_is_no_table(small, tmp_path, parse):
     """One alternative a workload, and no MPI default."""
-    single = small[small["choice"] != "library"].assign(chosen=False)
+    single = small[small["alternative"] != "library"].assign(chosen=False)
     single = single[single["point"] == single.groupby("workload")["point"].transform("first")]
     report = build(single, experiment="kernels")
     for name in ("Selection", "Picks"):

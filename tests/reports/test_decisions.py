@@ -17,7 +17,7 @@ def row(operation, ranks, size, algorithm, **more):
         "doubt": "",
         "platform": "mine",
         "simulated": False,
-        "library": float("nan"),
+        "gain_over_default": float("nan"),
         "interval_basis": "at least: 1 allocation, 20 workloads of bcast",
         "weights": "loggp 100 %",
         "notes": "",

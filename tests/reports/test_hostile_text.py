@@ -36,7 +36,7 @@ def hostile_inputs(comparison, text):
     for key in ("platform", "operation", "layout", "stop", "measurement", "batch", "raw"):
         part[key] = text
     part["validity"] = text
-    part["algorithm"] = part["choice"] = text + part["algorithm"]
+    part["algorithm"] = part["alternative"] = text + part["algorithm"]
     part["family"] = text + part["family"]
     part["workload"] = text + part["workload"]
     curve = Curve(text, text, text, (1.0, 2.0), (1.0, 2.0), (1.0, 2.1), text, 0.5)

@@ -44,7 +44,7 @@ def table(section, name):
 
 def frame_of(rows):
     frame = pd.DataFrame(rows, columns=NAMES)
-    return frame.assign(held_out=True, workload=frame["operation"], choice="paper", validity="valid")
+    return frame.assign(held_out=True, workload=frame["operation"], alternative="paper", validity="valid")
 
 
 @pytest.fixture

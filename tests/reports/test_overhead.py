@@ -57,7 +57,7 @@ def test_the_worst_point_is_named_and_the_mean_is_geometric(small):
     both.loc[both["point"] == slowest["point"], ["measured", "measured_low", "measured_high"]] *= 16
     (line,) = sentences(build(both, experiment="boxes", containers=CONTAINERS), OVERHEAD)
     assert f"{16 ** (1 / boxed['point'].nunique()):.3f}× the time" in line
-    assert f"16.00× at worst ({slowest['operation']} {slowest['choice']}, {slowest['ranks']} ranks" in line
+    assert f"16.00× at worst ({slowest['operation']} {slowest['alternative']}, {slowest['ranks']} ranks" in line
     assert "Significant at 1 slower of " in line
 
 

@@ -53,7 +53,7 @@ def test_the_map_has_the_fastest_alternatives(comparison, platform):
         library = first["algorithm"] == "library"
         close = [row for row in others if not (first["measured_high"] < row["measured_low"])]
         close += [row for row in others if row["measured"] <= 1.01 * first["measured"]]
-        assert cell.text == ("≈ " if close else "") + ("default" if library else first["choice"])
+        assert cell.text == ("≈ " if close else "") + ("default" if library else first["alternative"])
         assert cell.marked == library
         checked.add(id(cell))
     assert len(checked) == len(grid.cells)
@@ -159,7 +159,7 @@ def test_a_latency_that_the_data_do_not_determine_is_no_figure():
 
 
 def test_without_a_choice_there_is_no_map_of_alternatives(fewer):
-    report = build(fewer[fewer["choice"] == "binomial"].drop_duplicates(["workload", "family"]), experiment="one")
+    report = build(fewer[fewer["alternative"] == "binomial"].drop_duplicates(["workload", "family"]), experiment="one")
     for front in report.fronts:
         assert front.tiles[1].figure == "nothing to choose"
         assert not front.use.cells
@@ -344,7 +344,7 @@ def test_which_tree_for_so_many_leaves_at_a_measured_size_by_no_click(pages, com
     here = comparison[
         (comparison["platform"] == PLATFORM) & (comparison["leaves"] == 32) & (comparison["bytes"] == 1024)
     ]
-    fastest = here.loc[here["measured"].idxmin(), "choice"]
+    fastest = here.loc[here["measured"].idxmin(), "alternative"]
     assert sheet.cell(label.row, column.column).value.removeprefix("≈ ") == fastest
 
 

@@ -32,8 +32,9 @@ addEventListener("load", async () => {
   const [input, found] = box.previousElementSibling.children;
   const heads = [...table.tHead.rows[0].cells], at = name => heads.findIndex(head => head.textContent === name);
   const rows = () => [...table.tBodies[0].rows].filter(row => row.className !== "gap");
-  const tell = (what, row) => lines.push([what, found.textContent, rows().length, row?.cells[at("choice")].textContent,
-    row?.cells[at("bytes [B]")].textContent, row?.cells[at("family")].textContent].join("|"));
+  const tell = (what, row) => lines.push([what, found.textContent, rows().length,
+    row?.cells[at("alternative")].textContent, row?.cells[at("bytes [B]")].textContent,
+    row?.cells[at("family")].textContent].join("|"));
   const settle = () => new Promise(done => setTimeout(done, 700));
   try {
     STEPS
@@ -155,7 +156,7 @@ def test_all_rows_are_within_reach(comparison, tmp_path):
     every = [[show(kind, value) for kind, value in zip(kinds, row, strict=True)] for row in table.rows]
     keys = [column.key for column in table.columns]
     rows = [row for row in every if row[0] == front]
-    about = [[row[keys.index(key)] for key in ("choice", "bytes", "family")] for row in rows]
+    about = [[row[keys.index(key)] for key in ("alternative", "bytes", "family")] for row in rows]
     others = [row for row in every if row[0] != front]
     kept = [row for row in others if all(word in " ".join(row).lower() for word in WORDS.lower().split())]
     assert (front, len(every)) == ("ether16", 3564), "what was measured on a machine comes first"
@@ -166,7 +167,7 @@ def test_all_rows_are_within_reach(comparison, tmp_path):
     assert int(first[2]) < 200
     assert 0 < len(kept) < 10
     assert only[1:3] == [f"{len(kept)} of 3,564 rows", str(len(kept))]
-    assert only[3:] == [kept[0][keys.index(key)] for key in ("choice", "bytes", "family")]
+    assert only[3:] == [kept[0][keys.index(key)] for key in ("alternative", "bytes", "family")]
     assert most[4] == f"{max(row[keys.index('bytes')] for row in table.rows if row[0] != front):,}"
 
 

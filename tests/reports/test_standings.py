@@ -23,7 +23,7 @@ from commodel.reports import build, charts, write_xlsx
 from commodel.reports.frames import prepare
 from commodel.reports.html.page import page_html
 from commodel.reports.sections import conditions
-from commodel.reports.sections.standings import compare_with_library, describe_default, recommend
+from commodel.reports.sections.standings import compare_with_default, describe_default, recommend
 from commodel.reports.sections.summary import describe_uses
 
 SLOWER = {"allreduce": 2.0, "reduce": 1.0, "bcast": 0.5}  # the MPI default's time over that of the fastest alternative
@@ -44,7 +44,7 @@ def with_library(comparison):
     times = ["measured", "measured_low", "measured_high"]
     own[times] = own[times].mul(own["operation"].map(SLOWER), axis=0)
     own = own.assign(
-        algorithm="library", topology="", choice="library", family="", validity=NOT_PREDICTED, inside=False
+        algorithm="library", topology="", alternative="library", family="", validity=NOT_PREDICTED, inside=False
     )
     own = own.assign(point="l" + own["point"], fan_in=0, **dict.fromkeys(UNKNOWN, math.nan))
     return add_choices(pd.concat([every, own]).reset_index(drop=True))
@@ -182,7 +182,7 @@ def test_no_family_is_without_a_name(library_report, with_library):
         for shown in library_report.section(section).tables:
             assert "" not in {column.header for column in shown.columns}
             assert not {column.key for column in shown.columns} & {"= ", "regret ", "pick "}
-    choices = library_table(library_report, "Errors", "Mean μ by choice").column("choice")
+    choices = library_table(library_report, "Errors", "Mean μ by alternative").column("alternative")
     assert "library" not in choices
     for chart in library_report.charts:
         assert all(series.name for series in chart.series)
@@ -191,15 +191,15 @@ def test_no_family_is_without_a_name(library_report, with_library):
 def test_gain_of_a_model_s_choices_over_the_mpi_default(library_report, with_library):
     families = library_table(library_report, "Standings", "Choosing")
     keys = zip(families.column("platform"), families.column("family"), strict=True)
-    over_library = dict(zip(keys, families.column("over_library"), strict=True))
+    over_default = dict(zip(keys, families.column("over_default"), strict=True))
     for key, choices in with_library[with_library["chosen"]].groupby(["platform", "family"]):
-        ratios = choices["measured"] / choices["library"]
-        assert over_library[key] == pytest.approx(math.exp(sum(map(math.log, ratios)) / len(ratios)))
+        ratios = choices["measured"] / choices["library_default"]
+        assert over_default[key] == pytest.approx(math.exp(sum(map(math.log, ratios)) / len(ratios)))
     (line,) = [
         line for line in sentences(library_report, "How certain this is") if line.startswith("ether16: plogp chooses")
     ]
-    assert over_library["ether16", "plogp"] > 1
-    assert f"{over_library['ether16', 'plogp']:.2f}× slower than the MPI default" in line
+    assert over_default["ether16", "plogp"] > 1
+    assert f"{over_default['ether16', 'plogp']:.2f}× slower than the MPI default" in line
 
 
 def test_the_mpi_default_has_no_columns_of_predicted_alternatives(library_report):
@@ -221,9 +221,9 @@ def test_missing_predictions_do_not_count_the_mpi_default(with_library, platform
 
 
 def test_the_library_s_time_is_the_one_at_its_best_layout(with_library):
-    rows = compare_with_library(prepare(with_library)).set_index("workload")
+    rows = compare_with_default(prepare(with_library)).set_index("workload")
     known = with_library[(with_library["algorithm"] == "library")].groupby("workload")["measured"].min()
-    assert rows["library"].to_dict() == known.to_dict()
+    assert rows["library_default"].to_dict() == known.to_dict()
 
 
 def test_both_writers_take_it(library_report, tmp_path, parse):
@@ -260,7 +260,7 @@ def with_slow_library(comparison):
     known = comparison[comparison["measured"].notna()].sort_values("measured")
     own = known.drop_duplicates("workload").copy()
     own[["measured", "measured_low", "measured_high"]] *= TWICE
-    own = own.assign(algorithm="library", topology="", choice="library", family="", validity=NOT_PREDICTED)
+    own = own.assign(algorithm="library", topology="", alternative="library", family="", validity=NOT_PREDICTED)
     own = own.assign(point="l" + own["point"], fan_in=0, chosen=False, best=False, **dict.fromkeys(PRICE, math.nan))
     return pd.concat([comparison, own], ignore_index=True)
 
@@ -308,7 +308,7 @@ def test_one_operation_needs_no_row_for_all(small):
 
 
 def test_nothing_to_choose_gives_no_table(small):
-    alone = small[small["choice"].isin(["binomial", "ring", "flat"])]
+    alone = small[small["alternative"].isin(["binomial", "ring", "flat"])]
     assert combined_table(build(alone[alone["operation"] != "reduce"], experiment="alone")) == []
 
 

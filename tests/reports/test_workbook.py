@@ -51,7 +51,7 @@ def test_comparison_holds_the_values_of_the_frame(book, comparison):
                 assert cells[header] == ("n/a" if math.isnan(row[key]) else "∞")
             else:
                 assert cells[header] == pytest.approx(row[key] * scale, rel=1e-14)
-        assert cells["choice"] == row["choice"]
+        assert cells["alternative"] == row["alternative"]
         assert cells["validity"] == row["validity"]
         assert cells["measurement"] == row["measurement"]
         assert cells["chosen"] == ("yes" if row["chosen"] else "no")

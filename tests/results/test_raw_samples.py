@@ -142,7 +142,7 @@ def test_what_a_lost_machine_leaves_of_a_pass(tmp_path, text, whole):
 
 ROWS = [
     {"id": "1e10", "batch": "b", "platform": "p", "simulated": False, "kind": "point", "name": "bcast"}
-    | {"choice": "linear", "layout": "block:2", "ranks": 4, "nodes": 2, "leaves": 0, "bytes": 2**40, "waves": 50}
+    | {"alternative": "linear", "layout": "block:2", "ranks": 4, "nodes": 2, "leaves": 0, "bytes": 2**40, "waves": 50}
     | {"status": "crash", "reason": "=signal 9"},
     {"id": "0e00", "batch": "b", "platform": "p", "simulated": False, "kind": "probe", "name": "fan", "layout": "block"}
     | {"ranks": 2, "nodes": 1, "status": "late", "reason": ""},
@@ -154,7 +154,7 @@ def test_the_table_is_read_as_it_was_written(tmp_path):
     first, second = read_unmeasured(tmp_path / "u.csv").to_dict("records")
     assert first == ROWS[0] | {"reason": "'=signal 9"}  # guarded, for spreadsheets
     assert {key: second[key] for key in ROWS[1]} == ROWS[1]
-    assert second["choice"] == ""
+    assert second["alternative"] == ""
     assert pd.isna(second["leaves"])
     assert pd.isna(second["bytes"])
     assert pd.isna(second["waves"])
@@ -330,7 +330,7 @@ def test_what_was_given_up_has_a_row_with_its_reason(raw):
     observations, lacking = collect(PLAN, raw)
     assert len(observations) == 4 * 4
     (row,) = lacking.to_dict("records")
-    assert (row["id"], row["batch"], row["name"], row["choice"]) == (POINTS[0].id, "first", "bcast", "linear")
+    assert (row["id"], row["batch"], row["name"], row["alternative"]) == (POINTS[0].id, "first", "bcast", "linear")
     assert (row["ranks"], row["nodes"], row["bytes"]) == (2, 1, 1)
     assert (row["status"], row["reason"]) == ("crash", "signal 9")
 
@@ -378,7 +378,7 @@ def test_what_streams_say_of_their_first_and_last_wave(tmp_path):
     assert list(streamed["first"]) == pytest.approx([1e-5, 1.1e-5, 1.2e-5, 1.3e-5])
     assert observations.loc[observations["id"] == wave.id, ["waves", "first", "last"]].isna().all(axis=None)
     settings = summarize_raw(observations).set_index("id")["settings"]
-    assert settings[stream.id].endswith(f"{settings[wave.id]} waves=50".split("choice=")[1])
+    assert settings[stream.id].endswith(f"{settings[wave.id]} waves=50".split("alternative=")[1])
     predictions = pd.DataFrame(columns=["point", "family", "predicted", "predicted_low", "predicted_high", "validity"])
     types = dict.fromkeys(("point", "family", "validity"), str)
     rows = compare(plan, observations, predictions.astype(float).astype(types)).set_index("point")

@@ -104,7 +104,9 @@ def test_the_pick_is_within_5_percent_of_the_best_of_all_measured_trees(measured
     evidence, candidates = measured
     rows = evidence.held_out
     large = (
-        rows[(rows["leaves"] == 64) & rows["topology"].ne("")].drop_duplicates("point").set_index("choice")["measured"]
+        rows[(rows["leaves"] == 64) & rows["topology"].ne("")]
+        .drop_duplicates("point")
+        .set_index("alternative")["measured"]
     )
     assert set(large.index) == set(candidates)
     assert len(large) > 25
@@ -112,9 +114,9 @@ def test_the_pick_is_within_5_percent_of_the_best_of_all_measured_trees(measured
         Workload("reduce", 1024, leaves=64), replace(evidence, held_out=rows[rows["leaves"] == 32]), only=candidates
     )
     pick = advice.rows.iloc[0]
-    assert large[pick["choice"]] <= 1.05 * large.min()
+    assert large[pick["alternative"]] <= 1.05 * large.min()
     assert large.max() > 4 * large.min()  # there was something to choose
-    assert advice.rows.set_index("choice")["as_good"][large.idxmin()]
+    assert advice.rows.set_index("alternative")["as_good"][large.idxmin()]
     assert any(note.startswith("EXTRAPOLATED") for note in advice.notes)
     assert any(note.startswith("SIMULATED") for note in advice.notes)
     fastest = advice.rows.sort_values("period").iloc[0]
@@ -146,7 +148,7 @@ def test_streams_go_all_the_way(project):
         "no prediction: family bsp adds up steps for all ranks at once: it has no prediction of waves"
     }
     assert streams.loc[streams["family"] == "tan", "mu"].notna().all()
-    once = rows.drop_duplicates("point").set_index(["operation", "choice", "waves"])
+    once = rows.drop_duplicates("point").set_index(["operation", "alternative", "waves"])
     for choice in ("linear", "chain", LIBRARY):
         alone, stream = once.loc[("bcast", choice, 1)], once.loc[("bcast", choice, 20)]
         assert stream["first"] == pytest.approx(alone["measured"], rel=0.01)

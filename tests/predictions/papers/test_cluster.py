@@ -23,7 +23,7 @@ def latency(ranks, size=1500):
 
 def known(*measured, sets=()):
     """Of points (operation, choice, ranks, bytes, seconds)."""
-    columns = ("operation", "choice", "ranks", "bytes", "measured")
+    columns = ("operation", "alternative", "ranks", "bytes", "measured")
     points = [dict(zip(columns, row, strict=True)) | {"family": "cluster"} for row in measured]
     return evidence(points, sets=sets)
 

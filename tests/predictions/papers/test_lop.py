@@ -131,7 +131,7 @@ def test_models_are_judged_by_what_was_measured():
     }
     times = {"dissemination": 2e-5, "n-way:3": 1.5e-5, "library": 1e-6}
     rows = [
-        {**about, "choice": choice, "ranks": 64, "family": name, "measured": times[choice], "predicted": cost}
+        {**about, "alternative": choice, "ranks": 64, "family": name, "measured": times[choice], "predicted": cost}
         for choice, predictions in (costs | {"library": {"": float("nan")}}).items()
         for name, cost in predictions.items()
     ]

@@ -18,7 +18,14 @@ def figures(rows=(), room=None):
 
 
 def row(operation, topology, measured, waves=1, predicted=nan):
-    about = {"operation": operation, "topology": topology, "choice": topology, "ranks": 9, "bytes": 8, "waves": waves}
+    about = {
+        "operation": operation,
+        "topology": topology,
+        "alternative": topology,
+        "ranks": 9,
+        "bytes": 8,
+        "waves": waves,
+    }
     return {**about, "family": "tan", "measured": measured, "predicted": predicted}
 
 

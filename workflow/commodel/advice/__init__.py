@@ -81,7 +81,7 @@ class Workload:
 class SettlingPoint:
     """An alternative whose measurement would lower the expected regret, and the seconds that it takes."""
 
-    choice: str
+    alternative: str  # an algorithm or a topology
     layout: str
     seconds: float
 
@@ -101,7 +101,7 @@ class Advice:
     settling: tuple[SettlingPoint, ...] = ()  # points to measure, if the regret at stake is high
 
     @property
-    def library(self) -> float:
+    def gain_over_default(self) -> float:
         """Time of the MPI default over the predicted time of the first alternative; NaN if the default was not
         measured."""
         return self.default.seconds / float(self.rows["seconds"].iloc[0]) if self.default else np.nan
@@ -147,7 +147,7 @@ def advise(
     period = panel.period({name: of_streams[name].weight for name in models})
     rows = pd.DataFrame(
         {
-            **{name: [getattr(point, name) for point in points] for name in ("choice", "layout", "ranks")},
+            **{name: [getattr(point, name) for point in points] for name in ("alternative", "layout", "ranks")},
             "seconds": combined.seconds,
             "low": interval.low,
             "high": interval.high,
@@ -158,7 +158,7 @@ def advise(
             "doubt": panel.doubts,
         }
     )
-    choices = rows["choice"].tolist()
+    choices = rows["alternative"].tolist()
     order = np.lexsort((rows["ranks"], rows["behind"].round(9), rows["regret"]))  # equal: fewer ranks
     rows = rows.iloc[order].reset_index(drop=True)
     notes += [*panel.describe_streams(), *panel.losses(choices)]
@@ -193,7 +193,7 @@ def _settle(combined: CombinedPrediction, rows: pd.DataFrame, order: np.ndarray)
     places = {int(number): row for row, number in zip(rows.itertuples(), order, strict=True)}
     seconds = seconds_of(combined.seconds[numbers], SAMPLING_SECONDS, FEWEST_SAMPLES)
     return tuple(
-        SettlingPoint(places[number].choice, places[number].layout, float(time))
+        SettlingPoint(places[number].alternative, places[number].layout, float(time))
         for number, time in zip(numbers, seconds, strict=True)
     )
 
@@ -291,7 +291,7 @@ def _points(
                 continue
             if point:  # with one rank a node all layouts are equal if all nodes are
                 distinct = point.nodes < point.ranks or setting.levels
-                points.setdefault((point.choice, point.layout if distinct else ""), point)
+                points.setdefault((point.alternative, point.layout if distinct else ""), point)
     if not points:
         raise UserError(f"{workload.text}: no alternative fits: {lacking[0]}")
     return list(points.values()), len(lacking)

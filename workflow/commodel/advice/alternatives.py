@@ -13,7 +13,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
-from commodel.patterns.algorithms import Algorithm, choices
+from commodel.patterns.algorithms import Algorithm, find_algorithms
 from commodel.patterns.arguments import Kind
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
@@ -108,7 +108,7 @@ def find_growing_trees(kind: str, leaves: int) -> list[str]:
 def list_algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()) -> list[str]:
     """Return every algorithm for an operation, with all arguments that can make a difference, the usual ones first.
     `windows` are the windows of a windowed gather."""
-    known = choices(operation)
+    known = find_algorithms(operation)
     ordered = [known[name] for name in FAMILIAR if name in known]
     ordered += [entry for name, entry in known.items() if name not in FAMILIAR]
     return [spec for entry in ordered for spec in _spellings(entry, ranks, bytes, windows)]
@@ -116,7 +116,7 @@ def list_algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[in
 
 def _spellings(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]) -> list[str]:
     if entry.argument is None:
-        return [entry.choice]
+        return [entry.short_name]
     if entry.argument.is_size:
         longest = bytes // ranks if entry.operation == "allreduce" else bytes
         values = [format_bytes(size).replace(" ", "") for size in SEGMENTS if size < longest <= MOST_SEGMENTS * size]
@@ -126,8 +126,8 @@ def _spellings(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int])
         values = sorted(
             {count for count in RADICES if count < ranks} | set(radices(ranks) if entry.operation == "barrier" else ())
         )
-    plain = [] if entry.needs_argument else [entry.choice]
-    return plain + [f"{entry.choice}:{value}" for value in values]
+    plain = [] if entry.needs_argument else [entry.short_name]
+    return plain + [f"{entry.short_name}:{value}" for value in values]
 
 
 NEAR = "near"
@@ -325,7 +325,7 @@ def assess_alternatives(sets: Mapping[str, ParameterSet], patterns: Sequence[Sch
         stream = Stream(pattern) if streams else None  # one for all models: its steps are cached
         for name in [name for name in models if name not in lacking]:
             try:
-                with within(f"choice {number} of {len(patterns)} by {name}"):
+                with within(f"alternative {number} of {len(patterns)} by {name}"):
                     assessments[name].append(Assessment.of(models[name], sets[name], pattern, stream))
             except UserError as error:
                 lacking[name] = error.message

@@ -16,7 +16,7 @@ from commodel.progress import within
 from commodel.records import LIBRARY
 
 COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
-GROUNDS = ("platform", "simulated", "library", "interval_basis", "weights", "notes")  # the basis of a row
+GROUNDS = ("platform", "simulated", "gain_over_default", "interval_basis", "weights", "notes")  # the basis of a row
 COLUMNS += GROUNDS
 NOTES = " | "  # separates two notes of a row
 
@@ -46,7 +46,7 @@ def decide(
     for workload, advice in of_all.items():
         best = advice.rows.iloc[0]
         keeps = kept.get(_where(workload), advice.keeps_default)
-        choice = LIBRARY if keeps else best["choice"]
+        choice = LIBRARY if keeps else best["alternative"]
         if keeps and advice.default:
             default = advice.default
             best = best.copy()
@@ -56,7 +56,7 @@ def decide(
         grounds = (
             platform,
             simulated,
-            advice.library,
+            advice.gain_over_default,
             advice.interval,
             describe_weights(advice),
             NOTES.join(advice.notes),
@@ -75,7 +75,7 @@ def _common_choices(
             groups.setdefault(_where(workload), []).append(advice)
     common = {}
     for where, group in groups.items():
-        times = pd.concat([advice.rows.set_index(["choice", "layout"])["seconds"] for advice in group], axis=1)
+        times = pd.concat([advice.rows.set_index(["alternative", "layout"])["seconds"] for advice in group], axis=1)
         means = np.log(times.dropna()).mean(axis=1)
         if len(means):
             common[where] = means.idxmin()
@@ -88,7 +88,7 @@ def _keeps_default(advised: Iterable[Advice]) -> bool:
     known = [advice for advice in advised if advice.default]
     if not known:
         return False
-    gains = np.log([advice.library for advice in known])
+    gains = np.log([advice.gain_over_default for advice in known])
     deviations = [np.hypot(advice.deviation, advice.default.deviation) for advice in known]
     return bool(is_default_kept(np.exp(gains.mean()), 1.0, np.mean(deviations)))
 
@@ -99,12 +99,12 @@ def _where(workload: Workload) -> tuple[str, int]:
 
 def _put_first(advice: Advice, wanted: tuple[str, str] | None) -> Advice:
     rows = advice.rows
-    if wanted is None or tuple(rows.loc[0, ["choice", "layout"]]) == wanted:
+    if wanted is None or tuple(rows.loc[0, ["alternative", "layout"]]) == wanted:
         return advice
-    first = (rows["choice"] == wanted[0]) & (rows["layout"] == wanted[1])
+    first = (rows["alternative"] == wanted[0]) & (rows["layout"] == wanted[1])
     slower = float(rows.loc[first, "seconds"].iloc[0] / rows["seconds"].iloc[0] - 1)
     gain = f"{100 * slower:.0f} % faster" if slower > 0 else "as fast"
-    note = f"{wanted[0]} for all sizes, as a rule needs; here {rows['choice'].iloc[0]} is predicted to be {gain}"
+    note = f"{wanted[0]} for all sizes, as a rule needs; here {rows['alternative'].iloc[0]} is predicted to be {gain}"
     rows = pd.concat([rows[first], rows[~first]], ignore_index=True)
     return replace(advice, rows=rows, notes=[*advice.notes, note])
 
@@ -149,4 +149,4 @@ def list_tied(advice: Advice) -> str:
     rows = advice.rows.iloc[1:]
     layouts = advice.rows["layout"].nunique() > 1
     close = rows[rows["as_good"]]
-    return ", ".join(f"{row.choice} {row.layout}" if layouts else row.choice for row in close.itertuples())
+    return ", ".join(f"{row.alternative} {row.layout}" if layouts else row.alternative for row in close.itertuples())

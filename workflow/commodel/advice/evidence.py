@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.combined_prediction import FEWEST_POINTS, of_operation
-from commodel.compare.comparison import STREAM, is_library, name_streams
+from commodel.compare.comparison import STREAM, is_library_default, name_streams
 from commodel.compare.recommended import Recommender
 from commodel.errors import UserError
 from commodel.files.results_folder import Results
@@ -74,7 +74,7 @@ class Evidence:
         """Return the held-out rows with predictions, of single waves or of streams."""
         rows = with_defaults(self.held_out, COMPARISON)
         rows = rows[rows["operation"].str.startswith(STREAM).astype(bool) == streams]
-        return rows[rows["family"].ne("") & ~is_library(rows)]
+        return rows[rows["family"].ne("") & ~is_library_default(rows)]
 
 
 def find_placement(point: Point) -> str:
@@ -176,7 +176,7 @@ def find_library_default(
 ) -> LibraryDefault | None:
     """Return the time of the MPI default with its fastest layout; None outside of the measured sizes and ranks.
     Logarithms of times are interpolated over the logarithms of the size and of the number of ranks."""
-    rows = held_out[is_library(held_out) & (held_out["operation"] == operation)]
+    rows = held_out[is_library_default(held_out) & (held_out["operation"] == operation)]
     axis, wanted = ("leaves", leaves) if leaves else ("ranks", ranks)
     rows = rows[(rows["leaves"] > 0) == bool(leaves)]
     found = {int(count): _interpolate_sizes(part, size) for count, part in rows.groupby(axis)}

@@ -214,7 +214,7 @@ def _cut(arm: Arm) -> tuple[int, str]:
         return whole, arm.algorithm
     (size,) = entry.values(text)
     uncut = size is None or (entry.argument.kind is Kind.FIRST_PART and not text)
-    return whole if uncut else min(size, whole), entry.choice
+    return whole if uncut else min(size, whole), entry.short_name
 
 
 def _middle(logs: np.ndarray) -> float:

@@ -84,7 +84,7 @@ def arms_of(
         if evidence and specs:
             try:
                 rows = advise(Workload(operation, size, ranks=ranks), evidence, [layout], specs, streams=False).rows
-                predictions = dict(zip(rows["choice"], rows["seconds"].astype(float), strict=True))
+                predictions = dict(zip(rows["alternative"], rows["seconds"].astype(float), strict=True))
             except UserError as error:
                 progress(f"{operation} of {size} B has no predictions: {error.message}")
         arms += [Arm(workload, spec, prediction) for spec, prediction in predictions.items()]

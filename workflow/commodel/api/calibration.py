@@ -194,5 +194,5 @@ def write_recalibration(
 
 def _point(entry: Taken, used: bool) -> NotedPoint:
     point, elsewhere = entry.witness.point, entry.witness.seconds
-    where = (point.operation, point.choice, point.layout, point.ranks, point.bytes)
+    where = (point.operation, point.alternative, point.layout, point.ranks, point.bytes)
     return NotedPoint(*where, entry.seconds, elsewhere if isfinite(elsewhere) else None, used)

@@ -68,7 +68,7 @@ class Fit:
             altair.Y(column, title="predicted / s", **axis) for column in ("predicted", "predicted_low", "measured")
         )
         points = altair.Chart(self.held_out, title=f"{self.parameter_set.family}: predicted and measured time")
-        details = ["operation", "choice", "ranks", "bytes", "measured", "predicted", "mu"]
+        details = ["operation", "alternative", "ranks", "bytes", "measured", "predicted", "mu"]
         dots = points.mark_point(filled=True).encode(measured, predicted, color="operation", tooltip=details)
         intervals = points.mark_rule().encode(measured, low, y2="predicted_high", color="operation")
         identity = points.mark_line(color="grey", strokeDash=[4, 4]).encode(measured, same)

@@ -12,7 +12,7 @@ from commodel.files.safe_paths import AnyPath
 from commodel.models.families import family, unit
 from commodel.models.parameter_sets import BY_HAND, by_hand, note, read_set, set_given
 from commodel.parameters import ParameterSet
-from commodel.patterns.algorithms import choices
+from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import own_spelling, ranks_of, sized
 from commodel.patterns.points import Setting, make_point
@@ -162,7 +162,7 @@ def list_points(
         raise UserError(f"ranks is missing; {name} needs a number of ranks, or a topology")
     if sized(name) and sizes is None:
         raise UserError(f"bytes is missing; {name} needs a message size")
-    every = [spec for spec, entry in choices(name).items() if not entry.needs_argument]
+    every = [spec for spec, entry in find_algorithms(name).items() if not entry.needs_argument]
     alternatives = [{"topology": spec} for spec in topology] or [{"algorithm": spec} for spec in algorithm or every]
     with mistakes_in(key="ranks"):
         counts = [{"ranks": count} for count in expand(ranks, parse_count)] if ranks else [{}]

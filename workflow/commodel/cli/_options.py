@@ -161,13 +161,13 @@ def profiles(ctx: click.Context) -> list[str]:
     return [name for name in names if name != "default"]
 
 
-def choices(ctx: click.Context) -> list[str]:
+def list_known_algorithms(ctx: click.Context) -> list[str]:
     """Return the algorithms of the given operations, or of all."""
     given = ctx.params.get("operation") or ctx.params.get("operations") or ""
     heads = [given] if isinstance(given, str) else given
     operations = [head.partition(":")[0] for head in heads if head]
     known = list_names("patterns.algorithms", "ALGORITHM")
-    return list(dict.fromkeys(choice for operation, choice in known if operation in operations or not operations))
+    return list(dict.fromkeys(name for operation, name in known if operation in operations or not operations))
 
 
 def names_of(folder: str, constant: str) -> Callable[..., list[str]]:
@@ -187,7 +187,7 @@ KNOWN = {  # by what a parameter of a verb is called
     "families": Name(lambda ctx: [*stems("models/families"), "all"]),
     "operation": OPERATIONS,
     "operations": OPERATIONS,
-    "algorithm": Name(choices),
+    "algorithm": Name(list_known_algorithms),
     "topology": TOPOLOGIES,
     "layout": LAYOUTS,
     "layouts": LAYOUTS,
@@ -204,7 +204,7 @@ KNOWN = {  # by what a parameter of a verb is called
     ("plan", "experiment"): PLANNED,
     ("run", "only"): PLATFORMS,
     ("plan", "only"): PLATFORMS,
-    ("advise", "only"): Name(lambda ctx: [*choices(ctx), *topology_names()]),
+    ("advise", "only"): Name(lambda ctx: [*list_known_algorithms(ctx), *topology_names()]),
 }
 
 

@@ -258,7 +258,7 @@ def _alternative(row: dict, rows: list[dict]) -> dict:
     front = min(entry["period"] for entry in rows) * MIN_STREAM_GAIN < rows[0]["period"]
     return (
         {
-            "alternative": row["choice"],
+            "alternative": row["alternative"],
             "layout": _short(row["layout"]),
             "ranks": row["ranks"],
             "time": row["seconds"],
@@ -286,7 +286,7 @@ def _describe(advice: Advice, verbose: bool) -> list[str]:
     rows, best = advice.rows, advice.rows.iloc[0]
     seconds, low, high = (format_seconds(best[name]) for name in ("seconds", "low", "high"))
     time = f"{seconds}, 95 % interval {low} to {high}" if best["low"] < best["high"] else seconds
-    alternative, default = f"{best['choice']}, {best['layout']}", advice.default
+    alternative, default = f"{best['alternative']}, {best['layout']}", advice.default
     named, lines = f"{format_seconds(default.seconds)}, {default.source}" if default else "", []
     if advice.settling:
         lines.append(_name_settling_points(advice))
@@ -304,8 +304,8 @@ def _describe(advice: Advice, verbose: bool) -> list[str]:
     if fastest["period"] * MIN_STREAM_GAIN < best["period"]:
         gain = best["period"] / fastest["period"]
         lines.append(
-            f"For a stream of waves: {fastest['choice']} ends one every {format_seconds(fastest['period'])}, "
-            f"{gain:.2f} times as many as {best['choice']}; one wave takes {format_seconds(fastest['seconds'])}."
+            f"For a stream of waves: {fastest['alternative']} ends one every {format_seconds(fastest['period'])}, "
+            f"{gain:.2f} times as many as {best['alternative']}; one wave takes {format_seconds(fastest['seconds'])}."
             " No alternative is faster both for one wave and for a stream than those marked *."
         )
     notes = [f"{note}." for note in [*advice.notes, *([best["doubt"]] if best["doubt"] else [])]]
@@ -321,7 +321,9 @@ def _describe(advice: Advice, verbose: bool) -> list[str]:
 
 def _name_settling_points(advice: Advice) -> str:
     """Return which points to measure first, and why."""
-    points = [f"{point.choice}, {_short(point.layout)} ({format_seconds(point.seconds)})" for point in advice.settling]
+    points = [
+        f"{point.alternative}, {_short(point.layout)} ({format_seconds(point.seconds)})" for point in advice.settling
+    ]
     regret = 100 * advice.rows["regret"].iloc[0]
     return (
         f"Measure first: {' and '.join(points)}. Alternatives are statistically tied, and the expected regret of the "

@@ -128,7 +128,7 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
     """Print the errors: a row for each operation and alternative, and one for all. Several models have a row each,
     unless the format is for programs. Baselines have a table of their own."""
     if style != "table":
-        by = ["family", "operation", "kind", "choice"]
+        by = ["family", "operation", "kind", "alternative"]
         plain = [
             _plain(row, baseline) for part, baseline in ((rows, False), (baselines, True)) for row in _rows(part, by)
         ]
@@ -140,7 +140,7 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
     answer = f"{f'Best of {count} models: ' if count > 1 else ''}{best['family']}, median error μ "
     answer += f"{best['mu_median']:.4g} and mean {best['mu_mean']:.4g} at {best['points']} held-out points."
     if rows["family"].nunique() == 1:
-        every = ["operation", "kind", "choice"]
+        every = ["operation", "kind", "alternative"]
         parts = [table([_detailed(row) for by in (every, ["family"]) for row in _rows(rows, by)])]
     else:
         parts = [table(_side_by_side(rows))]
@@ -162,7 +162,7 @@ NOTES = (
 
 def _plain(row: dict, baseline: bool) -> dict:
     """Return the row for programs with all columns: model or baseline, its prediction or choice, and its error."""
-    what = {name: row.get(name, "") for name in ("operation", "kind", "choice")}
+    what = {name: row.get(name, "") for name in ("operation", "kind", "alternative")}
     figures = {name: row.get(name) for name in (*FULL, *CHOSEN)}
     finite = {
         name: None if isinstance(figure, float) and not math.isfinite(figure) else figure
@@ -178,7 +178,11 @@ def _rows(rows: pd.DataFrame, by: list[str]) -> list[dict]:
 
 
 def _detailed(row: dict) -> dict:
-    named = {"operation": row.get("operation", "all"), "kind": row.get("kind", ""), "choice": row.get("choice", "")}
+    named = {
+        "operation": row.get("operation", "all"),
+        "kind": row.get("kind", ""),
+        "alternative": row.get("alternative", ""),
+    }
     return named | _figures(row) | {"worst": f"{row['mu_worst']:.3g} at {row['worst']}"}
 
 

@@ -10,7 +10,7 @@ from operator import itemgetter
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import is_clearly_faster, is_library, select_measured_points
+from commodel.compare.comparison import is_clearly_faster, is_library_default, select_measured_points
 from commodel.compare.model_ranking import rank_models
 from commodel.errors import UserError
 from commodel.files.safe_paths import file_of
@@ -31,17 +31,17 @@ def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
     over the fastest, the slowest, the library default, and the alternatives that are statistically tied with the
     fastest."""
     once = select_measured_points(comparison)
-    once = once.assign(own=is_library(once), count=once["leaves"].where(once["leaves"] > 0, once["ranks"]))
+    once = once.assign(own=is_library_default(once), count=once["leaves"].where(once["leaves"] > 0, once["ranks"]))
     once = once.sort_values([*ORDER, "bytes", "measured", "way"], kind="stable")
     rows = []
-    columns = [*ORDER, "bytes", "point", "way", "own", "library", "measured", "measured_low", "measured_high"]
+    columns = [*ORDER, "bytes", "point", "way", "own", "library_default", "measured", "measured_low", "measured_high"]
     for key, group in groupby(once[columns].to_dict("records"), key=itemgetter(*ORDER, "bytes")):
         first, *others = group
         if others:
             ties = tuple(dict.fromkeys(other["way"] for other in others if not is_clearly_faster(first, other)))
             times = [row["measured"] / first["measured"] for row in (others[0], others[-1])]
             own = first["point"], first["way"], first["own"], first["measured"]
-            after = others[0]["way"], others[0]["own"], times[0], first["library"] / first["measured"], times[1]
+            after = others[0]["way"], others[0]["own"], times[0], first["library_default"] / first["measured"], times[1]
             rows.append((*key, *own, *after, is_clearly_faster(first, others[0]), ties))
     return pd.DataFrame(rows, columns=[*COLUMNS, "ties"])
 

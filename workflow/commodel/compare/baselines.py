@@ -71,7 +71,7 @@ def _by_algorithm(seen: Measured, unseen: Measured) -> Iterator[tuple[np.ndarray
     numbers: tuple[dict[tuple, list[int]], dict[tuple, list[int]]] = {}, {}
     for groups, measured in zip(numbers, (seen, unseen), strict=True):
         for number, point in enumerate(measured.points):
-            groups.setdefault((point.operation, point.kind, point.choice), []).append(number)
+            groups.setdefault((point.operation, point.kind, point.alternative), []).append(number)
     for algorithm in (name for name in numbers[1] if name in numbers[0]):
         yield tuple(np.array(groups[algorithm]) for groups in numbers)
 
@@ -94,7 +94,7 @@ def score_choices(rows: pd.DataFrame, seen: Measured, unseen: Measured) -> pd.Da
 
 
 def _by_prediction(rows: pd.DataFrame) -> Iterator[tuple[str, list[float]]]:
-    once = rows.drop_duplicates(["workload", "choice", "kind", "layout"])
+    once = rows.drop_duplicates(["workload", "alternative", "kind", "layout"])
     fastest = once.groupby("workload")["measured"].min()[once.groupby("workload").size() > 1]
     for name, own in (
         rows[rows["workload"].isin(fastest.index)].dropna(subset=["predicted"]).groupby("family", sort=False)
@@ -119,7 +119,7 @@ def _workloads(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str,
     workloads: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
     for point, seconds, setting in zip(measured.points, measured.seconds, list_settings(measured), strict=True):
         times = workloads.setdefault((point.operation, point.workload, setting), {})
-        choice = point.kind, point.choice
+        choice = point.kind, point.alternative
         times[choice] = min(seconds, times.get(choice, np.inf))
     return workloads
 

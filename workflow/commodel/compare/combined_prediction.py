@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import is_clearly_faster, is_library
+from commodel.compare.comparison import is_clearly_faster, is_library_default
 from commodel.compare.recommended import evaluate
 from commodel.patterns.operations import base
 from commodel.predictions.validity import have_weight
@@ -208,7 +208,7 @@ def pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
     return kept
 
 
-PICK = ["platform", "simulated", "operation", "workload", "choice", "layout", "measured"]
+PICK = ["platform", "simulated", "operation", "workload", "alternative", "layout", "measured"]
 MIN_GAIN_DEVIATIONS = 1.0  # standard deviations by which an alternative has to be faster than the MPI default
 
 
@@ -224,8 +224,8 @@ def pick_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None
     and of the default, and the regret. `recommended` comes from `evaluate`."""
     rows = evaluate(comparison) if recommended is None else recommended
     if rows.empty:
-        return pd.DataFrame(columns=[*PICK, "fastest", "library", "regret", "right"])
-    own = comparison[is_library(comparison) & comparison["measured"].notna()]
+        return pd.DataFrame(columns=[*PICK, "fastest", "library_default", "regret", "right"])
+    own = comparison[is_library_default(comparison) & comparison["measured"].notna()]
     own = own.sort_values("measured", kind="stable").drop_duplicates("workload").set_index("workload", drop=False)
     rows = rows[rows.groupby("workload")["point"].transform("nunique") > 1].reset_index(drop=True)
     picked = rows.loc[rows.groupby("workload", sort=False)["predicted"].idxmin()].set_index("workload", drop=False)
@@ -245,7 +245,7 @@ def pick_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None
         picked[PICK]
         .assign(
             fastest=fastest["measured"],
-            library=default,
+            library_default=default,
             regret=picked["measured"] / fastest["measured"] - 1,
             right=[not is_clearly_faster(first, pick) for first, pick in both],
         )
@@ -258,8 +258,8 @@ def summarize_picks(picked: pd.DataFrame) -> pd.DataFrame:
     the library default the picks are, and could be (geometric means)."""
     groups = picked.assign(
         operation=picked["operation"].map(base),
-        gain=np.log(picked["library"] / picked["measured"]),
-        most=np.log(picked["library"] / picked["fastest"]),
+        gain=np.log(picked["library_default"] / picked["measured"]),
+        most=np.log(picked["library_default"] / picked["fastest"]),
     ).groupby(["platform", "simulated", "operation"], sort=False)
     columns = {
         "workloads": groups.size(),

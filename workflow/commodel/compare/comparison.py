@@ -81,7 +81,7 @@ def compare(
     frame = with_defaults(frame.astype({"samples": int, "invalid": int}), COMPARISON)
     frame["workload"] += np.where(frame["setting"].eq(""), "", " in " + frame["setting"])
     unsaid = frame["point"].isin([point.id for point in plan.points if point.measured_only])
-    frame["validity"] = np.select([is_library(frame), unsaid], [NOT_PREDICTED, UNSAID], frame["validity"])
+    frame["validity"] = np.select([is_library_default(frame), unsaid], [NOT_PREDICTED, UNSAID], frame["validity"])
     # False: the point is in the model's fit. Without the column, all points are held out.
     frame["held_out"] = frame["held_out"].ne(False) if "held_out" in frame else True
     why = {} if unmeasured is None else dict(zip(unmeasured["id"], unmeasured["status"], strict=True))
@@ -101,8 +101,8 @@ def compare(
 
 def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None) -> dict:
     """Return the columns of a point, among them how many processes ran on the host of the first rank, if known."""
-    columns = ("platform", "operation", "algorithm", "topology", "choice", "layout", "ranks", "leaves", "bytes")
-    columns += ("nodes", "waves", "room", "workload")
+    columns = ("platform", "operation", "algorithm", "topology", "alternative", "layout", "ranks", "leaves", "bytes")
+    columns += ("nodes", "waves", "node_usage", "workload")
     node = place(point.layout, point.ranks) if processors else None
     return {
         "point": point.id,
@@ -167,11 +167,11 @@ def add_choices(frame: pd.DataFrame) -> pd.DataFrame:
         "chosen": chosen,
         "tie": chosen & equals.transform("size").gt(1).reindex(predicted.index, fill_value=False),
     }
-    library = frame[is_library(frame)].groupby("workload")["measured"].min()
+    default = frame[is_library_default(frame)].groupby("workload")["measured"].min()
     return frame.assign(
         **{name: column.reindex(frame.index, fill_value=False) for name, column in flags.items()},
         regret=(predicted["measured"] / fastest - 1)[chosen],
-        library=frame["workload"].map(library).astype(float),
+        library_default=frame["workload"].map(default).astype(float),
         fastest=frame.groupby("workload")["measured"].transform("min"),
     )
 
@@ -191,7 +191,7 @@ def summarize_choices(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     chosen = comparison[comparison["chosen"]].join(best["measured_high"].rename("best_high"), on=WORKLOAD_OF_MODEL)
     chosen = chosen.assign(
         right=(chosen["measured_low"] <= chosen["best_high"]) | (chosen["regret"] < NEGLIGIBLE),
-        over_library=np.log(chosen["measured"] / chosen["library"]),
+        over_default=np.log(chosen["measured"] / chosen["library_default"]),
         over_fastest=np.log(chosen["measured"] / chosen["fastest"]),
     )
     choices = chosen.groupby(by, sort=False)
@@ -201,7 +201,7 @@ def summarize_choices(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         tied=("tie", "mean"),
         regret_mean=("regret", "mean"),
         regret_max=("regret", "max"),
-        over_library=("over_library", geometric_mean),
+        over_default=("over_default", geometric_mean),
         over_fastest=("over_fastest", geometric_mean),
     ).reset_index()
 
@@ -248,11 +248,11 @@ def is_oversubscribed(frame: pd.DataFrame) -> pd.Series:
     return frame["processes"] > frame["processors"]
 
 
-def is_library(frame: pd.DataFrame) -> pd.Series:
+def is_library_default(frame: pd.DataFrame) -> pd.Series:
     """Return which rows are of the library default: measured, and predicted by no model."""
     return frame["algorithm"] == LIBRARY
 
 
 def has_schedule(frame: pd.DataFrame) -> pd.Series:
     """Return which rows have a schedule that models can predict: no library default, nor a pattern only measured."""
-    return ~is_library(frame) & ~are_of(ValidityKind.MEASURED_ONLY, frame["validity"])
+    return ~is_library_default(frame) & ~are_of(ValidityKind.MEASURED_ONLY, frame["validity"])

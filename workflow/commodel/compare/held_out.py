@@ -19,7 +19,7 @@ from commodel.predictions.predictions import predict
 from commodel.records import Point
 from commodel.units import format_bytes
 
-NAMES = ("operation", "algorithm", "topology", "kind", "choice", "layout", "ranks", "bytes")
+NAMES = ("operation", "algorithm", "topology", "kind", "alternative", "layout", "ranks", "bytes")
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _describe_places(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
     """Return the rows with further columns that the recommended prediction needs."""
     points = measured.points
     columns = {"leaves": [point.leaves for point in points], "nodes": [point.nodes for point in points]}
-    names = rows["workload"] + " " + rows["kind"] + " " + rows["choice"] + " " + rows["layout"]
+    names = rows["workload"] + " " + rows["kind"] + " " + rows["alternative"] + " " + rows["layout"]
     return rows.assign(**columns, point=names, waves=1, batch="", platform="", simulated=False).reset_index(drop=True)
 
 
@@ -104,8 +104,8 @@ def errors(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     groups = rows.groupby(by, sort=False)["mu"]
     worst = rows.loc[groups.idxmax()].set_index(by, drop=False)
     summary = summarize(rows, by).set_index(by)
-    named = worst.assign(choice=worst["kind"].map({"topology": "topology "}).fillna("") + worst["choice"])
-    called = named[[name for name in ("operation", "choice") if name not in by]].agg(" ".join, axis=1)
+    named = worst.assign(alternative=worst["kind"].map({"topology": "topology "}).fillna("") + worst["alternative"])
+    called = named[[name for name in ("operation", "alternative") if name not in by]].agg(" ".join, axis=1)
     size = worst["ranks"].map("{} ranks, ".format) + worst["bytes"].map(format_bytes)
     points = (called + " " + size).str.strip()
     return summary.assign(mu_median=groups.median(), mu_worst=worst["mu"], worst=points).reset_index()

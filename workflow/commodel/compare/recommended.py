@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import add_choices, add_errors, is_library
+from commodel.compare.comparison import add_choices, add_errors, is_library_default
 from commodel.compare.comparison_intervals import MAJORITY, collect_residuals, scale_predictions
 from commodel.compare.model_ranking import COVER
 from commodel.files.tables import COMPARISON, with_defaults
@@ -70,7 +70,7 @@ class Places:
     """Properties of points that correlate their residuals."""
 
     operation: np.ndarray
-    choice: np.ndarray
+    alternative: np.ndarray
     layout: np.ndarray
     workload: np.ndarray
     ranks: Array
@@ -79,12 +79,12 @@ class Places:
     @classmethod
     def of_rows(cls, rows: pd.DataFrame) -> Places:
         ranks = rows["leaves"].where(rows["leaves"] > 0, rows["ranks"])
-        names = (rows["operation"].map(base), rows["choice"], rows["layout"], rows["workload"])
+        names = (rows["operation"].map(base), rows["alternative"], rows["layout"], rows["workload"])
         return cls(*(column.to_numpy(str) for column in names), *(c.to_numpy(float) for c in (ranks, rows["bytes"])))
 
     @classmethod
     def of_points(cls, points: Sequence[Point]) -> Places:
-        names = [(base(point.operation), point.choice, point.layout, point.workload) for point in points]
+        names = [(base(point.operation), point.alternative, point.layout, point.workload) for point in points]
         amounts = [(point.leaves or point.ranks, point.bytes) for point in points]
         return cls(*np.array(names, dtype=str).reshape(-1, 4).T, *np.array(amounts, dtype=float).reshape(-1, 2).T)
 
@@ -94,10 +94,10 @@ class Places:
 
     @cached_property
     def _names(self) -> dict[str, np.ndarray]:
-        stem = np.char.partition(self.choice, ":")[:, 0]
+        stem = np.char.partition(self.alternative, ":")[:, 0]
         names = {"operation": (self.operation,), "stem": (self.operation, stem)}
-        names |= {"choice": (self.operation, self.choice)}
-        names |= {"point": (self.workload, self.operation, self.choice, self.layout)}
+        names |= {"alternative": (self.operation, self.alternative)}
+        names |= {"point": (self.workload, self.operation, self.alternative, self.layout)}
         return {name: _join(parts) for name, parts in names.items()}
 
     def compare_with(self, other: Places) -> Alike:
@@ -111,7 +111,7 @@ class Places:
             for name in (BYTES, RANKS)
         )
         near = compute_matern(sizes, BYTES_REACH) * compute_matern(ranks, RANKS_REACH)
-        of_algorithm = near * (same["stem"] + same["choice"]) / 2
+        of_algorithm = near * (same["stem"] + same["alternative"]) / 2
         return Alike(same["operation"], same["operation"] * near, of_algorithm, same["point"])
 
     def covariance(self, other: Places, scales: Scales) -> Array:
@@ -259,7 +259,7 @@ def _usable(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with a residual and a weight."""
     rows = with_defaults(rows, COMPARISON)
     finite = (rows["predicted"] > 0) & (rows["measured"] > 0) & np.isfinite(rows["predicted"].astype(float))
-    rows = rows[finite & rows["held_out"].astype(bool) & rows["family"].ne("") & ~is_library(rows)]
+    rows = rows[finite & rows["held_out"].astype(bool) & rows["family"].ne("") & ~is_library_default(rows)]
     return rows[have_weight(rows["validity"])]
 
 
@@ -398,9 +398,9 @@ def evaluate(comparison: pd.DataFrame) -> pd.DataFrame:
     made = [made for part in parts for made in _evaluate_folds(part)]
     if not made:
         return rows.iloc[:0]
-    library = rows[is_library(rows)]
+    library = rows[is_library_default(rows)]
     found = add_choices(add_errors(pd.concat([*made, library], ignore_index=True)))
-    return found[~is_library(found)].reset_index(drop=True)
+    return found[~is_library_default(found)].reset_index(drop=True)
 
 
 SUMMARY = ("points", "mu_mean", "mu_max", "regret_mean", "regret_max", "coverage", "width")

@@ -111,7 +111,12 @@ def points_of(rows: Iterable, anywhere: Mapping[str, str] = NOWHERE) -> dict[Key
     quantities = {}
     for row in rows:
         waves = getattr(row, "waves", 1)
-        words = f"{row.operation} {row.choice}", over(row.leaves, row.ranks), row.layout, format_bytes(int(row.bytes))
+        words = (
+            f"{row.operation} {row.alternative}",
+            over(row.leaves, row.ranks),
+            row.layout,
+            format_bytes(int(row.bytes)),
+        )
         name = ", ".join(words)
         name += f", {int(waves)} waves" if waves > 1 else ""
         times = row.measured, row.measured_low, row.measured_high

@@ -131,6 +131,8 @@ def needed(schema: Schema, wanted: str, optional: bool = False) -> Schema:
 
 KINDS = ("probe", "point")
 
+ALTERNATIVE = Field("alternative", str, old=("choice",))  # an algorithm or a topology
+
 OBSERVATIONS = (
     *_fields(str, "id batch platform"),
     *_fields(bool, "simulated"),
@@ -142,7 +144,8 @@ OBSERVATIONS = (
     *_fields(bool, "valid"),
     *_fields(str, "stop", among=STOPS),
     # The settings of probes and points: each has some of them.
-    *_fields(str, "choice apart direction how level what path", optional=True),
+    replace(ALTERNATIVE, optional=True),
+    *_fields(str, "apart direction how level what path", optional=True),
     *_fields(str, "setting", optional=True),  # named allocation; blank: none (`files/quantities.py`)
     *_fields(str, "where", optional=True),  # nodes of a probe that does not run on the first ones, as 3+17
     *_fields(int, "bytes", unit="B", blank=True, optional=True),
@@ -184,7 +187,9 @@ UNMEASURED = (
     *_fields(str, "id batch platform"),
     *_fields(bool, "simulated"),
     *_fields(str, "kind", among=KINDS),
-    *_fields(str, "name choice layout"),
+    *_fields(str, "name"),
+    ALTERNATIVE,
+    *_fields(str, "layout"),
     *_fields(int, "ranks nodes leaves", blank=True),
     *_fields(int, "bytes", unit="B", blank=True),
     *_fields(int, "waves", blank=True, optional=True),
@@ -231,7 +236,8 @@ _of_schedule = partial(Field, blank_without=SCHEDULE)
 COMPARISON = (
     *_fields(str, "point platform operation"),
     *_fields(str, "algorithm topology", shown=HIDDEN),
-    *_fields(str, "choice layout"),
+    ALTERNATIVE,
+    *_fields(str, "layout"),
     Field("ranks", int),
     Field("leaves", int, note="of the topology; an algorithm has none", blank_without="leaves"),
     Field("bytes", int, "B"),
@@ -246,7 +252,7 @@ COMPARISON = (
         shown=Condition.WAVES,
         note="of several, the times measured and predicted are those between two",
     ),
-    Field("room", str, shown=HIDDEN),
+    Field("node_usage", str, old=("room",), shown=HIDDEN),
     Field("workload", str, old=("group",)),
     Field("simulated", bool, format="text"),
     Field("batch", str, default="", note="the allocation that it was measured in"),
@@ -328,7 +334,8 @@ COMPARISON = (
     _of_schedule("chosen", bool, note="the family would choose this alternative"),
     _of_schedule("tie", bool, note="chosen as the first of alternatives that the family predicts the same"),
     Field("regret", float, blank=True, format="percent", blank_without="chosen"),
-    *_time("library fastest", shown=HIDDEN),
+    *_time("library_default", old=("library",), shown=HIDDEN),
+    *_time("fastest", shown=HIDDEN),
 )
 
 LARGEST_INTEGER = 2.0**53  # of whole numbers: up to there a float has all of them

@@ -2,6 +2,8 @@
 becomes a line with key, found and wanted."""
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -10,7 +12,7 @@ from commodel.errors import Mistakes, UserError
 from commodel.files.atomic import MAX_FILE
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import read_text
-from commodel.files.yaml import Document, Path_
+from commodel.files.yaml import Document, Path_, rename_keys
 from commodel.units import shown
 
 Record = TypeVar("Record")
@@ -27,17 +29,23 @@ WANTED_WORDS = {  # by the type of pydantic's error, where its own words are not
     "too_short": "at least one value",
 }
 ITS_WORDS = "Input should be "
+NO_OLD_KEYS: Mapping[Path_, str] = MappingProxyType({})
 
 
-def read_json_record(form: TypeAdapter[Record], path: AnyPath) -> Record:
-    """Return the record in a JSON file, with each value of exactly the type of its field."""
+def read_json_record(form: TypeAdapter[Record], path: AnyPath, old: Mapping[Path_, str] = NO_OLD_KEYS) -> Record:
+    """Return the record in a JSON file, with each value of exactly the type of its field. `old` has the present names
+    of keys in older files."""
     text = read_text(path, MAX_FILE, "a smaller file")
     try:
         return form.validate_json(text, strict=True)
     except ValidationError as errors:
         if (first := errors.errors(include_url=False)[0])["type"] == "json_invalid":
             raise UserError(f"cannot read: {first['ctx']['error']}", file=path) from None
-        raise as_user_error(errors, Document(path, json.loads(text), {})) from None
+        document = Document(path, json.loads(text), {})
+        renamed = rename_keys(document, old)
+        if renamed.data is not document.data:
+            return record_of(form, renamed.data, renamed)
+        raise as_user_error(errors, document) from None
 
 
 def record_of(form: TypeAdapter[Record], data: object, document: Document, within: Path_ = ()) -> Record:

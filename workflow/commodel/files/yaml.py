@@ -58,7 +58,7 @@ class Document:
         return UserError(message, file=self.file, line=self.line(path), key=key_name(path))
 
 
-ANY = "*"  # in a path: every key
+ANY = "*"  # in a path: every key, or every entry of a list
 
 
 def rename_keys(document: Document, old: Mapping[Path_, str]) -> Document:
@@ -78,9 +78,12 @@ def rename_keys(document: Document, old: Mapping[Path_, str]) -> Document:
 
 
 def _rename(data: object, path: Path_, now: str) -> object:
+    first, *rest = path
+    if isinstance(data, list) and first == ANY:
+        changed = [_rename(value, tuple(rest), now) for value in data]
+        return changed if any(new is not old for new, old in zip(changed, data, strict=True)) else data
     if not isinstance(data, dict):
         return data
-    first, *rest = path
     if not rest:
         if first not in data or now in data:
             return data

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PARAMETERS = {"p": "ranks", "bytes": "bytes"}
-NAMES = "platform choice layout ranks bytes"
+NAMES = "platform alternative layout ranks bytes"
 Regions = Mapping[str, Mapping[tuple[int, int], list[float]]]
 
 
@@ -48,7 +48,7 @@ def regions(table: pd.DataFrame, file: Path) -> Regions:
     rows = rows[rows["seconds"].notna()]
     if rows.empty:
         raise UserError("found no measured point", file=file)
-    path = ["operation", "choice"]
+    path = ["operation", "alternative"]
     rows = rows.assign(kind=_kinds(rows))
     if (rows.groupby(path)["kind"].nunique() > 1).any():
         path.insert(1, "kind")
@@ -70,7 +70,7 @@ def _kinds(rows: pd.DataFrame) -> list[str]:
     leaves = rows["leaves"].fillna(0) if "leaves" in rows else [0] * len(rows)
     return [
         "topology" if count and choice != LIBRARY else "algorithm"
-        for count, choice in zip(leaves, rows["choice"], strict=True)
+        for count, choice in zip(leaves, rows["alternative"], strict=True)
     ]
 
 

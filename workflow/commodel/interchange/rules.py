@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commodel.errors import Mistakes, UserError, one_line
+from commodel.errors import Mistakes, UserError, note_old_names, one_line
 from commodel.files.tables import cell, on_line, read_rows
 from commodel.interchange import Format
 from commodel.parameters import SHEETS
-from commodel.patterns.algorithms import choices
+from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.arguments import UNCUT
 from commodel.patterns.libraries import OPEN_MPI, Routine
 from commodel.patterns.operations import FEWEST_RANKS, own_spelling, sized
@@ -98,11 +98,14 @@ class Rule:
 def read_table(path: Path) -> list[Choice]:
     """Return the choices in a table with the columns operation, ranks, bytes and algorithm.
 
-    The columns platform, simulated, doubt, library and leaves are optional; others are ignored.
+    The columns platform, simulated, doubt, gain_over_default and leaves are optional; others are ignored.
     """
     rows: dict[tuple, Choice] = {}
     mistakes = Mistakes()
     for line, row in read_rows(path, WANTED_COLUMNS):
+        if "gain_over_default" not in row and "library" in row:
+            note_old_names(path, {"library": "gain_over_default"})
+            row["gain_over_default"] = row["library"]
         with on_line(path, line, mistakes):
             choice = _choice(row)
             if rows.setdefault((choice.operation, choice.ranks, choice.bytes), choice) != choice:
@@ -128,12 +131,12 @@ def _choice(row: Mapping[str, str]) -> Choice:
     ground = " (simulated)" if row.get("simulated", "").lower() == "true" else ""
     ground += f" ({SHEETS})" if SHEETS in str(row.get("doubt")) else ""
     ranks = cell(row, "ranks", lambda text: parse_count(text, 2))
-    if _library_is_faster(row.get("library", "")):
+    if _is_default_faster(row.get("gain_over_default", "")):
         algorithm = LIBRARY
     return Choice(name, ranks, size, algorithm, row.get("platform", "") + ground)
 
 
-def _library_is_faster(times: str) -> bool:
+def _is_default_faster(times: str) -> bool:
     """Return whether the library default is faster, given its time over that of the fastest measured alternative."""
     try:
         return float(times) < 1 - NEGLIGIBLE
@@ -214,7 +217,7 @@ def has(name: str, spec: str, assumptions: Assumptions = BENCHMARK) -> bool:
 
 def routines(name: str, algorithm: str) -> list[Routine]:
     """Return Open MPI's functions that send the messages of an algorithm."""
-    entry = choices(name).get(algorithm)
+    entry = find_algorithms(name).get(algorithm)
     return [routine for routine in entry.like if routine.library == OPEN_MPI] if entry else []
 
 
@@ -224,7 +227,7 @@ def rule_of(name: str, spec: str) -> Rule:
     numbers = [routine.number for routine in routines(name, algorithm)]
     if not numbers or not numbers[0]:
         return Rule()
-    taken = choices(name)[algorithm].argument
+    taken = find_algorithms(name)[algorithm].argument
     if not argument:  # Open MPI's segment of 0 means none
         return Rule(numbers[0], 0, taken.default or 0 if taken and taken.is_size else 0)
     if taken is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.files.safe_reading import MIB
 from commodel.interchange import Format
-from commodel.patterns.algorithms import choices
+from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.libraries import MPICH, REORDERING
 from commodel.records import LIBRARY, Choice
 
@@ -43,7 +43,7 @@ Tree = dict
 def function_of(operation: str, spec: str, ranks: int) -> str:
     """Return MPICH's name of an algorithm without its prefix; empty if a selection cannot name it at this number of
     ranks."""
-    entry = choices(operation).get(spec) if operation in COLLECTIVES else None
+    entry = find_algorithms(operation).get(spec) if operation in COLLECTIVES else None
     names = [routine.function for routine in entry.like if routine.library == MPICH] if entry else []
     name = names[0].removeprefix("MPIR_") if names else ""
     return "" if name in POWERS and ranks & (ranks - 1) else name

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from commodel.errors import UserError, mistakes_in
-from commodel.patterns.algorithms import choices, over_tree, own_spelling
+from commodel.patterns.algorithms import find_algorithms, over_tree, own_spelling
 from commodel.patterns.build import Placed, full_layout
 from commodel.patterns.layouts import ranks_of as layout_ranks
 from commodel.patterns.libraries import on_substrate, unsaid
@@ -170,7 +170,9 @@ def _own_algorithm(name: str, spec: str) -> str:
     """Return the algorithm by its name in this project."""
     if spec == LIBRARY:
         if not operation(name).mpi:
-            raise UserError(f"found {LIBRARY}, but MPI has no {name}; wanted one of: {', '.join(choices(name))}")
+            raise UserError(
+                f"found {LIBRARY}, but MPI has no {name}; wanted one of: {', '.join(find_algorithms(name))}"
+            )
         return spec
     return own_spelling(name, spec)
 

@@ -393,7 +393,7 @@ def predict(
 def _describe(first: Point, sizes: int, done: int, count: int) -> str:
     """Return a progress text: which point is predicted, after how many of all."""
     size = format_bytes(first.bytes) if sizes == 1 else f"{sizes} sizes"
-    text = f"{first.operation} {first.choice} over {over(first.leaves, first.ranks)}, {size}"
+    text = f"{first.operation} {first.alternative} over {over(first.leaves, first.ranks)}, {size}"
     return text if sizes == count else f"{text} ({done} of {count} predictions done)"
 
 

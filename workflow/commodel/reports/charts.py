@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.alternatives import WORKLOAD
-from commodel.compare.comparison import is_library
+from commodel.compare.comparison import is_library_default
 from commodel.compare.model_ranking import drop_equal_models, find_best_model, rank_models
 from commodel.parameters import Curve, ParameterSet
 from commodel.reports.shape import MICRO, Axis, Chart, Series, percent, plain
@@ -50,7 +50,7 @@ def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
             part = part[pd.factorize(part["point"])[0] % step == 0]
             note += f" One of every {step} points is drawn."
         labels = [
-            f"{row.operation} {row.choice}, {row.size}, {row.layout}, {format_bytes(row.bytes)}"
+            f"{row.operation} {row.alternative}, {row.size}, {row.layout}, {format_bytes(row.bytes)}"
             for row in part.itertuples()
         ]
         part = part.assign(label=labels)
@@ -112,7 +112,7 @@ def choose_workloads(once: pd.DataFrame) -> list[tuple[str, ...]]:
 def time_chart(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None) -> Chart:
     platform, operation, layout, size = workload
     lines, predictions = [], []
-    libraries = set(part.loc[is_library(part), "way"])
+    libraries = set(part.loc[is_library_default(part), "way"])
     ways = sorted(part["way"].unique(), key=lambda way: (way in libraries, way))  # the MPI default last, and grey
     for place, way in enumerate(ways):
         of_way = part[part["way"] == way]
@@ -140,7 +140,7 @@ def describe_fastest(part: pd.DataFrame) -> str:
     fastest from 64 KiB`."""
     once = part.drop_duplicates("point").sort_values(["bytes", "measured", "way"], kind="stable")
     fastest = once.drop_duplicates("bytes").assign(
-        name=lambda rows: rows["way"].where(~is_library(rows), "MPI default")
+        name=lambda rows: rows["way"].where(~is_library_default(rows), "MPI default")
     )
     name = fastest["name"].iloc[-1]
     others = fastest.loc[fastest["name"] != name, "bytes"]

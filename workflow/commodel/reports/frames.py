@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import has_schedule, is_library, name_streams
+from commodel.compare.comparison import has_schedule, is_library_default, name_streams
 from commodel.files.tables import COMPARISON, Field, field_of, names, with_defaults
 from commodel.predictions.prediction_intervals import PARAMETERS
 from commodel.reports.shape import Column, columns_of, plain, simulation
@@ -24,7 +24,7 @@ def column_of(field: Field) -> Column:
 
 PLATFORM = columns_of("Platform")
 SAMPLES = [column_of(field_of(COMPARISON, name)) for name in ("batch", "raw")]
-JUDGED = ["platform", "simulated", "operation", "choice", "kind", "layout", "size", "bytes", "fan_in", "family"]
+JUDGED = ["platform", "simulated", "operation", "alternative", "kind", "layout", "size", "bytes", "fan_in", "family"]
 JUDGED += [
     "point",
     "measured",
@@ -48,7 +48,7 @@ PREDICTION_COLUMNS |= {
     "held_out",
     "raw",
     "batch",
-    "room",
+    "node_usage",
     "setting",
 }
 
@@ -77,12 +77,12 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     for key in (key for key in WHOLE if frame[key].dtype != np.int64):
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float).fillna(0).astype(np.int64)
     frame["size"] = _named(frame, ["leaves", "ranks", "waves", "setting"], _size)
-    kinds = np.where(is_library(frame), 2, frame["topology"] != "")
+    kinds = np.where(is_library_default(frame), 2, frame["topology"] != "")
     frame["kind"] = pd.Series(np.array(["algorithm", "topology", "library"], dtype=object)[kinds], dtype=object)
-    workload = ["platform", "operation", "size", "room"]
+    workload = ["platform", "operation", "size", "node_usage"]
     frame["several"] = frame.groupby(workload)["layout"].transform("nunique") > 1
-    frame["place"] = _named(frame, ["layout", "room", "several"], _place)
-    frame["way"] = _named(frame, ["choice", "layout", "several"], _way)
+    frame["place"] = _named(frame, ["layout", "node_usage", "several"], _place)
+    frame["way"] = _named(frame, ["alternative", "layout", "several"], _way)
     order = ["simulated", "platform", "operation", "place", "ranks", "bytes", "way", "family"]
     places = frame[order].sort_values(order, kind="stable").index
     columns = {key: frame[key].take(places).reset_index(drop=True) for key in frame.columns.drop("several")}
@@ -107,8 +107,8 @@ def _named(frame: pd.DataFrame, keys: list[str], name: Callable[..., str]) -> pd
     return pd.Series(texts[frame.groupby(keys, sort=False).ngroup()], frame.index, dtype=object)
 
 
-def _place(layout: str, room: str, free: bool) -> str:
-    return f"any layout, {room}" if free else layout
+def _place(layout: str, node_usage: str, free: bool) -> str:
+    return f"any layout, {node_usage}" if free else layout
 
 
 def _way(choice: str, layout: str, free: bool) -> str:

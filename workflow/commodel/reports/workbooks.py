@@ -25,7 +25,7 @@ from commodel.compare.snapshots import (
     sentences,
     values_of,
 )
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, note_old_names, one_line
 from commodel.files import tables
 from commodel.files.tables import field_of
 from commodel.predictions.prediction_intervals import IntervalBasis
@@ -348,9 +348,10 @@ def _banner(*snapshots: Snapshot) -> str:
 
 COMPARISON, MOST_ROWS, MOST_COLUMNS = "Comparison", 1 << 20, 80
 LARGEST = 1e15
-TEXTS = ("platform", "simulated", "operation", "choice", "layout", "point")  # as the columns are called
+TEXTS = ("platform", "simulated", "operation", "alternative", "layout", "point")  # as the columns are called
 COUNTS, TIMES = ("ranks", "leaves", "bytes", "waves"), ("measured", "measured_low", "measured_high")
 HEADS = {name: field_of(tables.COMPARISON, name).title for name in (*TEXTS, *COUNTS, *TIMES)}
+OLD_HEADS = {name: field_of(tables.COMPARISON, name).old for name in HEADS}
 OPTIONAL = {"waves"}
 
 
@@ -361,7 +362,7 @@ class Row:
     platform: str
     simulated: str
     operation: str
-    choice: str
+    alternative: str
     layout: str
     point: str
     ranks: int = 0
@@ -391,6 +392,10 @@ def _rows(sheet, path: Path) -> Iterator[Row]:
     cells = enumerate(rows_of(sheet, MOST_ROWS, MOST_COLUMNS, path), 1)
     heads = next((row for _, row in cells if set(TEXTS[:3]) <= set(row)), ())
     places = {name: heads.index(head) for name, head in HEADS.items() if head in heads}
+    for name in HEADS.keys() - places.keys():
+        if earlier := [head for head in OLD_HEADS[name] if head in heads]:
+            places[name] = heads.index(earlier[0])
+            note_old_names(path, {earlier[0]: HEADS[name]})
     if missing := [HEADS[name] for name in HEADS if name not in places and name not in OPTIONAL]:
         raise UserError(f"found no column '{missing[0]}' in it", file=path, key=COMPARISON)
     for number, row in cells:

@@ -103,7 +103,7 @@ def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
         about |= {"where": nodes_written(case.where)} if case.where else {}
         yield case.id, {**where, **about, **case.settings}, {"nodes": nodes_of_case(case)}
     for point in batch.points:
-        about = {"kind": "point", "name": point.operation, "choice": point.choice, "layout": point.layout}
+        about = {"kind": "point", "name": point.operation, "alternative": point.alternative, "layout": point.layout}
         about |= {"ranks": point.ranks, "bytes": point.bytes} | ({"waves": point.waves} if point.waves > 1 else {})
         yield point.id, {**where, **about}, {"nodes": point.nodes, "leaves": point.leaves or None}
 

@@ -17,6 +17,7 @@ from commodel.files.quantities import parse_setting
 from commodel.files.results_folder import CALIBRATION, Results
 from commodel.files.safe_paths import AnyPath
 from commodel.files.typed_records import read_json_record
+from commodel.files.yaml import ANY
 from commodel.records import Count, Finite, Name
 
 MOST_ROWS = 1000  # points, or models
@@ -61,7 +62,7 @@ class NotedPoint:
     there."""
 
     operation: Text
-    choice: Text
+    alternative: Text  # an algorithm or a topology
     layout: Text
     ranks: Count
     bytes: Count
@@ -82,6 +83,7 @@ class Calibration:
 
 
 FORM = TypeAdapter(Calibration)
+OLD_KEYS = {("points", ANY, "choice"): "alternative"}
 
 
 def write_calibration(folder: AnyPath, calibration: Calibration) -> None:
@@ -90,5 +92,7 @@ def write_calibration(folder: AnyPath, calibration: Calibration) -> None:
 
 def read_calibrations(results: Results) -> dict[str, Calibration]:
     """Return all recalibrations of a results folder, by the name of their folder, in the order of their dates."""
-    calibrations = {folder.name: read_json_record(FORM, folder / CALIBRATION) for folder in results.calibrations()}
+    calibrations = {
+        folder.name: read_json_record(FORM, folder / CALIBRATION, OLD_KEYS) for folder in results.calibrations()
+    }
     return dict(sorted(calibrations.items(), key=lambda entry: (entry[1].date, entry[0])))

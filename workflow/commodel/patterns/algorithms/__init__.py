@@ -33,7 +33,7 @@ class Algorithm:
     """
 
     operation: str
-    choice: str
+    short_name: str  # unique within the operation
     title: str
     build: Callable[..., Schedule]
     argument: Argument | None = None
@@ -41,13 +41,13 @@ class Algorithm:
 
     @property
     def name(self) -> str:
-        return f"{self.operation}-{self.choice}"
+        return f"{self.operation}-{self.short_name}"
 
     @property
     def form(self) -> str:
         """The syntax, such as `chain[:SEGMENT BYTES, else 8 KiB]`."""
         form = f":{self.argument.form}" if self.argument else ""
-        return self.choice + form.replace(":[", "[:")
+        return self.short_name + form.replace(":[", "[:")
 
     @property
     def needs_argument(self) -> bool:
@@ -61,9 +61,9 @@ class Algorithm:
     def values(self, text: str) -> tuple[Any, ...]:
         """Return the values that `build` takes for the argument that a user wrote, which may be empty."""
         if self.needs_argument and not text:
-            raise UserError(f"algorithm {self.operation} {self.choice}: found no argument, wanted {self.form}")
+            raise UserError(f"algorithm {self.operation} {self.short_name}: found no argument, wanted {self.form}")
         if text and not self.argument:
-            raise UserError(f"algorithm {self.operation} {self.choice}: found argument '{text}', it takes none")
+            raise UserError(f"algorithm {self.operation} {self.short_name}: found argument '{text}', it takes none")
         return (self.argument.read(text),) if self.argument else ()
 
 
@@ -82,16 +82,16 @@ class TreeAlgorithm:
         return f"{self.operation}-tree"
 
 
-def choices(operation: str) -> dict[str, Algorithm]:
+def find_algorithms(operation: str) -> dict[str, Algorithm]:
     """Return the algorithms for an operation, by the name a user gives."""
     entries, name = discover("patterns.algorithms", "ALGORITHM").values(), base(operation)
-    return {entry.choice: entry for entry in entries if isinstance(entry, Algorithm) and entry.operation == name}
+    return {entry.short_name: entry for entry in entries if isinstance(entry, Algorithm) and entry.operation == name}
 
 
 def algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
     """Return the algorithm of a name `name` or `name:argument`, and the text of its argument."""
     name, _, argument = spec.partition(":")
-    name, argument, by_name = name.strip().replace("_", "-"), argument.strip(), choices(operation)
+    name, argument, by_name = name.strip().replace("_", "-"), argument.strip(), find_algorithms(operation)
     entry = by_name.get(ALIASES.get((base(operation), name), name))
     if entry is None:
         aliases = [alias for owner, alias in ALIASES if owner == base(operation)]
@@ -103,12 +103,14 @@ def algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
 def own_spelling(operation: str, spec: str) -> str:
     """Return a spec with the name of the algorithm in this project."""
     entry, argument = algorithm(operation, spec)
-    return f"{entry.choice}:{argument}" if argument else entry.choice
+    return f"{entry.short_name}:{argument}" if argument else entry.short_name
 
 
 def over_tree(operation: str) -> TreeAlgorithm:
     """Return the algorithm of an operation over a topology."""
     entry = discover("patterns.algorithms", "ALGORITHM").get(f"{base(operation)}-tree")
     if entry is None:
-        raise UserError(f"{operation} does not run over a topology; give an algorithm: {', '.join(choices(operation))}")
+        raise UserError(
+            f"{operation} does not run over a topology; give an algorithm: {', '.join(find_algorithms(operation))}"
+        )
     return entry

@@ -57,7 +57,7 @@ function scatter(screen, rows) {
   const step = Math.ceil(points.length / MOST_DOTS) || 1;
   const dots = points.filter((_, at) => at % step === 0).map(({row, x, y}) => ({s: value(row, "family"), x, y,
     low: number(value(row, "predicted_low")), high: number(value(row, "predicted_high")), point: value(row, "point"),
-    t: `${value(row, "operation")} ${value(row, "choice")}, ${size(row)}, ${value(row, "layout")}, ${bytesText(number(value(row, "bytes")))}`}));
+    t: `${value(row, "operation")} ${value(row, "alternative")}, ${size(row)}, ${value(row, "layout")}, ${bytesText(number(value(row, "bytes")))}`}));
   const names = [line, ...families];
   const interval = dots.length <= MOST_INTERVALS ? dots.filter(dot => dot.low > 0 && dot.high > 0) : [];
   fill(specification, {line: layer(specification, "line").data.values, dots, interval}, names, [GREY, ...hue(families, known)]);
@@ -67,13 +67,13 @@ function scatter(screen, rows) {
 }
 function times(screen, every) {
   // The job that is asked for, else the largest one of its operation, which has the most sizes.
-  const rows = every.filter(row => accepts(row, ["bytes", "family", "choice", "point"]) && number(value(row, "measured")) > 0 && number(value(row, "bytes")) > 0);
+  const rows = every.filter(row => accepts(row, ["bytes", "family", "alternative", "point"]) && number(value(row, "measured")) > 0 && number(value(row, "bytes")) > 0);
   const jobs = Map.groupBy(rows, row => `${value(row, "operation")}, ${size(row)}`);
   const spread = key => new Set(jobs.get(key).map(row => value(row, "bytes"))).size * 1e6 + number(size(jobs.get(key)[0]).split(" ")[0]);
   const job = [...jobs.keys()].sort((a, b) => spread(b) - spread(a))[0];
   if (!job) return caption(screen, "times", `Time over size${about()}: nothing was measured`);
   const own = jobs.get(job), several = new Set(own.map(row => value(row, "layout"))).size > 1;
-  const way = row => value(row, "choice") + (several ? `, ${value(row, "layout")}` : "");
+  const way = row => value(row, "alternative") + (several ? `, ${value(row, "layout")}` : "");
   const family = state.family || nearest(own);
   const library = row => value(row, "kind") === "library";
   const ways = [...new Set([...own.filter(row => !library(row)), ...own.filter(library)].map(way))];

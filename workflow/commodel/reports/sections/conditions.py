@@ -15,7 +15,7 @@ from commodel.compare.comparison import (
     Measurement,
     compute_spreads,
     has_schedule,
-    is_library,
+    is_library_default,
     is_oversubscribed,
     round_to_two_digits,
     select_measured_points,
@@ -235,7 +235,9 @@ def prepare(unmeasured: pd.DataFrame | None) -> pd.DataFrame:
         frame[key] = [plain(value) for value in frame[key]]
     for key in COUNTS:
         frame[key] = [None if pd.isna(number) else number for number in frame[key]]
-    return frame.sort_values(["platform", "kind", "status", "name", "choice"], kind="stable").reset_index(drop=True)
+    return frame.sort_values(["platform", "kind", "status", "name", "alternative"], kind="stable").reset_index(
+        drop=True
+    )
 
 
 def list_unmeasured(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
@@ -315,7 +317,7 @@ def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
 def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     """Return sentences on what a platform's comparison lacks: measurements, passes, precision, samples, predictions."""
     once, lines = comparison.drop_duplicates("point"), []
-    if simulated and is_library(once).any():
+    if simulated and is_library_default(once).any():
         lines.append("The MPI default is SimGrid's own selection of algorithms. A real library may choose differently.")
     lines += [*describe_unmeasured_points(once), *describe_missing_passes(once)]
     short = once[once["measured"].notna() & ~once["stop"].isin(["precision", ""])]

@@ -177,7 +177,7 @@ POINT = (
     "platform",
     "simulated",
     "operation",
-    "choice",
+    "alternative",
     "layout",
     "ranks",
     "leaves",

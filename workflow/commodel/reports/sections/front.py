@@ -109,8 +109,8 @@ def hint(operation: str, label: str, row) -> str:
         line += f"; statistically tied with {shortened(list(row.ties), 4)}"
     else:
         line += f"; {row.gain:.2f}× faster than {row.next}"
-    no_library = row.own or not math.isfinite(row.over)
-    return line if no_library else f"{line}; {row.over:.2f}× faster than the MPI default"
+    no_default = row.own or not math.isfinite(row.over)
+    return line if no_default else f"{line}; {row.over:.2f}× faster than the MPI default"
 
 
 def span(labels: list[str]) -> str:
@@ -301,7 +301,7 @@ def front(platform, part, judged, sets, networks, trips, batches, anomalies, sca
                     summarize_trust(judged, best),
                     link_mean_error(platform, ALL, best["family"]) if best is not None else None,
                 ),
-                (summarize_library(part, bool(choices.cells)), Behind("Selection", where)),
+                (summarize_default_gains(part, bool(choices.cells)), Behind("Selection", where)),
                 (
                     summarize_gain(part, best),
                     Behind("Choosing", (*where, ("family", best["family"]))) if best is not None else None,
@@ -373,11 +373,11 @@ def summarize_trust(judged: pd.DataFrame, best: pd.Series | None) -> Tile:
     return Tile(question, f"{best['family']}, error {format_error(best['mu_mean'])}", line)
 
 
-def summarize_library(part: pd.DataFrame, chosen_from: bool) -> Tile:
+def summarize_default_gains(part: pd.DataFrame, chosen_from: bool) -> Tile:
     question = "What to use"
     if not chosen_from:
         return Tile(question, "nothing to choose", "No workload was measured with two alternatives.")
-    rows = standings.compare_with_library(part)
+    rows = standings.compare_with_default(part)
     if rows.empty:
         return Tile(question, "see the map", "The MPI default was not measured. Only alternatives are compared.")
     number = {name: int((rows["outcome"] == name).sum()) for name in standings.OUTCOMES}
@@ -398,7 +398,7 @@ def summarize_gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
     regret = f"Regret: {percent(pick['regret_mean'])} mean, {percent(pick['regret_max'])} worst."
     if not pick["regret_max"] > 0:
         regret = "Regret: none."
-    model, workloads, over = best["family"], count(pick["groups"], "workload"), pick["over_library"]
+    model, workloads, over = best["family"], count(pick["groups"], "workload"), pick["over_default"]
     if not over > 0:
         line = f"{model} chooses the fastest alternative in {percent(pick['right'])} of {workloads}."
         return Tile(question, f"{percent(pick['right'])} right", f"{line} {regret}")
@@ -409,7 +409,7 @@ def summarize_gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
         line = f"Alternatives chosen by {model} are as fast as the MPI default (geometric mean of {workloads})."
         return Tile(question, "none on average", f"{line} {regret}")
     line = f"Alternatives chosen by {model} are {over:.2f}× slower than the MPI default ({workloads}). {regret}"
-    if standings.recommend(standings.compare_with_library(part)):
+    if standings.recommend(standings.compare_with_default(part)):
         return Tile(question, "only in some workloads", line)
     return Tile(question, KEEP, line)
 

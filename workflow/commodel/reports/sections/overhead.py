@@ -24,7 +24,7 @@ from commodel.reports.shape import (
     table,
 )
 
-POINT_KEYS = ["operation", "choice", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
+POINT_KEYS = ["operation", "alternative", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
 OUTCOMES = ("slower", "faster", "tied")
 METHOD = (
     "Ratio: median in the container over the median without it. Its 95 % interval combines the two measurements' "
@@ -77,7 +77,7 @@ def sentences(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated:
             lines.append(f"{where}: no point was measured on both.")
             continue
         worst = measured.loc[measured["ratio"].idxmax()]
-        workload = f"{worst['operation']} {worst['choice']}, {describe_extent(worst)}, {size(worst['bytes'])}"
+        workload = f"{worst['operation']} {worst['alternative']}, {describe_extent(worst)}, {size(worst['bytes'])}"
         outcomes = [
             f"{number} {which}" for which in OUTCOMES[:2] if (number := int((measured["outcome"] == which).sum()))
         ]
@@ -158,7 +158,8 @@ def charts(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
                 "dots",
                 place,
                 tuple(
-                    f"{row['choice']}, {describe_extent(row)}, {size(row['bytes'])}" for row in part.to_dict("records")
+                    f"{row['alternative']}, {describe_extent(row)}, {size(row['bytes'])}"
+                    for row in part.to_dict("records")
                 ),
                 tuple(part["low"]),
                 tuple(part["high"]),

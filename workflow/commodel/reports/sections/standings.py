@@ -17,7 +17,7 @@ from commodel.compare.comparison import (
     geometric_mean,
     has_schedule,
     is_clearly_faster,
-    is_library,
+    is_library_default,
     select_measured_points,
     summarize,
     summarize_choices,
@@ -51,33 +51,34 @@ from commodel.reports.shape import (
 )
 from commodel.units import format_bytes
 
-LIBRARY_COPIED = ("platform", "operation", "place", "size", "bytes", "workload", "way", "measured")
+COPIED_COLUMNS = ("platform", "operation", "place", "size", "bytes", "workload", "way", "measured")
 OUTCOMES = ("faster", "tied", "slower")
 
 
-def compare_with_library(comparison: pd.DataFrame) -> pd.DataFrame:
+def compare_with_default(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each workload with a measured alternative and a measured MPI default: the fastest alternative,
     and the gain over the default."""
-    needed = [*LIBRARY_COPIED, "algorithm", "measured_low", "measured_high", "point"]
+    needed = [*COPIED_COLUMNS, "algorithm", "measured_low", "measured_high", "point"]
     once = select_measured_points(comparison)[needed].sort_values(["measured", "way"], kind="stable")
-    own = is_library(once)
-    libraries = {row["workload"]: row for row in once[own].drop_duplicates("workload").to_dict("records")}
+    own = is_library_default(once)
+    defaults = {row["workload"]: row for row in once[own].drop_duplicates("workload").to_dict("records")}
     rows = [
-        {key: row[key] for key in LIBRARY_COPIED} | {"library": other["measured"], "outcome": outcome(row, other)}
+        {key: row[key] for key in COPIED_COLUMNS}
+        | {"library_default": other["measured"], "outcome": outcome(row, other)}
         for row in once[~own].drop_duplicates("workload").to_dict("records")
-        if (other := libraries.get(row["workload"])) is not None
+        if (other := defaults.get(row["workload"])) is not None
     ]
-    frame = pd.DataFrame(rows, columns=[*LIBRARY_COPIED, "library", "outcome"])
-    return frame.assign(gain=frame["library"].astype(float) / frame["measured"].astype(float))
+    frame = pd.DataFrame(rows, columns=[*COPIED_COLUMNS, "library_default", "outcome"])
+    return frame.assign(gain=frame["library_default"].astype(float) / frame["measured"].astype(float))
 
 
-def outcome(schedule: dict, library: dict) -> str:
+def outcome(alternative: dict, default: dict) -> str:
     """Return whether an alternative is clearly faster or slower than the MPI default, or tied."""
     return (
         "faster"
-        if is_clearly_faster(schedule, library)
+        if is_clearly_faster(alternative, default)
         else "slower"
-        if is_clearly_faster(library, schedule)
+        if is_clearly_faster(default, alternative)
         else "tied"
     )
 
@@ -113,7 +114,7 @@ class Recommendation:
 
 
 def recommend(rows: pd.DataFrame) -> list[Recommendation]:
-    """Return the alternatives of `compare_with_library` that are clearly faster than the MPI default, the one that
+    """Return the alternatives of `compare_with_default` that are clearly faster than the MPI default, the one that
     saves most (sum of the logarithms of its gains) first."""
     faster = rows[rows["outcome"] == "faster"].assign(saved=lambda frame: np.log(frame["gain"].astype(float)))
     found = []
@@ -146,7 +147,7 @@ def mean(gains: pd.Series) -> float:
     return geometric_mean(np.log(gains))
 
 
-def library_overview(rows: pd.DataFrame, simulated: set[str]) -> Table:
+def tabulate_default_gains(rows: pd.DataFrame, simulated: set[str]) -> Table:
     """Return, by platform and operation, how often and by how much the fastest alternative beats the MPI default."""
     lines = []
     for (platform, operation), part in rows.groupby(["platform", "operation"]):
@@ -165,17 +166,17 @@ def library_overview(rows: pd.DataFrame, simulated: set[str]) -> Table:
     return table("Library", "Gain over the MPI default", columns, shown, note=note, fixed=3, marks=marks)
 
 
-def library_cells(row: Mapping | None) -> dict[str, object]:
+def default_cells(row: Mapping | None) -> dict[str, object]:
     """Return the columns of a workload in sheet Selection; NaN without a measured MPI default."""
     if row is None:
-        return {"library": np.nan, "gain": np.nan, "outcome": np.nan}
+        return {"library_default": np.nan, "gain": np.nan, "outcome": np.nan}
     words = {"faster": "alternative", "tied": "tied", "slower": "MPI default"}
-    return {"library": row["library"] * MICRO, "gain": row["gain"], "outcome": words[row["outcome"]]}
+    return {"library_default": row["library_default"] * MICRO, "gain": row["gain"], "outcome": words[row["outcome"]]}
 
 
-LIBRARY_COLUMNS = columns_of("Beside the library")
+DEFAULT_COLUMNS = columns_of("Beside the default")
 
-KEYS = ["platform", "workload", "choice", "layout"]
+KEYS = ["platform", "workload", "alternative", "layout"]
 
 
 def combined_picks(frame: pd.DataFrame, recommended: pd.DataFrame) -> pd.DataFrame:
@@ -251,7 +252,7 @@ def tabulate_predicting(rows: pd.DataFrame, judged: pd.DataFrame, predicted: pd.
 
 def tabulate_choosing(rows: pd.DataFrame, best: dict) -> Table:
     columns = columns_of("Choosing")
-    merit = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_library": 1, "over_fastest": 1}
+    merit = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_default": 1, "over_fastest": 1}
     note = "The alternative with the model's lowest prediction, compared with the fastest one and the MPI default."
     marks = mark_best(rows, columns, merit, best)
     return table("Choosing", "Regret of choices, by model", columns, rows, note=note, fixed=3, marks=marks)
@@ -292,7 +293,7 @@ def classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
 def errors(frame: pd.DataFrame) -> Section:
     """Return matrices of mean μ: models × operation, alternative, message size, and fan-in of an operation."""
     blocks = []
-    by = {"operation": "operation", "choice": "algorithm or topology", "bytes": "message size"}
+    by = {"operation": "operation", "alternative": "algorithm or topology", "bytes": "message size"}
     by |= {"fan_in": "operation and fan-in"}
     if not frame.empty:
         for key, name in by.items():
@@ -304,7 +305,7 @@ def errors(frame: pd.DataFrame) -> Section:
 
 def names_of(key: str) -> list[str]:
     """Return the columns that identify a row of a matrix: an algorithm and a topology may have the same name."""
-    return ["platform", *{"choice": ["kind"], "fan_in": ["operation"]}.get(key, []), key]
+    return ["platform", *{"alternative": ["kind"], "fan_in": ["operation"]}.get(key, []), key]
 
 
 COUNTED = {"bytes": "bytes [B]", "fan_in": "fan-in"}
@@ -364,7 +365,7 @@ def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Sec
     columns = [
         *WORKLOAD,
         *columns_of("Selection"),
-        *LIBRARY_COLUMNS,
+        *DEFAULT_COLUMNS,
         *(Column(f"regret {family}", family, "percent", scale=REGRET) for family in families),
     ]
     note = (
@@ -373,7 +374,7 @@ def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Sec
     )
     if alone:
         note += f" Not shown: {count(alone, 'workload')} with fewer."
-    if not families and not any(pd.notna(row[column.key]) for row in rows for column in LIBRARY_COLUMNS):
+    if not families and not any(pd.notna(row[column.key]) for row in rows for column in DEFAULT_COLUMNS):
         return Section("Selection", NOTHING, ())
     regrets = table(
         "Selection", "Regret of the choices of each model [%]", columns, workload_frame(rows, columns), fixed=6
@@ -409,13 +410,13 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
     of workloads with fewer."""
     once = select_measured_points(frame)
     once = once[once.groupby("workload")["point"].transform("size") > 1]
-    schedules = once[~is_library(once)]
+    schedules = once[~is_library_default(once)]
     alone = frame["workload"].nunique() - schedules["workload"].nunique()
     by_group = _by_group(schedules, [*COPIED, "way", "measured", "measured_low", "measured_high"])
     chosen_by = _by_group(
         frame.loc[frame["chosen"], ["workload", "family", "way", "regret"]], ["family", "way", "regret"]
     )
-    own = {row["workload"]: row for row in compare_with_library(once).to_dict("records")}
+    own = {row["workload"]: row for row in compare_with_default(once).to_dict("records")}
     rows = []
     for group, part in by_group.items():
         first, *others = sorted(part, key=lambda row: (row["measured"], row["way"]))
@@ -430,7 +431,7 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
         if others:
             row |= {"next": others[0]["way"], "margin": 100 * (others[0]["measured"] / first["measured"] - 1)}
             row |= {"clear": is_clearly_faster(first, others[0])}
-        row |= library_cells(own.get(group))
+        row |= default_cells(own.get(group))
         chosen = {pick["family"]: pick for pick in chosen_by.get(group, ())}
         for family in families:
             pick = chosen.get(family, {"way": np.nan, "regret": np.nan})  # it predicts fewer than two alternatives

@@ -105,7 +105,7 @@ def find_answers(
             sentences = {
                 RECOMMENDED_FIRST: [],
                 BEST_MODEL: describe_best_model(held_out, best) if len(held_out) else [],
-                WHAT_TO_USE: describe_uses(use, standings.compare_with_library(part)),
+                WHAT_TO_USE: describe_uses(use, standings.compare_with_default(part)),
                 CERTAINTY: describe_certainty(brief, held_out, best),
                 MISSING: conditions.describe_missing(part, platform in simulated),
             }
@@ -173,7 +173,7 @@ def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]
 
 def describe_uses(uses: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     """Return how often the MPI default is the fastest, and the recommended alternatives, the most valuable first.
-    `uses` is from `join_sizes`, `rows` from `compare_with_library`."""
+    `uses` is from `join_sizes`, `rows` from `compare_with_default`."""
     if rows.empty:
         if uses.empty:
             return ["No workload has two measured alternatives."]
@@ -239,7 +239,7 @@ def describe_choices(family: str, part: pd.DataFrame) -> list[str]:
     pick = summarize_choices(part[part["family"] == family], ["family"]).iloc[0]
     line = f"{family} chooses the fastest alternative, or a tied one, in {percent(pick['right'])} of "
     line += count(pick["groups"], "workload")
-    if (over := pick["over_library"]) > 0:
+    if (over := pick["over_default"]) > 0:
         line += f", {1 / over:.2f}× faster than" if over < 1 else f", {over:.2f}× slower than"
         line += " the MPI default on average"
     if not pick["regret_max"] > 0:
@@ -313,8 +313,8 @@ def sections(
     lead = list_leads(classes, simulated)
     standing += [lead] if lead is not None else []
     standing += [standings.classes(classes, simulated)]
-    gains = standings.compare_with_library(frame)
-    use = [_use(frame, uses), *([standings.library_overview(gains, simulated)] if len(gains) else [])]
+    gains = standings.compare_with_default(frame)
+    use = [_use(frame, uses), *([standings.tabulate_default_gains(gains, simulated)] if len(gains) else [])]
     use += [Answer("Time over message size", (TIMES,)), *chain(*times.values())] if times else []
     return [first, *every, Section("Standings", STANDINGS, tuple(standing)), Section("What to use", USE, tuple(use))]
 

@@ -125,7 +125,7 @@ def binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
             [predict_pattern(fitted, pattern, shared=shared) if fitted else nan for pattern in patterns]
             for shared in ("channel", "port")
         )
-        measured = evidence.times(SIZES, operation="bcast", choice="binomial", layout=layout)
+        measured = evidence.times(SIZES, operation="bcast", alternative="binomial", layout=layout)
         rows = zip(SIZES, paper, zip(predicted, measured, by_port, strict=True), strict=True)
         times += [Row((where, size), equation, here) for size, equation, here in rows]
         lines = (
