@@ -28,6 +28,7 @@ hosts: {{{{names: [{", ".join(HOSTS)}], mpi: openmpi, namespaces: true}}}}
 TYPES = f"types: {{full: {len(HOSTS) - 1}, slowed: 1}}"
 MESSAGES = """
 title: SUMMA and the wave equation over eight hosts
+paper: taulop
 platform: alike
 families: [hockney, loggp, hloggp, taulop]
 library: false
