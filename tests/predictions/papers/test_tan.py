@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 from functools import cache
-from math import isnan
+from math import isnan, nan
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from commodel.models.probes import Site
 from commodel.predictions.papers import paper
+from commodel.records import PlatformKind
 from tests.models.synthetic import truth
-from tests.predictions.papers.evidence import cases, column, evidence, figure, fitted, micro, table
+from tests.predictions.papers.evidence import PLATFORM, cases, column, evidence, figure, fitted, micro, table
 
 L, A, B, C = 98.0, 49.3, 0.783, 0.157  # table I, µs
 
@@ -89,8 +92,20 @@ def test_the_papers_recipe_gives_table_1_back(rebuilt):
 
 def test_latency_is_half_a_round_trip(rebuilt):
     numbers = table(figure(rebuilt, "Figure 2"), "Latency")
-    assert micro(column(numbers, "simulated on somewhere")) == pytest.approx({"min": L, "mean": L, "max": L})
-    assert micro(column(numbers)) == pytest.approx({"min": 59, "mean": 98, "max": 672})
+    assert micro(column(numbers, "simulated on somewhere")) == pytest.approx(
+        {"min": L, "mean": L, "max": L, "standard deviation": nan}, nan_ok=True
+    )
+    assert micro(column(numbers)) == pytest.approx({"min": 59, "mean": 98, "max": 672, "standard deviation": 30})
+
+
+def test_the_deviation_is_that_of_the_histogram():
+    bins = [(1024, 90e-6, 110e-6, 3, False), (1024, 190e-6, 210e-6, 1, True), (64, 0.0, 1e-6, 9, False)]
+    histogram = pd.DataFrame(bins, columns=["bytes", "low", "high", "count", "tail"]).assign(platform=PLATFORM)
+    known = replace(evidence(), distributions=histogram)
+    (row,) = (
+        row for row in figure(paper("tan").figures(known), "Figure 2").numbers[0].rows if "deviation" in row.about[0]
+    )
+    assert row.here[0] == pytest.approx(np.std([100e-6] * 3 + [200e-6]))
 
 
 def wave(topology, family, measured, predicted, waves=1):
@@ -135,13 +150,14 @@ def test_figure_1_over_one_sender():
 def test_why_a_model_is_off_is_of_where_it_was_measured():
     """Simulated, on hosts of their own, and where processes take turns; and there no figure that needs a gather."""
     rows, texts = [wave("flat:32", "tan", 1.0, 1.0)], []
-    for simulated, processes in ((True, None), (False, 1), (False, 256)):
+    real = PlatformKind.REAL
+    for kind, processes in ((PlatformKind.SIMULATED, None), (real, 1), (real, 256)):
         known = evidence(rows)
         known.comparison[["processes", "processors"]] = processes, 2
-        made = paper("tan").figures(replace(known, simulated=dict.fromkeys(known.simulated, simulated)))
-        assert ("Figure 1" in [own.name for own in made]) == simulated
+        made = paper("tan").figures(replace(known, kinds=dict.fromkeys(known.kinds, kind)))
+        assert ("Figure 1" in [own.name for own in made]) == (kind is not real)
         assert all(own.why.count(". ") == 0 and own.why.endswith(".") for own in made)
-        assert all("simulated" not in own.why for own in made) or simulated
+        assert all("simulated" not in own.why for own in made) or kind is not real
         texts.append(figure(made, "Figure 7").why)
     assert "up to 256 processes take turns on 2 processors" in texts[2]
     assert len(set(texts)) == 3

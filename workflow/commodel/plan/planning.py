@@ -328,6 +328,7 @@ def planned(name: str, platform: Platform) -> PlannedPlatform:
         launcher=platform.launcher,
         substrate=platform.substrate,
         simulated=platform.simulated,
+        namespaces=bool(platform.hosts and platform.hosts.namespaces),
         digest=platform.digest,
         nodes=platform.nodes,
         cores=platform.cores,

@@ -198,8 +198,9 @@ def _report(
     tried = tuple(entry | {"nodes": ", ".join(ranges(entry["nodes"]))} for entry in traces.attempts)
     traces = replace(traces, attempts=tried)
     sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
-    simulated = {name: about.simulated for name, about in plan.platforms.items()}
-    evidence = Evidence(comparison, raw, tuple(sets), simulated)
+    kinds = {name: about.kind for name, about in plan.platforms.items()}
+    distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
+    evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
     crowds = conditions.describe_oversubscription(comparison, provenance)
     (made, unread), (speeds, unreadable) = partitions(plan), _speeds(plan)
     rebuilt = papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else ()
@@ -214,7 +215,7 @@ def _report(
         provenance,
         experiment=plan.experiment,
         title=plan.title,
-        distributions=read_table(results.table("distributions"), DISTRIBUTIONS),
+        distributions=distributions,
         definitions=meanings(plan.families),
         families={name: _about(name) for name in plan.families},
         unmeasured=unmeasured,

@@ -16,7 +16,7 @@ import numpy as np
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule, stack
 from commodel.predictions.predictions import make_predictor, predict
-from commodel.records import Point
+from commodel.records import PlatformKind, Point
 from commodel.registry import discover, lookup
 
 if TYPE_CHECKING:
@@ -107,21 +107,27 @@ class Evidence:
     comparison: pd.DataFrame  # a row a point and family, seconds
     summary: pd.DataFrame  # a row a case of a probe, and a point
     sets: tuple[ParameterSet, ...]  # fitted
-    simulated: Mapping[str, bool]  # whether a platform is, in the order of the plan
+    kinds: Mapping[str, PlatformKind]  # of each platform, in the order of the plan
+    distributions: pd.DataFrame | None = None  # histograms of half the round trips
 
     @property
     def platform(self) -> str:
         """The first one: most papers have a single machine."""
-        return next(iter(self.simulated))
+        return next(iter(self.kinds))
 
     @property
     def is_simulated(self) -> bool:
         """Whether the first platform is."""
-        return self.simulated[self.platform]
+        return self.kinds[self.platform] is PlatformKind.SIMULATED
+
+    def choose(self, simulated: str, namespaces: str, real: str = "") -> str:
+        """Return the text for the kind of the first platform. A real one without a text has that of namespaces."""
+        texts = {PlatformKind.SIMULATED: simulated, PlatformKind.NAMESPACES: namespaces, PlatformKind.REAL: real}
+        return texts[self.kinds[self.platform]] or namespaces
 
     def word(self, platform: str = "") -> str:
         """Return what a platform's measurements are called."""
-        return "simulated" if self.simulated[platform or self.platform] else "measured"
+        return "simulated" if self.kinds[platform or self.platform] is PlatformKind.SIMULATED else "measured"
 
     def fitted(self, family: str, platform: str = "") -> ParameterSet | None:
         """Return none where the family is not in the experiment, or could not be fitted."""
@@ -147,6 +153,18 @@ class Evidence:
         points = self.points(platform, **where)
         known = dict(zip(points["bytes"], points["measured"], strict=True))
         return [float(known.get(size, nan)) for size in sizes]
+
+    def deviation(self, bytes: int, platform: str = "") -> float:
+        """Return the standard deviation of half the round trips of a size, from their histogram; NaN without one."""
+        if self.distributions is None:
+            return nan
+        bins = self.distributions
+        bins = bins[(bins["platform"] == (platform or self.platform)) & (bins["bytes"] == bytes)]
+        count, middle = bins["count"].to_numpy(float), (bins["low"] + bins["high"]).to_numpy(float) / 2
+        if count.sum() < 2:
+            return nan
+        mean = np.average(middle, weights=count)
+        return float(np.sqrt(np.average((middle - mean) ** 2, weights=count)))
 
     def cases(self, probe: str, platform: str = "", **settings: object) -> list[dict[str, Any]]:
         """Return a probe's cases there with these settings: the row of each in the summary, and its settings as
