@@ -52,7 +52,7 @@ FOLDS = 10  # parts of the workloads that `evaluate` leaves out in turn
 RANKING_WEIGHT = 2.0  # of squared differences within a workload: the variance of a difference is that of two errors
 BIAS_SHARE = 0.1  # of the squares of uncorrected residuals: a bias may differ elsewhere
 RIDGE = 1e-4  # added to mean squared errors: equal models share their weight
-REACH = {"bytes": 4.0, "ranks": 6.0, "per_node": 6.0}  # doublings over which residuals are correlated
+RANKS_REACH, PER_NODE_REACH = 6.0, 6.0  # doublings over which residuals are correlated
 BEYOND = {"bytes": 0.1, "ranks": 0.1, "per_node": 0.5}  # standard deviation of the first doubling beyond all measured
 SURE = 1.5  # standard errors by which the stack, and the local correction, have to lower squared errors of workloads
 NOISE = 0.02  # of a residual, in the unit of `Scales`
@@ -70,16 +70,18 @@ class Scales:
     size: float  # of an operation, at near sizes and ranks
     algorithm: float  # at near sizes and ranks
     point: float
+    reach: float  # doublings of the size over which residuals are correlated
     everywhere: float = 0.1
     unit: float = 1.0
 
 
 CANDIDATES = tuple(
-    Scales(operation, size, algorithm, point)
+    Scales(operation, size, algorithm, point, reach)
     for operation in (0.1, 0.3)
     for size in (0.1, 0.3)
     for algorithm in (0.05, 0.15, 0.4, 0.8)
     for point in (0.03, 0.15)
+    for reach in (4.0, 8.0, 16.0)
 )
 
 
@@ -122,22 +124,22 @@ class Places:
         names |= {"point": (self.workload, self.operation, self.alternative, self.layout)}
         return {name: _join(parts) for name, parts in names.items()}
 
-    def compare_with(self, other: Places) -> Alike:
+    def compare_with(self, other: Places, reach: float) -> Alike:
         """Return the correlations of the residuals of these points with those of other points."""
         same = {}
         for name, column in self._names.items():
             labels = number_labels(np.concatenate([column, other._names[name]]))
             same[name] = (labels[: len(column), None] == labels[len(column) :]).astype(float)
         near = np.ones((len(self.ranks), len(other.ranks)))
-        for name, reach in REACH.items():
+        for name, doublings in ((BYTES, reach), (RANKS, RANKS_REACH), ("per_node", PER_NODE_REACH)):
             own, theirs = (np.log2(np.maximum(getattr(places, name), 1)) for places in (self, other))
-            near *= compute_matern(own[:, None] - theirs, reach)
+            near *= compute_matern(own[:, None] - theirs, doublings)
         of_algorithm = near * (same["stem"] + same["alternative"]) / 2
         return Alike(same["operation"], same["operation"] * near, of_algorithm, same["point"])
 
     def covariance(self, other: Places, scales: Scales) -> Array:
         """Return the prior covariance of the residuals of these and other points."""
-        return self.compare_with(other).covariance(scales)
+        return self.compare_with(other, scales.reach).covariance(scales)
 
     def only(self, flags: np.ndarray) -> Places:
         """Return some of the points."""
@@ -348,9 +350,10 @@ def choose_scales(places: Places, residuals: Array) -> Scales:
     """Return the scales with the largest marginal likelihood; their unit in closed form."""
     from scipy.linalg import solve_triangular  # here, because it is slow to load
 
-    alike, found, eye = places.compare_with(places), [], np.eye(len(residuals))
+    alike = {reach: places.compare_with(places, reach) for reach in {scales.reach for scales in CANDIDATES}}
+    found, eye = [], np.eye(len(residuals))
     for number, scales in enumerate(CANDIDATES):
-        factor = np.linalg.cholesky(alike.covariance(scales) + NOISE**2 * eye)
+        factor = np.linalg.cholesky(alike[scales.reach].covariance(scales) + NOISE**2 * eye)
         white = solve_triangular(factor, residuals, lower=True)
         unit = max(float(np.sqrt(np.mean(white**2))), LEAST_DEVIATION)
         length = len(residuals) * np.log(unit) + np.sum(white**2) / (2 * unit**2) + np.sum(np.log(np.diag(factor)))
