@@ -5,12 +5,13 @@ by LogP, figures 4 and 5 gathers whose senders keep to a window or overflow the 
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from math import ceil, isfinite, nan
 
 import numpy as np
 
 from commodel.models.evaluation.buffer_overflow import admissible_windows, transfer_ratio, window
-from commodel.models.families.cluster import delivered, latency
+from commodel.models.families.cluster import delivered, latency, repeat_over_tcp
 from commodel.models.parameter_sets import published
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule
@@ -319,6 +320,27 @@ def _recovery(fitted: ParameterSet | None) -> str:
     return "Predicted as fitted: the same with fitted values." if fitted else ""
 
 
+def over_tcp(fitted: ParameterSet | None) -> tuple[Numbers, ...]:
+    """Return the range of repeats of the simple gather, and how many have a timeout, where losses are simulated."""
+    values, times, timeouts = Machine(fitted).values if fitted else None, [], []
+    for ranks, size in product(RANKS, GATHERED) if values and "B_L" in values else ():
+        pattern = schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
+        share = delivered(pattern, values)
+        repeats = repeat_over_tcp(pattern, values) if share is not None and np.ravel(share)[0] < 1 else None
+        if repeats:
+            low, middle, high = np.percentile(pattern.cost(repeats.finish), [2.5, 50, 97.5]).tolist()
+            times.append(Row((ranks, size), nan, (middle, low, high)))
+            timeouts.append(Row((ranks, size), nan, (100 * float(np.mean(repeats.timeouts > 0)),)))
+    if not times:
+        return ()
+    columns = ("median", "95 % from", "95 % to")
+    title = "Repeats of the simple gather over TCP, predicted as fitted"
+    return (
+        Numbers(title, WORKLOAD, columns, NO_NUMBER, tuple(times)),
+        Numbers(f"{title}: with a timeout", WORKLOAD, ("repeats",), NO_NUMBER, tuple(timeouts), "%"),
+    )
+
+
 def two_gathers(
     evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None, tables: Mapping[int, Table]
 ) -> Figure:
@@ -370,6 +392,7 @@ def two_gathers(
                 tuple(shares),
                 "%",
             ),
+            *over_tcp(fitted),
         ),
         tuple(panels),
         (evidence.platform,),
