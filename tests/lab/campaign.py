@@ -53,7 +53,7 @@ def errors(comparison: pd.DataFrame) -> str:
 def losses(comparison: pd.DataFrame) -> str:
     """How well the cluster model predicts gathers that may lose packets, and whether they or windows are faster.
 
-    Medians whose intervals overlap are tied.
+    Medians are tied if their intervals overlap or they differ by less than 5 %.
     """
     rows = comparison[(comparison["family"] == "cluster") & (comparison["operation"] == "gather")]
     rows = rows[(rows["mu"] != "") & (rows["bytes"].astype(float) >= 4096)]
@@ -68,6 +68,7 @@ def losses(comparison: pd.DataFrame) -> str:
             tied = (both["measured_low"] <= both["measured_high_linear"]) & (
                 both["measured_low_linear"] <= both["measured_high"]
             )
+            tied |= (both["measured"] / both["measured_linear"]).between(1 / 1.05, 1.05)
             faster = both["measured"] < both["measured_linear"]
             right += (tied | (faster == (both["predicted"] < both["predicted_linear"]))).tolist()
     means = ", ".join(f"{name} {part['mu'].mean():.2f}" for name, part in tables.items())
