@@ -14,7 +14,7 @@ from commodel.models.parameter_sets import set_given
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.prediction_intervals import PARAMETERS, fit_bands
 from commodel.predictions.predictions import predict
-from commodel.progress import heard_by
+from commodel.progress import listen_with
 from tests.predictions.residuals import make_residuals
 
 SITE = Setting("p", nodes=2, cores=8)
@@ -51,7 +51,7 @@ def advised(carried, *layouts):
 
 def test_who_waits_hears_which_choice_is_priced_for_which_job():
     evidence, said = Evidence([set_given("hockney", ["alpha=10us", "beta=1ns"])], SITE), []
-    with heard_by(said.append):
+    with listen_with(said.append):
         decide([WORKLOAD, replace(WORKLOAD, bytes=8)], evidence, ["block:8"], lambda workload: WAYS)
     assert [text for text in said if "alternative" not in text] == ["workload 1 of 2", "workload 2 of 2"]
     assert said[-1] == "workload 2 of 2, alternative 2 of 2 by hockney"

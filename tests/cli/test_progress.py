@@ -14,7 +14,7 @@ from commodel.api import snakemake_runs
 from commodel.api.snakemake_runs import JobErrors
 from commodel.cli import _output
 from commodel.cli._output import CopiedStream, Line, count_progress, show_waiting
-from commodel.progress import at, within
+from commodel.progress import report_step, report_within
 
 CLEARED = "\r\x1b[K"
 
@@ -61,11 +61,11 @@ def test_who_waits_is_told_what_for(screen):
 
 def test_where_nobody_looks_what_takes_very_long_leaves_lines(screen):
     shown, ends = screen(terminal=False), time.monotonic() + 60
-    with show_waiting("predicting", aloud=True), within("bcast"):
-        at("part 2 of 3")
+    with show_waiting("predicting", aloud=True), report_within("bcast"):
+        report_step("part 2 of 3")
         while not shown.getvalue():
             assert time.monotonic() < ends
-        at("part 3 of 3")
+        report_step("part 3 of 3")
         time.sleep(0.01)
     assert shown.getvalue() in (
         "predicting: 0 s, bcast\n",
@@ -77,14 +77,14 @@ def test_where_nobody_looks_what_takes_very_long_leaves_lines(screen):
 def test_the_line_says_what_the_work_is_at(screen):
     shown, ends = screen(terminal=True), time.monotonic() + 60
     with show_waiting("predicting"):
-        with within("bcast"):
-            at("part 2 of 3")
+        with report_within("bcast"):
+            report_step("part 2 of 3")
             while "predicting: 0 s, bcast, part 2 of 3" not in shown.getvalue():
                 assert time.monotonic() < ends
-        at("what comes next")
+        report_step("what comes next")
         while "predicting: 0 s, what comes next" not in shown.getvalue():
             assert time.monotonic() < ends
-    at("nobody hears that")
+    report_step("nobody hears that")
     assert shown.getvalue().endswith(CLEARED)
 
 

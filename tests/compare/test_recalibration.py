@@ -26,7 +26,7 @@ from commodel.patterns.points import Setting
 from commodel.predictions.predictions import predict
 from commodel.records import Batch, Point
 from commodel.reports.sections.conditions import describe_settings, list_settings
-from commodel.results.recalibrations import Calibration, NotedFactor, NotedPace
+from commodel.results.recalibrations import Calibration, RecordedFactor, RecordedFactors
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
 from tests.planning import planned
@@ -251,9 +251,9 @@ def test_batches_of_a_simulated_platform_are_one_job():
 
 def calibration(latency, after=1.05):
     """By two families, of which one is nearer afterwards."""
-    factor = NotedFactor(latency, latency / 1.05, latency * 1.05, True)
-    untold = NotedFactor(1.0, 1.0, 1.0, False)
-    near = NotedPace(factor, untold, False, 6, 0.01, 1.4, after, 6)
+    factor = RecordedFactor(latency, latency / 1.05, latency * 1.05, True)
+    untold = RecordedFactor(1.0, 1.0, 1.0, False)
+    near = RecordedFactors(factor, untold, False, 6, 0.01, 1.4, after, 6)
     far = replace(near, latency=replace(factor, value=9.0), after=2.0)
     return Calibration("rails=2", "p", "q", False, "2026-11-23", (), {"far": far, "near": near})
 

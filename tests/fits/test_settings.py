@@ -14,7 +14,7 @@ from commodel.models.families import family, family_names
 from commodel.models.parameter_sets import set_given
 from commodel.parameters import ParameterSet
 from commodel.predictions.predictions import predict
-from commodel.predictions.recalibration import Factor, Pace, can_recalibrate, from_json, scale_set
+from commodel.predictions.recalibration import Factor, RecalibrationFactors, can_recalibrate, from_json, scale_set
 from tests.cli import running
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
@@ -130,7 +130,7 @@ def test_what_points_do_not_tell_is_not_told():
 
 
 def test_draws_are_those_of_the_set_and_of_the_factors():
-    wide = Pace(Factor(2.0, 1.6, 2.5), Factor(1.0, 0.99, 1.01), False, 6)
+    wide = RecalibrationFactors(Factor(2.0, 1.6, 2.5), Factor(1.0, 0.99, 1.01), False, 6)
     other = scale_set(HOCKNEY, wide, "friday", "setting friday")
     (short,) = predict(other, SIX[:1])
     assert short.seconds == pytest.approx(20e-6, rel=1e-3)

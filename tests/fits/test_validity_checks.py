@@ -21,7 +21,7 @@ from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed
 from commodel.models.parameter_sets import set_given
 from commodel.models.probes import Site, probe
-from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, ROUNDS, WITHIN, pattern
+from commodel.models.probes.mixture import AROUND, FAN, ROUNDS, SUCCESSIVE_MESSAGES, WITHIN, pattern
 from commodel.parameters import ParameterSet
 from commodel.patterns import build
 from commodel.patterns.repeated import Long
@@ -41,7 +41,7 @@ def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
     """A LogGP machine; messages of all nodes at once take so many times what one takes, by their size and by how many
     ranks a node has, and those that are passed on `around` times what each of their rounds does. Those in a `row`,
     `within` a node and of a `fan` take so many times what they would."""
-    of_few = {IN_A_ROW: row, WITHIN: within, FAN: fan}
+    of_few = {SUCCESSIVE_MESSAGES: row, WITHIN: within, FAN: fan}
     machine = truth("loggp")
     several = dict(observed(machine, "loggp").probes)
     several["mixture"] = []
@@ -125,13 +125,17 @@ def test_fans_and_rows_are_probed_between_every_two_types_of_nodes_in_both_direc
     site = Site(16, 2, {"fast": 8, "slow": 8})
     found = {}
     for place, about in probe("mixture").plan(site, SIZES):
-        if about["turn"] in (FAN, IN_A_ROW):
+        if about["turn"] in (FAN, SUCCESSIVE_MESSAGES):
             types = [site.type_of(node) for node in place.where] or ["fast"] * place.ranks
             assert place.pair in ("", f"{types[0]}.{types[1]}")
             assert len(set(types[1:])) == 1
             found.setdefault(about["turn"], set()).add((types[0], types[1], place.ranks))
     pairs = {("fast", "fast"), ("fast", "slow"), ("slow", "fast"), ("slow", "slow")}
-    assert {(one, two) for one, two, _ in found[FAN]} == {(one, two) for one, two, _ in found[IN_A_ROW]} == pairs
+    assert (
+        {(one, two) for one, two, _ in found[FAN]}
+        == {(one, two) for one, two, _ in found[SUCCESSIVE_MESSAGES]}
+        == pairs
+    )
     assert {ranks for _, _, ranks in found[FAN]} == {8, 9}
     alone = [(place, dict(about)) for place, about in probe("mixture").plan(Site(16, 2), SIZES)]
     assert not [place for place, _ in alone if place.pair]

@@ -117,7 +117,7 @@ class Failing(Place):
         raw.mkdir()
         for number, case in enumerate(batch.cases[1:]):
             reason = "not done after 20 s" if number == 0 else f"{GIVEN_UP}: not done after 20 s"
-            raw_samples.mark(raw, case.id, raw_samples.TIMEOUT, reason, 1)
+            raw_samples.write_marker(raw, case.id, raw_samples.TIMEOUT, reason, 1)
         return raw
 
 

@@ -12,7 +12,7 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import family, shares
 from commodel.models.fitting import observed as samples
 from commodel.models.parameter_sets import read_set
-from commodel.models.probes.capacity import COMPUTE_SECONDS, TAKEN_FIRST, pattern
+from commodel.models.probes.capacity import COMPUTE_SECONDS, FIRST_RECEIVED_BYTES, pattern
 from commodel.patterns import build
 from commodel.patterns.schedule import Schedule, Work
 from commodel.predictions.model import Model
@@ -58,7 +58,7 @@ def test_what_a_line_holds_of_short_messages_is_seen_where_it_is_less():
 
 def test_a_fit_finds_the_largest_eager_message_and_that_messages_go_in_turn():
     """Limits are powers of two, or less by a header: what waits here is longer than 16 KiB less 100 B."""
-    late = TAKEN_FIRST * G["leaf"]
+    late = FIRST_RECEIVED_BYTES * G["leaf"]
 
     def capacity(case):
         waits = case["how"] == "eager" and case["bytes"] > 16284

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.patterns.build import schedule
-from commodel.patterns.identity import identified
+from commodel.patterns.identity import add_digests
 from commodel.patterns.operations import operations, own_spelling, parameters, ranks_of, squarest
 from commodel.patterns.points import Setting, library_beside, make_point
 from tests.patterns.catalogue import point
@@ -113,7 +113,7 @@ def test_what_mpi_has_no_function_for_has_no_library_beside_it():
 def test_ids_distinguish_grids_and_not_spellings():
     def ids(*texts):
         setting, rest = Setting("big", 64, 4), {"algorithm": "shift", "bytes": 8}
-        return {entry.id for entry in identified(make_point(setting, rest | {"operation": text}) for text in texts)}
+        return {entry.id for entry in add_digests(make_point(setting, rest | {"operation": text}) for text in texts)}
 
     assert len(ids("halo:grid=4x2", "halo:periodic=no:grid=04x2")) == 1
     assert len(ids("halo:grid=4x2", "halo:grid=2x4", "halo:grid=8", "halo:grid=4x2:periodic=yes")) == 4

@@ -59,15 +59,15 @@ def test_processors_at_work(tmp_path, monkeypatch):
     monkeypatch.setattr(cores.os, "cpu_count", lambda: 4)
     later = "cpu  130 0 60 1055 15 0 5 0 30 0\n"  # of 100 ticks 60 were idle; a guest's 30 are the user's too
     monkeypatch.setattr(cores.time, "sleep", lambda _: stat.write_text(later))
-    assert cores.at_work(stat) == pytest.approx(4 * 0.4)
+    assert cores.measure_busy_processors(stat) == pytest.approx(4 * 0.4)
 
 
 @pytest.mark.parametrize("text", ["", "cpu  1 2 3\n", "cpu a b c d e f g h\n", "cpu 1 1 1 1 1 1 1 1\n"])
 def test_a_machine_that_does_not_say_who_is_at_work(tmp_path, monkeypatch, text):
     (tmp_path / "stat").write_text(text)
     monkeypatch.setattr(cores.time, "sleep", lambda _: None)
-    assert cores.at_work(tmp_path / "stat") is None
-    assert cores.at_work(tmp_path / "none") is None
+    assert cores.measure_busy_processors(tmp_path / "stat") is None
+    assert cores.measure_busy_processors(tmp_path / "none") is None
 
 
 CM = """[n:1] ../ompi/mca/mtl/ofi/mtl_ofi_component.c:337: mtl:ofi:prov: net

@@ -20,8 +20,8 @@ from commodel.predictions.validity import (
     Validity,
     ValidityKind,
     choose_foremost,
+    estimate_typical_error,
     single_message_ratios,
-    typical_error,
 )
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
@@ -197,8 +197,8 @@ def test_other_numbers_of_ranks_than_a_set_was_fitted_to(fitted, said):
 
 def test_without_cases_left_out_the_fit_s_own_misfit_counts():
     curve = Curve("t", "x", "y", (1.0, 2.0), (1.0, 1.0), (1.1, 1 / 1.1), "line", 1.0)
-    assert typical_error(replace(LOGGP, curves=(curve,))) == pytest.approx(np.log(1.1))
-    assert typical_error(LOGGP) == 0
+    assert estimate_typical_error(replace(LOGGP, curves=(curve,))) == pytest.approx(np.log(1.1))
+    assert estimate_typical_error(LOGGP) == 0
 
 
 @pytest.mark.parametrize(

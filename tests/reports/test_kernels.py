@@ -10,7 +10,7 @@ import pytest
 from tests.planning import planned
 
 from commodel.compare.kernels import by_iteration, partitions
-from commodel.files.cache import standing_on
+from commodel.files.cache import use_archived_inputs
 from commodel.files.results_folder import Results
 from commodel.models.speeds import KernelSpeeds, Speeds
 from commodel.plan.planning import files_of
@@ -182,7 +182,7 @@ def test_a_stranger_s_plan_makes_us_read_no_other_file_and_draw_nothing_endless(
     strange += [point("summa:n=4", ranks=1 << 40, layout="block:1"), point("summa:n=4", layout="processes:secret.csv")]
     batch = plan.batches[0]
     plan = replace(plan, batches=(replace(batch, points=(*batch.points, *strange)),))
-    with standing_on(Results.of(tmp_path), plan.files):
+    with use_archived_inputs(Results.of(tmp_path), plan.files):
         made, unread = partitions(plan)
     assert len(made) == 3
     assert len(unread) == 4

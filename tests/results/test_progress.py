@@ -33,11 +33,11 @@ from commodel.results.progress import (
     as_data,
     batch_rows,
     beside_estimates,
-    earlier,
+    forecast_parallel,
     platform_rows,
+    read_earlier_durations,
     running,
     sentence,
-    together,
 )
 from tests.results.damages import DAMAGES
 from tests.results.drivers import attempt, leave, read
@@ -268,7 +268,7 @@ def test_the_pace_of_what_was_measured_is_that_of_the_plan(real, told):
     died, done = (attempt(now - 99, ended=now - 99 + seconds, outcome=how) for seconds, how in ((5, "x"), (20, "done")))
     leave(real, 0, [died, done])
     leave(real, 1, [attempt(now - 99, ended=now, outcome="error: stopped")])
-    before = earlier("real", real.plan.platforms["real"].digest, real.folder.parent)
+    before = read_earlier_durations("real", real.plan.platforms["real"].digest, real.folder.parent)
     assert (before.experiment, before.seconds, before.estimate) == ("e", 25.0, batches[0].seconds)
     (sentence,) = told()
     assert f"e took 25 s there, where {batches[0].seconds:.3g} s were estimated" in sentence
@@ -300,8 +300,8 @@ def test_where_the_longest_cases_are_left_the_range_holds_what_they_will_take():
 
 
 def test_batches_share_the_lanes_and_none_is_done_before_itself():
-    assert together([(10, 20), (10, 20), (10, 20), (10, 20)], 2) == (20, 40)
-    assert together([(10, 100), (10, 20)], 2) == (10, 100)
-    assert together([(10, 20), None], 1) is None
-    assert together([(10, 20)], 0) is None
-    assert together([], 1) is None
+    assert forecast_parallel([(10, 20), (10, 20), (10, 20), (10, 20)], 2) == (20, 40)
+    assert forecast_parallel([(10, 100), (10, 20)], 2) == (10, 100)
+    assert forecast_parallel([(10, 20), None], 1) is None
+    assert forecast_parallel([(10, 20)], 0) is None
+    assert forecast_parallel([], 1) is None

@@ -27,10 +27,10 @@ from commodel.results.raw_samples import (
     is_whole,
     join,
     raw_file,
+    read_marker,
     read_samples,
     read_unmeasured,
     table_of,
-    why_unmeasured,
 )
 from tests.planning import planned
 from tests.refusals import message
@@ -184,16 +184,16 @@ def test_an_edited_table_is_refused_in_one_line(old, new, complaint, tmp_path):
 
 
 def test_marks_and_samples(tmp_path):
-    raw_samples.mark(tmp_path, "a", "crash", "signal 9", 1)
-    raw_samples.mark(tmp_path, "b", "crash", "measured after all", 1)
+    raw_samples.write_marker(tmp_path, "a", "crash", "signal 9", 1)
+    raw_samples.write_marker(tmp_path, "b", "crash", "measured after all", 1)
     for name in ("b.csv", "c.csv", "d.late.csv", ".e.csv.7.tmp", "f.csv.damaged"):
         (tmp_path / name).touch()
     assert finished(tmp_path) == ({"b", "c"}, {"a", "d"})
-    assert why_unmeasured(tmp_path, "a") == ("crash", "signal 9")
-    assert why_unmeasured(tmp_path, "d")[0] == LATE
-    assert [why_unmeasured(tmp_path, case) for case in "bcef"] == [None] * 4
+    assert read_marker(tmp_path, "a") == ("crash", "signal 9")
+    assert read_marker(tmp_path, "d")[0] == LATE
+    assert [read_marker(tmp_path, case) for case in "bcef"] == [None] * 4
     for case in "abd":
-        raw_samples.unmark(tmp_path, case)
+        raw_samples.remove_marker(tmp_path, case)
     assert finished(tmp_path) == ({"b", "c"}, set())
     assert finished(tmp_path / "none") == (set(), set())
 
@@ -309,7 +309,7 @@ def test_a_damaged_file_of_late_samples_is_moved_aside_too(raw):
     late.write_text(late.read_text()[:-5])
     with pytest.raises(UserError, match=rf"{late.name}: damaged raw file .* 1 file moved aside"):
         collect(PLAN, raw)
-    assert raw_samples.why_unmeasured(raw / "first", POINTS[1].id) is None
+    assert raw_samples.read_marker(raw / "first", POINTS[1].id) is None
     assert not (raw / "first/done").exists()
 
 
@@ -325,8 +325,8 @@ def test_a_damaged_file_leaves_the_other_batch_done(raw):
 
 def test_what_was_given_up_has_a_row_with_its_reason(raw):
     (raw / "first" / f"{POINTS[0].id}.csv").unlink()
-    raw_samples.mark(raw / "first", POINTS[0].id, raw_samples.CRASH, "signal 9", 1)
-    raw_samples.mark(raw / "first", POINTS[1].id, raw_samples.CRASH, "measured after all", 1)
+    raw_samples.write_marker(raw / "first", POINTS[0].id, raw_samples.CRASH, "signal 9", 1)
+    raw_samples.write_marker(raw / "first", POINTS[1].id, raw_samples.CRASH, "measured after all", 1)
     observations, lacking = collect(PLAN, raw)
     assert len(observations) == 4 * 4
     (row,) = lacking.to_dict("records")

@@ -18,7 +18,7 @@ from commodel.files.parameter_sets import read_parameters
 from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table
 from commodel.models.families import family_names
 from commodel.patterns.trees.topologies import tree
-from commodel.plan.planning import setting_on
+from commodel.plan.planning import load_setting
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT, find
 from commodel.records import LIBRARY
@@ -96,7 +96,7 @@ def measured(project):
     project.experiment("trees", TREES.format(small=SMALL_TREES, large=candidates))
     results = project.compare("trees")
     sets = [read_parameters(path) for path in sorted(results.glob("fitted/tree-256/*.yaml"))]
-    where = setting_on(str(project.folder / "params" / "platforms" / "tree-256.yaml"))
+    where = load_setting(str(project.folder / "params" / "platforms" / "tree-256.yaml"))
     return Evidence(sets, where, read_table(results / "comparison.csv", COMPARISON)), candidates
 
 

@@ -56,7 +56,7 @@ from commodel.predictions.prediction_intervals import (
 )
 from commodel.predictions.predictions import PredictedTimes
 from commodel.records import Point
-from commodel.units import format_bytes, over
+from commodel.units import format_bytes, format_extent
 
 REGRET_AT_STAKE = 0.10  # expected regret, above which points to measure are named
 SETTLING_POINTS = 2
@@ -74,7 +74,7 @@ class Workload:
 
     @property
     def text(self) -> str:
-        return f"{self.operation} over {over(self.leaves, self.ranks)}, {format_bytes(self.bytes)}"
+        return f"{self.operation} over {format_extent(self.leaves, self.ranks)}, {format_bytes(self.bytes)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from commodel.records import Point
 from commodel.stats import NORMAL
 from commodel.units import format_bytes
 
-WORTH_TELLING = 0.05  # doublings
+MIN_NAMED_DOUBLINGS = 0.05  # doublings
 JUDGED = needed(  # the columns that models are judged by
     COMPARISON,
     "point platform operation algorithm choice layout ranks leaves bytes nodes levels_crossed waves batch workload"
@@ -116,7 +116,7 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
         )
     elif other := sorted(set(deciding["operation"].map(base)) - {base(operation)}):
         notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")
-    if beyond > WORTH_TELLING:
+    if beyond > MIN_NAMED_DOUBLINGS:
         ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))
         reach = f"{_span(*ranks)} ranks and {_span(*map(format_bytes, sizes))}"
         notes.append(f"EXTRAPOLATED by {beyond:.1f} doublings: measured were {reach}; intervals are wider for that")

@@ -18,8 +18,18 @@ import pandas as pd
 from commodel.advice import Workload
 from commodel.advice.alternatives import list_algorithms
 from commodel.advice.evidence import Evidence, find_platform_evidence, read_evidence
-from commodel.advice.proof import TRIAL, WORTH, Row, Stage, drop_wrong, on_trial, prove, proven, worth_a_proof
-from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
+from commodel.advice.proof import (
+    MIN_GAIN_TO_PROVE,
+    TRIAL,
+    Row,
+    Stage,
+    confirm_rules,
+    drop_wrong,
+    prove,
+    select_for_proof,
+    select_for_trial,
+)
+from commodel.advice.tuning import Search, choose_algorithms, list_arms, rules_of, search
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.safe_paths import SafePath
@@ -38,7 +48,7 @@ from commodel.platforms.mpi_libraries import kind, library_of, shared_library
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT, workshop
 from commodel.records import LIBRARY, Choice, Measure, PlacedWorkload
-from commodel.results.campaign import held
+from commodel.results.campaign import lock_folder
 
 HAN_FIRST = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # prefers it to `tuned` by default
 PRIORITY = "99"  # of `tuned`, so that it comes before han, hcoll and ucc, which ignore its rules
@@ -172,7 +182,8 @@ def tune_library(
     if unknown := [name for name in operations if name not in speaks.operations]:
         raise UserError(f"{speaks.library} has no rules for '{unknown[0]}'; wanted: {', '.join(speaks.operations)}")
     workloads = [
-        (workload.operation, workload.ranks, layout, workload.bytes) for workload in list_workloads(operations)
+        PlacedWorkload(workload.operation, workload.ranks, layout, workload.bytes)
+        for workload in list_workloads(operations)
     ]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
@@ -181,15 +192,17 @@ def tune_library(
         place.point(workload)  # a workload that does not fit is refused before anything is measured
     evidence = _evidence(place.setting, params, experiment, say)
     folder.mkdir()
-    with held(folder, "another `commodel tune`"):
+    with lock_folder(folder, "another `commodel tune`"):
         _same_as_before(place, workloads, loaded)
-        arms = arms_of(workloads, evidence, place.setting, speaks.can_name, say, speaks.spread)
+        arms = list_arms(workloads, evidence, place.setting, speaks.can_name, say, speaks.spread)
         searched = search(place, arms, 60 * minutes, say)
-        choices, wrong = drop_wrong(place, chosen(searched, WORTH, speaks.one_for_all_sizes), say)
-        trial = prove(place, "trial", on_trial(choices, speaks.spread), TRIAL, say, speaks.spread)
-        paying = dict.fromkeys(choices, LIBRARY) | worth_a_proof(trial, speaks.one_for_all_sizes)
+        choices, wrong = drop_wrong(
+            place, choose_algorithms(searched, MIN_GAIN_TO_PROVE, speaks.one_for_all_sizes), say
+        )
+        trial = prove(place, "trial", select_for_trial(choices, speaks.spread), TRIAL, say, speaks.spread)
+        paying = dict.fromkeys(choices, LIBRARY) | select_for_proof(trial, speaks.one_for_all_sizes)
         proof = prove(place, "proof", paying, pairs, say, speaks.spread)
-        final = dict.fromkeys(choices, LIBRARY) | proven(proof, trial, speaks.one_for_all_sizes)
+        final = dict.fromkeys(choices, LIBRARY) | confirm_rules(proof, trial, speaks.one_for_all_sizes)
         dropped = {
             workload: name for workload, name in choices.items() if name not in (LIBRARY, final.get(workload, LIBRARY))
         }

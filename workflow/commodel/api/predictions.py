@@ -20,7 +20,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import is_written
 from commodel.predictions.predictions import Prediction
 from commodel.predictions.predictions import predict as predict_points
-from commodel.progress import within
+from commodel.progress import report_within
 from commodel.records import Point
 from commodel.units import parse_bytes, parse_count, parse_waves
 
@@ -71,9 +71,9 @@ def predict(
     sizes = as_text(bytes) or find_only_size(sets)
     setting = None
     if platform:
-        from commodel.plan.planning import setting_on  # reads what a campaign needs
+        from commodel.plan.planning import load_setting  # reads what a campaign needs
 
-        setting = setting_on(platform)
+        setting = load_setting(platform)
     points = list_points(
         operation,
         _as_list(algorithm),
@@ -193,7 +193,7 @@ def predict_sets(sets: Sequence[ParameterSet], points: Sequence[Point], pipeline
     """Return the predictions of all sets, point by point."""
     columns = []
     for parameters in sets:
-        with within(f"by {parameters.family}"):
+        with report_within(f"by {parameters.family}"):
             columns.append(predict_points(parameters, points, pipelined))
     return [prediction for row in zip(*columns, strict=True) for prediction in row]
 

@@ -103,9 +103,9 @@ def _factors(entry: Calibrated, style: str) -> dict[str, object]:
         errors = {"μ before": entry.before, "μ after": entry.after, "held-out points": entry.checked}
         factors = {"latency factor": entry.pace.latency.text, "time per byte factor": per_byte}
         return {"model": entry.moved.family, **factors, **errors}
-    from commodel.api.calibration import note_pace
+    from commodel.api.calibration import record_factors
 
-    noted = note_pace(entry)
+    noted = record_factors(entry)
     flat = {
         f"{name}_{end}": getattr(getattr(noted, name), end) if getattr(noted, name).known else None
         for name in ("latency", "per_byte")

@@ -97,7 +97,7 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     check_mode("without --kernel", ["plan_file", "batch", "setting", "out", "quiet"])
     if not (plan_file and batch):
         raise UserError("give --in PLAN and --batch, or --kernel to measure speeds")
-    from commodel.files.cache import standing_on
+    from commodel.files.cache import use_archived_inputs
     from commodel.files.results_folder import PLAN, Results
     from commodel.files.safe_paths import SafePath
     from commodel.measure.batch import find_setting
@@ -110,7 +110,7 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     begun = [entry.name for entry in plan.batches if entry.name.startswith(batch)]
     batch = begun[0] if len(begun) == 1 else batch
     out = out or results / "raw" / batch
-    with standing_on(Results.of(results), plan.files):
+    with use_archived_inputs(Results.of(results), plan.files):
         measure_batch(plan, plan.batch(batch), SafePath.given(out, results), progress(quiet), find_setting(setting))
 
 
@@ -169,7 +169,7 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
 
     from commodel.compare import comparison as comparing
     from commodel.compare.comparison_intervals import read_residuals
-    from commodel.files.cache import standing_on
+    from commodel.files.cache import use_archived_inputs
     from commodel.files.parameter_sets import read_parameters, write_parameters
     from commodel.files.results_folder import Results
     from commodel.files.safe_paths import SafePath
@@ -184,7 +184,7 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
         observations = read_table(results.table("observations"), OBSERVATIONS)
         parts = [read_table(results.predictions(name), PREDICTIONS) for name in plan.families]
         unmeasured = read_unmeasured(results.table("unmeasured"))
-        with standing_on(results, plan.files):
+        with use_archived_inputs(results, plan.files):
             room = {batch.name: processors(results.programs(batch.name)) for batch in plan.batches}
             compared = comparing.compare(plan, observations, pd.concat(parts), unmeasured, room)
         write_table(SafePath.given(out or folder / "comparison.csv", folder), compared)

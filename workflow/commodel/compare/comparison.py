@@ -21,7 +21,7 @@ from commodel.patterns.layouts import place
 from commodel.predictions.residuals import STREAM
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.records import LIBRARY, Plan, Point
-from commodel.results.collection import LATENCIES, by_case, summary_of
+from commodel.results.collection import LATENCIES, iterate_cases, summary_of
 from commodel.results.raw_samples import raw_name
 from commodel.stats import NEGLIGIBLE
 
@@ -117,7 +117,7 @@ def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None
 
 def _summarize_samples(observations: pd.DataFrame) -> pd.DataFrame:
     noted = observations.assign(setting="") if "setting" not in observations else observations
-    points = by_case(noted[noted["kind"] == "point"])
+    points = iterate_cases(noted[noted["kind"] == "point"])
     rows = [{"point": case, "setting": group["setting"].iloc[0], **summary_of(group)} for case, group in points]
     columns = ["point", "setting", "median", "low", "high", "samples", "invalid", "stop", "skew", "passes", *LATENCIES]
     renamed = {"median": "measured", "low": "measured_low", "high": "measured_high"}

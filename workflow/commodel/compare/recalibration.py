@@ -30,16 +30,16 @@ from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.prediction_intervals import PointSeries, find_residuals
 from commodel.predictions.predictions import Prediction, predict
-from commodel.predictions.recalibration import Pace, has_both, scale_set
+from commodel.predictions.recalibration import RecalibrationFactors, has_both, scale_set
 from commodel.predictions.validity import have_weight
 from commodel.records import Plan, Point
-from commodel.results.recalibrations import Calibration, NotedPace
-from commodel.stats import NEGLIGIBLE, NORMAL, evenly, median_interval
+from commodel.results.recalibrations import Calibration, RecordedFactors
+from commodel.stats import NEGLIGIBLE, NORMAL, median_interval, select_evenly
 
 FEWEST_POINTS = 2  # that factors are taken from
 MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
 SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))  # bytes of single messages, the most informative first
-ASIDE = (("bcast", "binomial"), ("allgather", "ring"))  # check points without a campaign
+CHECK_PATTERNS = (("bcast", "binomial"), ("allgather", "ring"))  # check points without a campaign
 TOGETHER, ASIDE_SIZES = 8, (1 << 10, 1 << 16)  # its ranks, at most, and its bytes
 LOOKED_AT = 400  # points of a campaign
 QUICK = 0.1  # seconds: slower points are not measured again
@@ -76,7 +76,7 @@ class Calibrated:
     predicts."""
 
     moved: ParameterSet
-    pace: Pace
+    pace: RecalibrationFactors
     before: float
     after: float
     checked: int
@@ -104,7 +104,7 @@ def list_message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]
         raise UserError(f"platform '{site.name}' has room for one rank alone, wanted two")
     messages = [{**MESSAGE, "layout": layout, "bytes": size} for pair in SIZES for layout in layouts for size in pair]
     ranks = min(TOGETHER, site.nodes if site.nodes > 1 else site.cores)
-    ways = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in ASIDE]
+    ways = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in CHECK_PATTERNS]
     aside = [{**way, "bytes": size} for way in ways for size in ASIDE_SIZES]
     return tuple([Witness(make_point(site, entry)) for entry in combinations] for combinations in (messages, aside))
 
@@ -122,7 +122,7 @@ def select_witnesses(
     used = select_informative(witnesses, parameters, levels, count)
     order = attrgetter("point.operation", "point.bytes", "point.id")
     rest = sorted(set(witnesses) - set(used), key=order)
-    return used, [rest[place] for place in evenly(len(rest), others)]
+    return used, [rest[place] for place in select_evenly(len(rest), others)]
 
 
 def select_informative(
@@ -289,7 +289,7 @@ def _allocations(rows: pd.DataFrame) -> pd.Series:
     return pd.Series("", index=rows.index) if rows["simulated"].any() else rows["batch"]
 
 
-def _factors(pace: Pace | NotedPace) -> dict[str, float]:
+def _factors(pace: RecalibrationFactors | RecordedFactors) -> dict[str, float]:
     return {
         f"{part}_{end}": getattr(factor, end) if factor.known else np.nan
         for part, factor in (("latency", pace.latency), ("per_byte", pace.per_byte))

@@ -20,7 +20,7 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from commodel.errors import MOST_SHOWN, Mistakes, UserError, note_old_names, one_line
-from commodel.files.atomic import MAX_FILE, whole
+from commodel.files.atomic import MAX_FILE, write_atomically
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, bounded, read_lines
 from commodel.records import STOPS
@@ -346,7 +346,7 @@ PIECE = 100_000  # rows that are read at once
 
 
 def write_table(path: AnyPath, frame: pd.DataFrame) -> None:
-    with whole(path) as stream:
+    with write_atomically(path) as stream:
         guarded(frame).to_csv(stream, index=False)
 
 

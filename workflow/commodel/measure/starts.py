@@ -26,7 +26,7 @@ from commodel.patterns.operations import MPI, base, given_of, operation, paramet
 from commodel.patterns.schedule_files import write_play
 from commodel.patterns.trees.files import mrnet
 from commodel.patterns.trees.topologies import tree
-from commodel.patterns.trees.tree import on_hosts
+from commodel.patterns.trees.tree import place_on_hosts
 from commodel.patterns.written import is_written
 from commodel.platforms import container
 from commodel.platforms.build import programs
@@ -81,7 +81,7 @@ def with_topologies(rows: list[dict], work: AnyPath, hosts: Iterable[str]) -> li
     """Return the rows with a file in place of each topology; node i of every tree is on host i."""
     hosts, files = list(hosts), {}
     for spec in dict.fromkeys(row["topology"] for row in rows):
-        text = mrnet(on_hosts(tree(spec), hosts))
+        text = mrnet(place_on_hosts(tree(spec), hosts))
         files[spec] = f"{digest(text)}.top"
         write_text(work / files[spec], text)
     return [row | {"topology": files[row["topology"]]} for row in rows]

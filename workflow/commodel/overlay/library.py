@@ -183,6 +183,6 @@ def made(name: str, *arguments: object) -> int:
     return pointer
 
 
-def words(command: list[str] | tuple[str, ...] | None) -> ctypes.Array | None:
+def make_argument_array(command: list[str] | tuple[str, ...] | None) -> ctypes.Array | None:
     """Return a command as an array of C strings that ends with NULL."""
     return None if command is None else (c_char_p * (len(command) + 1))(*map(os.fsencode, command), None)

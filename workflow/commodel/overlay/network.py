@@ -26,8 +26,8 @@ from commodel.overlay.library import (
     StreamOptions,
     call,
     failure,
+    make_argument_array,
     must,
-    words,
 )
 from commodel.overlay.library import made as make
 from commodel.overlay.packets import Packet
@@ -96,7 +96,7 @@ class Stream(_Ended):
     def receive(self, seconds: float | None = None) -> Packet:
         """Return the next packet; raise OverlayTimeoutError if none arrives within `seconds`."""
         packet = ctypes.c_void_p()
-        _patiently(seconds, lambda wait: call("recv", self.own, wait, ctypes.byref(packet)))
+        _receive_in_time(seconds, lambda wait: call("recv", self.own, wait, ctypes.byref(packet)))
         return Packet(packet.value)
 
     def set_argument(self, argument: str) -> None:
@@ -126,7 +126,9 @@ class _Joined(_Ended):
     def receive(self, seconds: float | None = None) -> tuple[Packet, Stream]:
         """Return the next packet of any stream, and its stream."""
         packet, stream = ctypes.c_void_p(), ctypes.c_void_p()
-        _patiently(seconds, lambda wait: call("recv_any", self.own, wait, ctypes.byref(packet), ctypes.byref(stream)))
+        _receive_in_time(
+            seconds, lambda wait: call("recv_any", self.own, wait, ctypes.byref(packet), ctypes.byref(stream))
+        )
         return Packet(packet.value), Stream(stream.value, self, False)
 
     def share(self) -> None:
@@ -181,8 +183,8 @@ class Network(_Joined):
         options = Options(
             topology=None if text else str(topology).encode(),
             topology_text=str(topology).encode() if text else None,
-            backend=words(None if backend is None else list(backend)),
-            launch=words(None if launch is None else list(launch)),
+            backend=make_argument_array(None if backend is None else list(backend)),
+            launch=make_argument_array(None if launch is None else list(launch)),
             bind=None if bind is None else bind.encode(),
             connection_file=None if connection_file is None else str(connection_file).encode(),
             start_seconds=seconds,
@@ -339,7 +341,7 @@ def _event_of(event: Event) -> NetworkEvent:
     return NetworkEvent(EVENTS[event.kind], backends, event.node, event.parent, event.stream, event.code, why)
 
 
-def _patiently(seconds: float | None, receive) -> None:
+def _receive_in_time(seconds: float | None, receive) -> None:
     end = None if seconds is None else time.monotonic() + seconds
     while True:
         left = LONGEST_WAIT if end is None else min(LONGEST_WAIT, max(end - time.monotonic(), 0))

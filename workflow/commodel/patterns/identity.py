@@ -1,4 +1,4 @@
-"""The digest that distinguishes points with equal names (`identified`): of their messages, and of the placement of
+"""The digest that distinguishes points with equal names (`add_digests`): of their messages, and of the placement of
 ranks.
 
 It is computed from schedules of a few ranks and sizes, never from source text. If an algorithm is only rewritten, its
@@ -35,7 +35,7 @@ COUNTS_AS_SIZES = ("bcast-knomial", "gather-windowed", "scatter-windowed")
 SMALL_TREE = Tree(np.array([-1, 0, 0, 0, 1, 1, 2, 4, 4, 7]))  # fan-outs 0 to 3, paths of 1 to 4 edges
 
 
-def identified(points: Iterable[Point]) -> list[Point]:
+def add_digests(points: Iterable[Point]) -> list[Point]:
     """Return the points with the digests of their patterns. Messages of the MPI library are not included."""
     placement, at_few_ranks, at_its_ranks, at_its_size = map(
         cache, (_placement, _at_few_ranks, _at_its_ranks, _at_its_size)

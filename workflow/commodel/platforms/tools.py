@@ -1,4 +1,4 @@
-"""External programs that commodel starts (`find`, `ask`): their paths and versions. Nothing is installed."""
+"""External programs that commodel starts (`find`, `run_tool`): their paths and versions. Nothing is installed."""
 
 import hashlib
 import re
@@ -54,7 +54,7 @@ class Reply:
     failure: str
 
 
-def ask(command: Sequence[str], seconds: float) -> Reply:
+def run_tool(command: Sequence[str], seconds: float) -> Reply:
     """Run a program that ends at once and reads no input."""
     name = Path(command[0]).name
     try:
@@ -70,7 +70,7 @@ def ask(command: Sequence[str], seconds: float) -> Reply:
 
 def version(command: list[str]) -> str:
     """Return the first line with a version number that a version command prints, or why there is none."""
-    reply = ask(command, 20)
+    reply = run_tool(command, 20)
     lines = (reply.output + reply.errors).splitlines()
     if not lines and reply.failure:
         return f"does not answer: {reply.failure}"

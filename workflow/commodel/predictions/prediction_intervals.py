@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from commodel.hierarchy import Hierarchy, as_far, reached
+from commodel.hierarchy import Hierarchy, covers_reach, describe_reach
 from commodel.models import Array
 from commodel.parameters import ENDS, Errors
 from commodel.patterns.layouts import place
@@ -362,7 +362,7 @@ class PointSeries:
     def side(self) -> str:
         """The placement, written as in `Residuals`; empty if unknown."""
         if self.reach:
-            return reached(self.reach)
+            return describe_reach(self.reach)
         return "" if self.nodes is None else SIDES[self.nodes > WITHOUT[NODES]]
 
 
@@ -394,7 +394,7 @@ def _applies(band: Errors, workload: PointSeries) -> bool:
         return (
             workload.reach in band.levels_crossed
             if within
-            else any(as_far(seen, workload.reach) for seen in band.levels_crossed)
+            else any(covers_reach(seen, workload.reach) for seen in band.levels_crossed)
         )
     return counts is None or not workload.side or any((count > WITHOUT[NODES]) != within for count in counts)
 

@@ -41,7 +41,7 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RecalibrationFactors:
     """Latency factor and bandwidth factor. `together`: the measurements determine only one common factor."""
 
     latency: Factor
@@ -99,7 +99,7 @@ def has_both(parameters: ParameterSet) -> bool:
     return can_recalibrate(parameters) and family(parameters.family).uses_bytes
 
 
-def scale_set(parameters: ParameterSet, pace: Pace, setting: str, where: str) -> ParameterSet:
+def scale_set(parameters: ParameterSet, pace: RecalibrationFactors, setting: str, where: str) -> ParameterSet:
     """Return the set of another setting: values and draws are scaled, so predictions include the factors'
     uncertainty."""
     entry = family(parameters.family)
@@ -128,7 +128,7 @@ def _scale_estimate(before: Estimate, moved: Array) -> Estimate:
     return replace(before, value=value, low=min(ends), high=max(ends))
 
 
-def _draw_factors(pace: Pace, count: int) -> tuple[Array, Array]:
+def _draw_factors(pace: RecalibrationFactors, count: int) -> tuple[Array, Array]:
     """Return rows of both factors, the estimate first."""
     rng = np.random.default_rng(SEED)
     columns = []
@@ -139,10 +139,10 @@ def _draw_factors(pace: Pace, count: int) -> tuple[Array, Array]:
     return columns[0], columns[1]
 
 
-def as_json(pace: Pace, setting: str) -> dict[str, object]:
+def as_json(pace: RecalibrationFactors, setting: str) -> dict[str, object]:
     return {"setting": setting, **asdict(pace)}
 
 
-def from_json(entry: Mapping) -> Pace:
+def from_json(entry: Mapping) -> RecalibrationFactors:
     factors = {name: Factor(**entry[name]) for name in ("latency", "per_byte")}
-    return Pace(**factors, **{name: entry[name] for name in ("together", "points", "scatter")})
+    return RecalibrationFactors(**factors, **{name: entry[name] for name in ("together", "points", "scatter")})

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from commodel.hierarchy import reached
+from commodel.hierarchy import describe_reach
 from commodel.models import Array
 from commodel.patterns.operations import base
 
@@ -66,7 +66,7 @@ class Residuals:
             return np.full(len(self.logs), "")
         far = np.where(self.axes[NODES] > WITHOUT[NODES], SIDES[True], SIDES[False]).astype(object)
         for reach in () if self.reach is None else filter(None, np.unique(self.reach).tolist()):
-            far[self.reach == reach] = reached(reach)
+            far[self.reach == reach] = describe_reach(reach)
         return far.astype(str)
 
     def of_axis(self, name: str) -> Array:

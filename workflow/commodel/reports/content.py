@@ -91,7 +91,7 @@ def build(
         )
         of_kernels = kernels.sections(*partitions, frame, speeds, raw, simulated)
         errors = standings.errors(trusted)
-        choices = standings.choices(frame)
+        choices = standings.build_selection(frame)
         latencies = evidence.latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
         remarks = [*anomalies, *settings]
@@ -119,7 +119,7 @@ def build(
             *origins.sections(provenance or {}, traces, simulated),
             glossary_section(),
         )
-        when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
+        when, results = origins.format_dates(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
         about = (plain(experiment), plain(title or experiment), simulation_banner(simulated))
         return Report(*about, sections, when, results, tuple(parameter_sets), first, samples)
 

@@ -171,7 +171,7 @@ def total(terms: Terms, seconds: Array) -> Array:
     return np.maximum.reduceat(groups, terms.stage, axis=-1).sum(axis=-1)
 
 
-def longest(terms: Terms, seconds: Array) -> np.ndarray:
+def find_longest_group(terms: Terms, seconds: Array) -> np.ndarray:
     """Return the longest group of every stage, for every draw: (draws, stages).
 
     Of equal ones, it is the group with the most bytes, then the one with the largest terms, whatever nodes they are
@@ -218,7 +218,7 @@ def join_stages(
     that A1 keeps.
     """
     ends = np.cumsum([len(step_terms.stage) for step_terms in steps])[:-1]
-    counts = np.concatenate([longest(*stage) for stage in zip(steps, seconds, strict=True)], axis=-1)
+    counts = np.concatenate([find_longest_group(*stage) for stage in zip(steps, seconds, strict=True)], axis=-1)
     choices, choice_of_draw = np.unique(counts, axis=0, return_inverse=True)
     cost = np.zeros(seconds[0].shape[:-1])
     for number, choice in enumerate(choices):
@@ -279,7 +279,7 @@ def list_stages(schedule: Schedule) -> list[list[int]]:
     return stages
 
 
-def at_ports(schedule: Schedule, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def assign_ports(schedule: Schedule, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of messages, and the channel of each: a node's memory, or the outgoing and the incoming port."""
     nodes = int(schedule.node.max()) + 1
     between = rows[schedule.channel[rows] != MEMORY]
@@ -288,7 +288,7 @@ def at_ports(schedule: Schedule, rows: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 @dataclass(frozen=True, eq=False)
-class Busy:
+class ProcessorLoads:
     """The distinct loads of processors in a stage: what a rank posts, what it receives, and both.
 
     A rank that posts or receives several messages waits for one empty message, between nodes if there is one, and is
@@ -300,7 +300,7 @@ class Busy:
     waits: np.ndarray  # (loads, kinds): whether the awaited empty message may be of this kind
 
     @classmethod
-    def of(cls, schedule: Schedule, rows: np.ndarray, pairs: Pairs) -> "Busy":
+    def of(cls, schedule: Schedule, rows: np.ndarray, pairs: Pairs) -> "ProcessorLoads":
         """Return the loads of a stage's messages `rows`."""
         kind, kinds = pairs.of[rows], len(pairs.pairs)
         between = np.array([not pair.within for pair in pairs.pairs])
@@ -392,7 +392,7 @@ def _message_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, valu
     return np.stack(seconds, axis=-1)[..., kind_of.ravel()]
 
 
-def busiest_processor(values: Values, pairs: list[Pair], busy: Busy) -> Array:
+def busiest_processor(values: Values, pairs: list[Pair], busy: ProcessorLoads) -> Array:
     """Return the time of a stage's busiest processor: that of an empty message, and p_c of each further one."""
     channels = [MEMORY if pair.within else NETWORK for pair in pairs]
     empty = [_overhead(values, channel, pair, 0) for channel, pair in zip(channels, pairs, strict=True)]
@@ -472,7 +472,7 @@ def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, obj
         rows = rows_of(schedule, stage)
         size, turn, target = bytes[rows], 0, np.zeros(len(rows), dtype=int)
         if shared == "port":
-            rows, target = at_ports(schedule, rows)
+            rows, target = assign_ports(schedule, rows)
             size, turn = bytes[rows], schedule.step[rows]
         position = np.zeros(len(rows), dtype=int)
         if joins != "no":

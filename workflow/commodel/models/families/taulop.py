@@ -43,7 +43,7 @@ from commodel.models.evaluation.repeated_rounds import condense
 from commodel.models.evaluation.replay import sum_longest_work
 from commodel.models.evaluation.taulop_algebra import (
     SETTINGS,
-    Busy,
+    ProcessorLoads,
     Terms,
     busiest_processor,
     concurrency_measured,
@@ -147,7 +147,7 @@ class Prepared:
     pairs: Pairs
     first: list[int]  # step of every stage
     terms_by_size: list[list[Terms]]  # of every size, the terms of every stage
-    busy: list[Busy]  # of every stage, if the set includes processors
+    busy: list[ProcessorLoads]  # of every stage, if the set includes processors
 
 
 def _prepared(schedule: Schedule, values: Values) -> Prepared:
@@ -160,7 +160,7 @@ def _prepared(schedule: Schedule, values: Values) -> Prepared:
         sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
         terms_by_size = [expression(schedule, size, settings, pairs) for size in sizes]
         if reading(settings, "shared") == "port":
-            busy = [Busy.of(schedule, rows_of(schedule, stage), pairs) for stage in stages]
+            busy = [ProcessorLoads.of(schedule, rows_of(schedule, stage), pairs) for stage in stages]
         prepared[key] = Prepared(pairs, [stage[0] for stage in stages], terms_by_size, busy)
     return prepared[key]
 

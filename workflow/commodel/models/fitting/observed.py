@@ -11,7 +11,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.parameters import Curve, Errors, Estimate
-from commodel.stats import resampled
+from commodel.stats import resample_statistic
 
 DRAWS = 200
 COUNTED = "counted"  # statistic: mean of a probe's counts, in place of a time
@@ -103,9 +103,9 @@ class Observed:
         if (probe, statistic) not in self._resampled:
             rng, cases = np.random.default_rng([self.seed, sum(probe.encode())]), self.probes[probe]
             if statistic == COUNTED:
-                rows = [resampled(case.counts, case.passes, "mean", DRAWS, rng) for case in cases]
+                rows = [resample_statistic(case.counts, case.passes, "mean", DRAWS, rng) for case in cases]
             else:
-                rows = [resampled(case.seconds, case.passes, statistic, DRAWS, rng) for case in cases]
+                rows = [resample_statistic(case.seconds, case.passes, statistic, DRAWS, rng) for case in cases]
             self._resampled[probe, statistic] = np.array(rows)
         return self._resampled[probe, statistic]
 

@@ -125,7 +125,7 @@ def sample_pairs(nodes: int, each: int, most: int) -> list[tuple[int, int]]:
     return sorted({tuple(sorted((node, (node + int(step)) % nodes))) for step in distances for node in range(nodes)})
 
 
-def there_and_back(case: Settings) -> Schedule:
+def build_round_trips(case: Settings) -> Schedule:
     """Return the schedule of successive round trips between two ranks."""
     one, two, step = case["one"], case["two"], np.arange(2 * case["trips"])
     there = step % 2 == 0
@@ -148,7 +148,7 @@ EVENNESS = Probe(
     plan_evenness,
     program=PLAYER,
     optional=True,
-    pattern=there_and_back,
+    pattern=build_round_trips,
 )
 NODE_PAIRS = Probe(
     "nodepairs",
@@ -157,5 +157,5 @@ NODE_PAIRS = Probe(
     plan_node_pairs,
     optional=True,
     samples=8,
-    pattern=there_and_back,
+    pattern=build_round_trips,
 )

@@ -139,7 +139,7 @@ SKEW_TREE = "kary:4^3"
 FASTER = 3.4  # times, all of start-up with 512 daemons
 
 
-def measured(evidence: Evidence, operation: str, topology: str) -> float:
+def select_times(evidence: Evidence, operation: str, topology: str) -> float:
     return next(iter(evidence.points(operation=operation, topology=topology)["measured"].map(float)), nan)
 
 
@@ -147,8 +147,8 @@ def skews(evidence: Evidence) -> Figure:
     word = evidence.word()
     # `tree` is what is taken anyway, and left out of the operation's name
     names = ["overlay-skew" if mode == "tree" else f"overlay-skew:mode={mode}" for mode, _ in METHODS.values()]
-    off = [measured(evidence, f"overlay-skew:mode={mode}-error", SKEW_TREE) for mode, _ in METHODS.values()]
-    times = [measured(evidence, name, SKEW_TREE) for name in names]
+    off = [select_times(evidence, f"overlay-skew:mode={mode}-error", SKEW_TREE) for mode, _ in METHODS.values()]
+    times = [select_times(evidence, name, SKEW_TREE) for name in names]
     return Figure(
         "Clock skew",
         "skews of 64 clocks, over a 4-way tree",
@@ -182,10 +182,10 @@ def classes(evidence: Evidence) -> Figure:
     for leaves, tree in ((64, "kary:8^2"), (512, "kary:8^3")):
         flat, all_of, binned = f"flat:{leaves}", "overlay-classes:mode=all", "overlay-classes"
         ways = {
-            "all, flat": measured(evidence, all_of, flat),
-            "all, 8-way": measured(evidence, all_of, tree),
-            "binned, flat": measured(evidence, binned, flat),
-            "binned, 8-way": measured(evidence, binned, tree),
+            "all, flat": select_times(evidence, all_of, flat),
+            "all, 8-way": select_times(evidence, all_of, tree),
+            "binned, flat": select_times(evidence, binned, flat),
+            "binned, 8-way": select_times(evidence, binned, tree),
         }
         rows += [(way, leaves, time) for way, time in ways.items()]
         gains.append(ways["binned, flat"] / ways["binned, 8-way"])

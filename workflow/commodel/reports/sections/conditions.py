@@ -35,7 +35,7 @@ from commodel.reports.shape import (
     count,
     finite,
     plain,
-    shortened,
+    shorten_list,
     simulation,
     table,
     tally,
@@ -55,7 +55,7 @@ def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str,
         processes = f"{many}" if few == many else f"{few} to {many}"
         share = f"{processes} processes share {count(int(rows['processors'].min()), 'processor')}"
         points = count(len(rows), "point")
-        where = shortened(hosts) if hosts else "a host"
+        where = shorten_list(hosts) if hosts else "a host"
         text = f"{share} on {where} at {points}. Models assume a processor each, and predict too short times."
         lines.append(Remark(platform, _capitalize(text)))
     return lines

@@ -39,12 +39,12 @@ from commodel.reports.shape import (
     CLOSE,
     MICRO,
     MU,
-    Behind,
     Cell,
     Chart,
     Front,
     Grid,
     Remark,
+    SourceRows,
     Table,
     Tile,
     by_frequency,
@@ -56,7 +56,7 @@ from commodel.reports.shape import (
     plain,
     ratio,
     shade,
-    shortened,
+    shorten_list,
     size,
 )
 from commodel.units import format_seconds
@@ -89,7 +89,7 @@ def use_grid(part: pd.DataFrame) -> Grid:
         for length, row in last.items():
             picks = (("operation", operation), *((("size", label),) if len(same) == 1 else ()), ("bytes", str(length)))
             fill = LIBRARY if row.own else colours[stem(row.use)]
-            place, behind = (at, sizes.index(length)), Behind("Comparison", (("point", row.point),))
+            place, behind = (at, sizes.index(length)), SourceRows("Comparison", (("point", row.point),))
             cells.append(Cell(*place, winner(row), fill, hint(operation, label, row), row.own, picks, behind))
     columns = tuple(size(length) for length in sizes)
     heads = tuple((operation, label) for operation, label, _ in lines)
@@ -106,7 +106,7 @@ def winner(row) -> str:
 def hint(operation: str, label: str, row) -> str:
     line = f"{operation}, {label}, {size(row.bytes)}: {winner(row).removeprefix(CLOSE)}, {format_seconds(row.measured)}"
     if row.ties:
-        line += f"; statistically tied with {shortened(list(row.ties), 4)}"
+        line += f"; statistically tied with {shorten_list(list(row.ties), 4)}"
     else:
         line += f"; {row.gain:.2f}× faster than {row.next}"
     no_default = row.own or not math.isfinite(row.over)
@@ -164,11 +164,11 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
     return Grid("trust", title, TRUST, heads, tuple(columns), tuple(cells), "operation", "family")
 
 
-def link_mean_error(platform: str, operation: str, family: str) -> Behind:
+def link_mean_error(platform: str, operation: str, family: str) -> SourceRows:
     """Return the cell that a mean μ of a model was taken from."""
     if operation == ALL:
-        return Behind("Families", (("platform", platform), ("family", family)), "mu_mean")
-    return Behind("Mean μ by operation", (("platform", platform), ("operation", operation)), f"= {family}")
+        return SourceRows("Families", (("platform", platform), ("family", family)), "mu_mean")
+    return SourceRows("Mean μ by operation", (("platform", platform), ("operation", operation)), f"= {family}")
 
 
 def figures(mu: float) -> str:
@@ -190,7 +190,7 @@ LATENCIES = (("alpha", "beta", HALF_TRIP), ("alpha.a", "beta.a", HALF_TRIP), ("L
 
 def summarize_network(
     sets: Sequence[ParameterSet], networks: Sequence[Network], trips: Sequence[Mapping]
-) -> tuple[Tile, Behind | None]:
+) -> tuple[Tile, SourceRows | None]:
     """Return latency and bandwidth as measured between the nearest nodes, else between two ranks, else as fitted."""
     for network in networks:
         rows = classes(network)
@@ -203,7 +203,7 @@ def summarize_network(
             farthest = f"{format_seconds(far['latency'])}, {rate(far['bandwidth'])}"
             line += f"; {len(rows)} distance classes, the farthest {farthest}"
         where = (("platform", plain(network.platform)), ("class", near["class"]))
-        return Tile("Network", figure, f"{line}."), Behind("Classes", where)
+        return Tile("Network", figure, f"{line}."), SourceRows("Classes", where)
     if trips := [trip for trip in trips if trip["median"] > 0]:
         pair = min((trip["pair"] for trip in trips), key=lambda pair: Pair.parse(pair).within)
         trips = sorted((trip for trip in trips if trip["pair"] == pair), key=itemgetter("bytes"))
@@ -214,7 +214,7 @@ def summarize_network(
         line = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
         line += ", between two ranks of one node" if Pair.parse(pair).within else ""
         where = (("platform", short["platform"]), ("pair", pair), ("bytes", short["bytes"]))
-        return Tile("Network", figure, f"{line}."), Behind("Latency", where, "median")
+        return Tile("Network", figure, f"{line}."), SourceRows("Latency", where, "median")
     for latency, byte, what in LATENCIES:
         for fitted in sets:
             constant, per_byte = fitted.values.get(latency), find_longest_value(fitted, byte)
@@ -229,7 +229,7 @@ def summarize_network(
                 line = f"{what}{interval(constant.low, constant.high)} and bandwidth of long messages"
                 line += f", fitted by {fitted.family}"
                 named = (("platform", plain(fitted.platform)), ("family", fitted.family), ("name", latency))
-                return Tile("Network", plain(figure), plain(f"{line}.")), Behind("Parameters", named, "value")
+                return Tile("Network", plain(figure), plain(f"{line}.")), SourceRows("Parameters", named, "value")
     return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth."), None
 
 
@@ -269,7 +269,7 @@ def make_fronts(
     frame = select_salient(frame)
     order = frame.drop_duplicates("platform").sort_values(["simulated", "platform"], kind="stable")["platform"]
     return tuple(
-        front(
+        make_front(
             platform,
             frame[frame["platform"] == platform],
             judged[judged["platform"] == platform],
@@ -285,7 +285,7 @@ def make_fronts(
     )
 
 
-def front(platform, part, judged, sets, networks, trips, batches, anomalies, scatter, times) -> Front:
+def make_front(platform, part, judged, sets, networks, trips, batches, anomalies, scatter, times) -> Front:
     best = find_best_model(judged) if judged["mu"].notna().any() else None
     simulated = bool(part["simulated"].any())
     where = (("platform", platform),)
@@ -301,10 +301,10 @@ def front(platform, part, judged, sets, networks, trips, batches, anomalies, sca
                     summarize_trust(judged, best),
                     link_mean_error(platform, ALL, best["family"]) if best is not None else None,
                 ),
-                (summarize_default_gains(part, bool(choices.cells)), Behind("Selection", where)),
+                (summarize_default_gains(part, bool(choices.cells)), SourceRows("Selection", where)),
                 (
                     summarize_gain(part, best),
-                    Behind("Choosing", (*where, ("family", best["family"]))) if best is not None else None,
+                    SourceRows("Choosing", (*where, ("family", best["family"]))) if best is not None else None,
                 ),
                 summarize_network(sets, networks, trips),
             )
@@ -328,11 +328,11 @@ def origin(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> s
     words += [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else []
     words += [] if simulated or not hosts else [count(len(hosts), "host")]
     words += [f"up to {int(part['ranks'].max())} ranks"] if len(part) else []
-    words += [shortened(libraries, 2)] if libraries else []
+    words += [shorten_list(libraries, 2)] if libraries else []
     words += (
-        [shortened(sorted({describe_container(about.get("container")) for about in batches}), 2)] if batches else []
+        [shorten_list(sorted({describe_container(about.get("container")) for about in batches}), 2)] if batches else []
     )
-    words += [f"commit {shortened([commit[:7] for commit in commits], 2)}"] if commits else []
+    words += [f"commit {shorten_list([commit[:7] for commit in commits], 2)}"] if commits else []
     return plain(" · ".join(words))
 
 
@@ -369,7 +369,7 @@ def summarize_trust(judged: pd.DataFrame, best: pd.Series | None) -> Tile:
         for name, part in by_operation(judged)
         if (own := part.loc[(part["family"] == best["family"]) & part["mu"].notna(), "mu"]).size and own.mean() > FAIR
     ]
-    line += f" Poor for {shortened(poor, 3)}." if poor else ""
+    line += f" Poor for {shorten_list(poor, 3)}." if poor else ""
     return Tile(question, f"{best['family']}, error {format_error(best['mu_mean'])}", line)
 
 
