@@ -268,13 +268,15 @@ def test_a_pattern_is_checked_before_parameters_are_asked_for(tmp_path, monkeypa
 def test_without_a_set_one_is_named_that_a_run_has_left(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("mine", "other"):
-        (tmp_path / "results/e/judged" / name).mkdir(parents=True)
-        (tmp_path / "results/e/judged" / name / "logp.yaml").touch()
+        (tmp_path / "results/e/validated" / name).mkdir(parents=True)
+        (tmp_path / "results/e/validated" / name / "logp.yaml").touch()
     (tmp_path / "params/platforms").mkdir(parents=True)
     (tmp_path / "params/platforms/other.yaml").write_text("{launcher: local, nodes: 1, cores: 4}", encoding="utf-8")
     for more, name in (("", "mine"), ("--platform other", "other")):
         said = refused(f"predict --operation bcast --ranks 4 --bytes 1 {more}")
-        assert said == f"commodel: give --params FILE, such as results/e/judged/{name}/logp.yaml, or --set NAME=VALUE\n"
+        assert (
+            said == f"commodel: give --params FILE, such as results/e/validated/{name}/logp.yaml, or --set NAME=VALUE\n"
+        )
 
 
 def test_families_of_several_sets_stand_side_by_side():

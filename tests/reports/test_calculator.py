@@ -117,7 +117,7 @@ def test_libreoffice_computes_our_prices(cases, recalculated):
 def test_a_reader_changes_a_job_and_prices_follow(recalculated):
     (_, sets), sheet = recalculated, recalculated[0]["report"][SHEET]
     rows = [[cell.value for cell in row] for row in sheet.iter_rows(max_col=9)]
-    head = next(number for number, row in enumerate(rows) if row[:2] == ["family", "operation"])
+    head = next(number for number, row in enumerate(rows) if row[:2] == ["model", "operation"])
     titles = {"Hockney": "hockney", "LogP": "logp", "LogGP": "loggp", "TAN": "tan", "LoP": "lop", "τ–Lop": "taulop"}
     titles |= {"Model for commodity clusters": "cluster"}
     by_name, seen = {parameters.family: parameters for parameters in sets}, set()

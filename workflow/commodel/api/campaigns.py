@@ -88,8 +88,7 @@ class Run:
         for name, known in ((platform, self.platforms), (model, self.models)):
             if name not in known:
                 raise UserError(f"found no '{name}' in {self.folder}; {suggest(name, known)}")
-        judged = self._results.judged(platform, model)
-        return read_set(judged if judged.exists() else self._results.fitted(platform, model))
+        return read_set(self._results.find_set(platform, model))
 
     def parameter_sets(self, platform: str | None = None) -> list[ParameterSet]:
         """Return the fitted values of all models on a platform; of the only one by default."""

@@ -43,7 +43,7 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
     cls=Verb,
     examples=(
         (
-            "commodel predict --params results/sample/judged/fast-ethernet-32/loggp.yaml "
+            "commodel predict --params results/sample/validated/fast-ethernet-32/loggp.yaml "
             "--operation bcast --algorithm binomial --ranks 16 --bytes 8:64KiB:*8"
         ),
         (
@@ -290,7 +290,7 @@ def _name(row: dict) -> str:
 
 def _suggest_set(platform: str | None) -> str:
     """Return the end of a sentence that names a set of an earlier run, of that platform if one is given."""
-    sets = sorted(Path("results").glob("*/judged/*/*.yaml"))
+    sets = sorted(Path("results").glob("*/validated/*/*.yaml"))
     nearest = [path for path in sets if platform in (None, path.parent.name)]
     return f", such as {nearest[0]}," if nearest else ""
 

@@ -160,7 +160,7 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
 @option_group(
     "Output",
     click.option("-o", "--out", type=PATH, help="Table to write.  [default: comparison.csv there]"),
-    click.option("--sets", is_flag=True, help="Also write the fitted sets with their errors, to judged/PLATFORM."),
+    click.option("--sets", is_flag=True, help="Also write the fitted sets with their errors, to validated/PLATFORM."),
 )
 def compare(folder: Path, out: Path | None, sets: bool) -> None:
     from dataclasses import replace
@@ -192,4 +192,4 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
             for path in results.sets(platform):
                 fitted = read_parameters(path)
                 errors = read_residuals(compared, platform, fitted.family)
-                write_parameters(results.judged(platform, fitted.family), replace(fitted, errors=errors))
+                write_parameters(results.validated(platform, fitted.family), replace(fitted, errors=errors))

@@ -140,7 +140,7 @@ def commands(report: Report, front: Front) -> list[tuple[str, str]]:
     if doubled := _doubled(here, front):
         family, settings = doubled
         for workload in [workload for over, workload in workloads if over == "ranks"][-1:]:
-            file = f"results/{name}/judged/{front.platform}/{family}.yaml"
+            file = f"results/{name}/validated/{front.platform}/{family}.yaml"
             questions.append((DOUBLES, f"commodel predict --params {file} {settings} {workload}"))
     return questions
 

@@ -26,7 +26,7 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.reports.xlsx.calculator.cells import shown
 from commodel.reports.xlsx.calculator.sheet import FITTED_ON, SHEET, TABLE, VALUES
 
-HEADS = (VALUES[:2], ("family", "value"))  # of the table of parameters, also of workbooks before 0.1.0
+HEADS = (VALUES[:2], ("family", "parameter"), ("family", "value"))  # of parameters; older ones last
 MOST_PARTS = 1000
 MOST_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one part, unpacked; the first prefix that fits
 MOST_IN_ALL = {"xl/worksheets/": 2048 << 20, "": 256 << 20}  # of all these parts

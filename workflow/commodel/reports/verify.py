@@ -155,7 +155,7 @@ def letters(column: int) -> str:
 def by_header(table: list[tuple]) -> list[tuple]:
     """Return the rows from the headers on, with columns in the order of their names; all rows if there are no
     headers."""
-    at = next((place for place, row in enumerate(table) if {"point", "family"} <= set(row)), None)
+    at = next((place for place, row in enumerate(table) if "point" in row and {"model", "family"} & set(row)), None)
     if at is None:
         return table
     order = sorted((str(name), place) for place, name in enumerate(table[at]) if name)

@@ -1,8 +1,8 @@
 // The first screen: tabs, filters that hold for maps, charts and the table of all rows, and the address that keeps them.
 const screens = [...document.querySelectorAll(".front")], bar = document.getElementById("bar");
-const FILTERS = {operation: "operation", family: "family", size: "ranks", layout: "layout"};
+const FILTERS = {operation: "operation", family: "model", size: "ranks", layout: "layout"};
 const NAMES = ["platform", ...Object.keys(FILTERS), "alternative", "bytes", "point"];
-const KEPT = [...NAMES, "dot"]; // in the address: `dot` is the family whose price of the point was clicked
+const KEPT = [...NAMES, "dot"]; // in the address: `dot` is the model whose prediction of the point was clicked
 let state = {}, columns = {};
 
 // Rows of the table, by the keys of their columns.

@@ -370,7 +370,7 @@ UNITS = {
     "s/message": ("µs/message", MICRO),
     "B/s": ("MB/s", 1e-6),
 }
-FAMILY = [*PLATFORM, Column("family", "family")]
+FAMILY = [*PLATFORM, Column("family", "model")]
 VALUE = columns_of("Value")
 NOTE = (
     "Low and high: ends of the 95 % parameter interval; equal: given as exact. ≈: the data do not determine this value "
@@ -464,7 +464,7 @@ def round_to_interval(ends: dict[str, float]) -> dict[str, float]:
 
 def models(families: Mapping[str, Mapping[str, str]]) -> Section:
     """Return full name, equation, neglected effects and citation of each model."""
-    columns = [Column("family", "family")]
+    columns = [Column("family", "model")]
     columns += [Column(key, key) for key in ("title", "equation", "ignores", "citation")]
     entries = [
         {"family": name} | {key: plain(entry.get(key, "")) for key in ("title", "equation", "ignores", "citation")}

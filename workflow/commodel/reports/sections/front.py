@@ -161,7 +161,7 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
     title = "Mean error by model and operation"
     if best is not None:
         title = f"{best['family']} predicts best: mean μ {figures(best['mu_mean'])}"
-    return Grid("trust", title, TRUST, heads, tuple(columns), tuple(cells), "operation", "family")
+    return Grid("trust", title, TRUST, heads, tuple(columns), tuple(cells), "operation", "model")
 
 
 def link_mean_error(platform: str, operation: str, family: str) -> SourceRows:
