@@ -22,7 +22,7 @@ from commodel.advice.proof import (
 )
 from commodel.advice.sequential_sampling import DEFAULT_BESIDE_RULES, Arm, Arms, compute_belief
 from commodel.advice.tuning import choose_algorithms, search
-from commodel.api.library_rules import OPEN, find_dialect
+from commodel.api.library_rules import OF_OPEN_MPI, find_dialect
 from commodel.cli import tune
 from commodel.errors import UserError
 from commodel.records import LIBRARY, Choice, PlacedWorkload, Timed
@@ -163,7 +163,7 @@ def test_a_rule_changes_what_open_mpi_does_without_one_where_han_comes_first(mon
 
 
 def test_nothing_is_said_of_more_ranks():
-    text = OPEN.text([Choice("bcast", 8, 64, "linear")])
+    text = OF_OPEN_MPI.text([Choice("bcast", 8, 64, "linear")])
     assert re.search(r"^9 # ranks and more\n1 # message sizes\n0 0 0 0 # library", text, re.MULTILINE)
 
 

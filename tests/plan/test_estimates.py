@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from commodel.models.probes import BEYOND_CACHES, Site, probe
-from commodel.models.probes.plans import ANEW, MAPPED
+from commodel.models.probes.plans import MMAP_BYTES, NEW_BUFFER
 from commodel.patterns.build import Shape, builder, schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.plan import message_lengths
@@ -124,14 +124,14 @@ def test_probes_reach_what_points_do_in_steps_of_four(planned):
     assert sizes["ctm"] == sizes["mtm"] == [64, 65536]
     for path, longest in (("work", 96 * MIB), ("ctc", 96 * MIB)):  # four blocks and those that the first round sends
         assert sizes[path][-5:] == [longest // 256, longest // 64, longest // 16, longest // 4, longest]
-    assert sizes[ANEW] == [MAPPED, 96 * MIB]
+    assert sizes[NEW_BUFFER] == [MMAP_BYTES, 96 * MIB]
 
 
 def test_reductions_alone_ask_for_no_copies(planned):
     sizes = cases_of(planned(REDUCTIONS, "probes: [auto, memcopy]\nprobe_bytes: [64, 64KiB]"))
     assert sizes["work"] == [64, 1024, 65536, 196608, 786432, 3 * MIB, 12 * MIB, 48 * MIB]
     assert sizes["ctc"] == [64, 65536]
-    assert sizes[ANEW] == [MAPPED, 48 * MIB]
+    assert sizes[NEW_BUFFER] == [MMAP_BYTES, 48 * MIB]
 
 
 def test_no_vector_is_longer_than_any_cache():

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from commodel.api.fits import Fit
 
 PATTERN = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
-MAX_PATTERNS = 2_000_000  # of one question
+MAX_PATTERNS = 2_000_000  # of one call
 TIMES = ("seconds", "corrected", "low", "high", "parameters_low", "parameters_high")
 
 Amounts = int | str | Sequence[int | str]  # 16, "1KiB", "2:64:*2", or several of them
@@ -57,9 +57,10 @@ def predict(
 ) -> pd.DataFrame:
     """Return the predicted time of each pattern under each model: a row for each algorithm, number of ranks and size.
 
-    Values come from `parameters` (files, fitted sets, or a `Run`), or are given by name, such as `L="2us"` or `L=2e-6`;
-    both together mean "what if". Without `algorithm` or `topology`, every algorithm of the operation is predicted.
-    `platform` is where ranks are placed. Times are in seconds; `low` and `high` are the 95 % prediction interval.
+    Values come from `parameters` (files, fitted sets, or a `Run`), or are given by name, such as `L="2us"` or `L=2e-6`.
+    If both are given, named values replace those of the parameters. Without `algorithm` or `topology`, every algorithm
+    of the operation is predicted. `platform` is where ranks are placed. Times are in seconds; `low` and `high` are the
+    95 % prediction interval.
 
     >>> predict("bcast", 64, "1KiB", model="loggp", L="2us", o_s="1us", o_r="1us", g="1us", G="1ns/B")  # doctest: +SKIP
     """

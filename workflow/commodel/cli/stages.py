@@ -36,11 +36,11 @@ class Toolchain(click.Choice[str]):
 @click.argument("toolchain", type=Toolchain(["mpi", "smpi", "overlay", "mrnet", "replay"]), default="mpi")
 def build(toolchain: str) -> None:
     from commodel.platforms.build import build as compile_programs
-    from commodel.platforms.tools import workshop
+    from commodel.platforms.tools import find_build_root
     from commodel.sources import ROOT
 
     with show_waiting("compiling"):
-        folder = compile_programs(ROOT if toolchain == "replay" else workshop(), toolchain)
+        folder = compile_programs(ROOT if toolchain == "replay" else find_build_root(), toolchain)
     click.echo(folder)
 
 

@@ -30,7 +30,15 @@ from commodel.models import Array
 from commodel.parameters import Errors
 from commodel.patterns.operations import base
 from commodel.predictions.prediction_intervals import Interval, PointSeries, find_residuals, fit_bands
-from commodel.predictions.residuals import BYTES, NODES, RANKS, SIDES, WITHOUT, compute_matern, number_labels
+from commodel.predictions.residuals import (
+    ABSENT_AT,
+    BYTES,
+    NODES,
+    PLACEMENT_NAMES,
+    RANKS,
+    compute_matern,
+    number_labels,
+)
 from commodel.predictions.validity import VALID, Validity, ValidityKind, have_weight
 from commodel.records import Point
 
@@ -384,7 +392,7 @@ def _fit_bands(about: pd.DataFrame, left_out: Mapping[str, Array]) -> dict[str, 
     band excludes it."""
     known = collect_residuals(about, left_out[WORKLOAD])
     left = {BYTES: left_out[BYTES], RANKS: left_out[RANKS], NODES: left_out[RANKS], OPERATION: left_out[OPERATION]}
-    bands = fit_bands(replace(known, left=left))
+    bands = fit_bands(replace(known, left_out=left))
     return {name: replace(band, median=0.0) for name, band in bands.items()}
 
 
@@ -438,7 +446,7 @@ def _summarize_points(rows: pd.DataFrame) -> dict[str, float]:
 
 def _find_sides(rows: pd.DataFrame) -> pd.Series:
     """Return the placement of each row; empty in older tables."""
-    sides = (rows[NODES] > WITHOUT[NODES]).map(SIDES)
+    sides = (rows[NODES] > ABSENT_AT[NODES]).map(PLACEMENT_NAMES)
     return sides.where(rows[NODES].notna(), "")
 
 

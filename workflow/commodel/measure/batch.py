@@ -31,7 +31,7 @@ from commodel.platforms.build import build, refuse_foreign
 from commodel.platforms.build import starter as starter_of
 from commodel.platforms.launchers import LAUNCHERS, require_job, toolchain
 from commodel.platforms.slurm import check_stop, was_refused
-from commodel.platforms.tools import ROOT, workshop
+from commodel.platforms.tools import ROOT, find_build_root
 from commodel.records import Batch, Measure, Plan, Point
 from commodel.results import raw_samples
 from commodel.results.attempts import DONE, OwnAttempt
@@ -196,7 +196,7 @@ def measure(
             f"no {' or '.join(launching.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
         )
     if made == "mpi" and not platform.image:
-        refuse_foreign(workshop(), starter, platform.slurm_mpi)
+        refuse_foreign(find_build_root(), starter, platform.slurm_mpi)
     names, passes = launching.names(platform, starter, batch.nodes), plan.passes(batch.platform)
     job = {"setting": setting or platform.setting, "environment": environment or {}}
     rig = Rig(plan, platform, launching, starter, names, folder, passes, **job)

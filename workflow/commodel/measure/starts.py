@@ -32,7 +32,7 @@ from commodel.platforms import container
 from commodel.platforms.build import programs
 from commodel.platforms.launchers import Job, Launcher, front_end, toolchain
 from commodel.platforms.platform import Platform
-from commodel.platforms.tools import workshop
+from commodel.platforms.tools import find_build_root
 from commodel.records import LIBRARY, Batch, Case, Plan, Point, digest
 
 SUFFIX = ".partition"
@@ -246,7 +246,9 @@ def prepare(rig: Rig, start: Start, number: int) -> Job:
         writer.writeheader()
         writer.writerows(rows)
     here = work.resolve()
-    folder = container.PROGRAMS if rig.inside else os.path.relpath(programs(workshop(), toolchain(platform)), here)
+    folder = (
+        container.PROGRAMS if rig.inside else os.path.relpath(programs(find_build_root(), toolchain(platform)), here)
+    )
     job = Job(
         platform=platform,
         starter=rig.starter,

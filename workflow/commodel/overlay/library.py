@@ -170,13 +170,13 @@ def failure(code: int = FAILED) -> OverlayError:
     return kind((call("error") or b"").decode(errors="replace"), code)
 
 
-def must(name: str, *arguments: object) -> None:
+def call_checked(name: str, *arguments: object) -> None:
     """Call a function that returns a status; raise an error if it failed."""
     if (code := call(name, *arguments)) != OK:
         raise failure(code)
 
 
-def made(name: str, *arguments: object) -> int:
+def create(name: str, *arguments: object) -> int:
     """Call a function that returns a pointer; raise an error if it is null."""
     if not (pointer := call(name, *arguments)):
         raise failure()

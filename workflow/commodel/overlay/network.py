@@ -25,11 +25,11 @@ from commodel.overlay.library import (
     OverlayTimeoutError,
     StreamOptions,
     call,
+    call_checked,
+    create,
     failure,
     make_argument_array,
-    must,
 )
-from commodel.overlay.library import made as make
 from commodel.overlay.packets import Packet
 
 SYNCS = ("wait", "timeout", "none")  # as overlay.h has them, in its order
@@ -52,7 +52,7 @@ class NetworkEvent:
     why: str
 
 
-class _Ended(ABC):
+class _Closable(ABC):
     """An object of the library that is closed once, also at the end of a `with` block."""
 
     pointer: int | None
@@ -74,11 +74,11 @@ class _Ended(ABC):
         """Close the object; further calls have no effect."""
 
 
-class Stream(_Ended):
+class Stream(_Closable):
     """A stream of packets: down to the back-ends of a communicator, and up through a filter; for a back-end, to its
     front-end."""
 
-    def __init__(self, pointer: int, network: "_Joined", by_front_end: bool) -> None:
+    def __init__(self, pointer: int, network: "_NetworkMember", by_front_end: bool) -> None:
         self.pointer, self.network, self._closes = pointer, network, by_front_end
 
     @property
@@ -91,7 +91,7 @@ class Stream(_Ended):
         If the front-end has ended the stream, packets of a back-end are dropped; `ended` has the reason.
         """
         packet = format if isinstance(format, Packet) else Packet.of(format, *values, tag=tag)
-        must("send_packet", self.own, packet.pointer)
+        call_checked("send_packet", self.own, packet.pointer)
 
     def receive(self, seconds: float | None = None) -> Packet:
         """Return the next packet; raise OverlayTimeoutError if none arrives within `seconds`."""
@@ -101,7 +101,7 @@ class Stream(_Ended):
 
     def set_argument(self, argument: str) -> None:
         """Set the argument after the colon in the names of this stream's filters, from now on and in all processes."""
-        must("set_argument", self.own, argument.encode())
+        call_checked("set_argument", self.own, argument.encode())
 
     @property
     def ended(self) -> str:
@@ -120,7 +120,7 @@ class Stream(_Ended):
         self.pointer = None
 
 
-class _Joined(_Ended):
+class _NetworkMember(_Closable):
     """A network, as seen by one of its processes."""
 
     def receive(self, seconds: float | None = None) -> tuple[Packet, Stream]:
@@ -133,11 +133,11 @@ class _Joined(_Ended):
 
     def share(self) -> None:
         """Allow several threads to use this network, each with its own streams. One of them closes it in the end."""
-        must("share", self.own)
+        call_checked("share", self.own)
 
     def flush(self) -> None:
         """Pass sent packets to the kernel at once; receiving does so too."""
-        must("flush", self.own)
+        call_checked("flush", self.own)
 
     def fileno(self) -> int:
         """Return a file descriptor for select.
@@ -152,7 +152,7 @@ class _Joined(_Ended):
             self.pointer = None
 
 
-class Network(_Joined):
+class Network(_NetworkMember):
     """A network started by this front-end.
 
     It either starts the back-ends itself, by the command `backend`. Or others start them with a connection file, and
@@ -194,11 +194,11 @@ class Network(_Joined):
             window=window,
         )
         self.pointer = None
-        self.pointer = make("start", ctypes.byref(options))
+        self.pointer = create("start", ctypes.byref(options))
 
     def wait(self, seconds: float = 60) -> None:
         """Wait until all back-ends that others start have attached."""
-        must("await", self.own, seconds)
+        call_checked("await", self.own, seconds)
 
     def __len__(self) -> int:
         """Return the number of back-ends, including lost ones."""
@@ -242,7 +242,7 @@ class Network(_Joined):
         rows = []
         for node in range(call("nodes", self.own)):
             about = Node()
-            must("node", self.own, node, ctypes.byref(about))
+            call_checked("node", self.own, node, ctypes.byref(about))
             name = about.name.decode(errors="replace")
             rows.append((node, name, name.rpartition(":")[0], about.parent, about.depth, about.children, about.backend))
         return pd.DataFrame(rows, columns=["node", "name", "host", "parent", "depth", "children", "backend"])
@@ -262,7 +262,8 @@ class Network(_Joined):
     def skew(self, end_to_end: bool = False, rounds: int = 10) -> np.ndarray:
         """Return the seconds by which the clock of each back-end is ahead."""
         seconds = np.empty(len(self))
-        must("skew", self.own, int(end_to_end), rounds, seconds.ctypes.data_as(ctypes.POINTER(ctypes.c_double)), None)
+        pointer = seconds.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+        call_checked("skew", self.own, int(end_to_end), rounds, pointer, None)
         return seconds
 
     def stream(
@@ -290,21 +291,21 @@ class Network(_Joined):
         waiting = 0 if own else SYNCS.index(sync)
         options = StreamOptions(filter.encode(), waiting, seconds, LOSSES.index(on_loss), *names)
         if backends is None:
-            return Stream(make("open", call("broadcast", self.own), ctypes.byref(options)), self, True)
-        comm = make("subset", self.own, (ctypes.c_int * len(backends))(*backends), len(backends))
+            return Stream(create("open", call("broadcast", self.own), ctypes.byref(options)), self, True)
+        comm = create("subset", self.own, (ctypes.c_int * len(backends))(*backends), len(backends))
         try:
-            return Stream(make("open", comm, ctypes.byref(options)), self, True)
+            return Stream(create("open", comm, ctypes.byref(options)), self, True)
         finally:
             call("free_comm", comm)
 
 
-class BackEnd(_Joined):
+class BackEnd(_NetworkMember):
     """This process as a back-end. Iterating yields packets with their streams, until the front-end closes the
     network."""
 
     def __init__(self, connection_file: str | Path | None = None, number: int = -1) -> None:
         self.pointer = None
-        self.pointer = make("attach", None if connection_file is None else str(connection_file).encode(), number)
+        self.pointer = create("attach", None if connection_file is None else str(connection_file).encode(), number)
 
     def __exit__(self, kind: object, error: BaseException | None = None, *_: object) -> bool:
         """Suppress the error if the network was closed while this back-end was sending or receiving."""

@@ -7,7 +7,7 @@ from functools import cache
 
 from commodel import units
 from commodel.errors import UserError
-from commodel.models.probes import RUNG
+from commodel.models.probes import SIZE_RATIO
 from commodel.patterns.build import builder, remove_layout, sample_parts
 from commodel.patterns.operations import operation
 from commodel.patterns.repeated import Long
@@ -38,7 +38,7 @@ def choose_probe_sizes(points: Iterable[Point], given: Sequence[int], alone: boo
 def _rungs(needed: int) -> list[int]:
     sizes = [1]
     while sizes[-1] < min(needed, LARGEST_OF_ALL):
-        sizes.append(sizes[-1] * RUNG)
+        sizes.append(sizes[-1] * SIZE_RATIO)
     return sizes
 
 

@@ -46,7 +46,7 @@ from commodel.platforms.launchers import LAUNCHERS, Launcher, toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import constraint
 from commodel.platforms.tools import find as find_tool
-from commodel.platforms.tools import native_digest, workshop
+from commodel.platforms.tools import find_build_root, native_digest
 from commodel.predictions.papers import paper
 from commodel.records import Batch, KeptFile, Measure, Plan, PlannedPlatform, Point, digest
 from commodel.sources import ROOT
@@ -446,7 +446,7 @@ def launcher_of(plan: Plan, batch: str) -> Launcher:
 def programs_of(plan: Plan, batch: str) -> str:
     """Return a file with the age of a batch's programs: the platform's image, else the mark of their build."""
     platform = planned_platform(plan.batch(batch).platform)
-    return str(platform.image.file if platform.image else programs(workshop(), toolchain(platform)) / "built")
+    return str(platform.image.file if platform.image else programs(find_build_root(), toolchain(platform)) / "built")
 
 
 def missing_compiler(plan: Plan, batch: str) -> str:

@@ -21,12 +21,12 @@ SOURCES = {  # by what carries messages
     "mrnet": (*OVERLAY, "mrnet/*.cc", "mrnet/*.[ch]", "mrnet/Makefile"),
 }
 LITERALS_AND_COMMENTS = re.compile(rb"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|/\*.*?\*/|//[^\n]*""", re.DOTALL)
-# Digests with comments of the same code, under which samples were recorded.
-WITH_COMMENTS = {"706c1b8ecee0": "2cca8b34eb4d"}
+# By digest of the present code: the digest under which samples of an equivalent version were recorded.
+RECORDED_DIGESTS = {"706c1b8ecee0": "2cca8b34eb4d"}
 PRIVATE_SIMGRID = ROOT / ".simgrid" / "usr"  # unpacked there by the bootstrap script where there is no root
 
 
-def workshop() -> Path:
+def find_build_root() -> Path:
     """Return the folder below which programs are compiled: the clone, or the project if an installation is shared."""
     return Path.cwd() if ROOT == INSTALLED else ROOT
 
@@ -79,13 +79,13 @@ def version(command: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Tool:
-    """A program, what having it gives, and how to get it."""
+    """A program, what it is needed for, and how to install it."""
 
     name: str
     program: str
     version_arguments: tuple[str, ...]
-    gives: str
-    get: str
+    purpose: str
+    installation: str
 
 
 TOOLS = (
@@ -122,7 +122,7 @@ TOOLS = (
 
 
 def native_sources(toolchain: str) -> list[Path]:
-    """Return the C sources of a build, and what makes it."""
+    """Return the C sources and makefiles of a build."""
     patterns = SOURCES.get(toolchain, SOURCES["mpi"])
     return sorted(path for pattern in patterns for path in NATIVE.glob(pattern))
 
@@ -135,4 +135,4 @@ def native_digest(substrate: str = "mpi") -> str:
         content = path.read_bytes()
         code = content if path.name == "Makefile" else LITERALS_AND_COMMENTS.sub(rb"\1 ", content)
         hashed.update(path.name.encode() + b"\0" + b" ".join(code.split()))
-    return WITH_COMMENTS.get(hashed.hexdigest(), hashed.hexdigest())
+    return RECORDED_DIGESTS.get(hashed.hexdigest(), hashed.hexdigest())

@@ -4,6 +4,8 @@
     T¹(m) = o₁(m) + 2·L₀(m, τ) + L₁(m, τ) between nodes, where it is copied at both ends   (equation 2)
     T¹(m) = o₁(m) + L₁(m, τ) with RDMA                                                     (equation 3)
 
+A1 to A3 are the axioms of the paper, which `evaluation/taulop_algebra.py` states.
+
 All messages of one step are concurrent, from all senders, and τ counts those on their channel (equations 4, 13 and
 14); steps add up. o_c(m) is the time until the bytes flow: the whole time of an empty message, plus the jump of the
 time at the size where rendezvous begins. It is not a processor's share as in LogP; what grows with the size is in L.

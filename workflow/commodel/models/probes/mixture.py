@@ -18,7 +18,7 @@ from itertools import product
 import numpy as np
 
 from commodel.models.keys import Pair
-from commodel.models.probes import PLAYER, RUNG, Place, Plan, Probe, Schedule, Settings, Site
+from commodel.models.probes import PLAYER, SIZE_RATIO, Place, Plan, Probe, Schedule, Settings, Site
 from commodel.models.probes.node_pairs import MIN_NODES
 
 MAX_RANKS = 128
@@ -70,7 +70,7 @@ def _rungs(size: int) -> Iterator[int]:
     """Yield sizes from the largest down."""
     while size >= SMALLEST_SIZE:
         yield size
-        size //= RUNG
+        size //= SIZE_RATIO
 
 
 def pattern(case: Settings) -> Schedule:
