@@ -104,6 +104,7 @@ def network(folder: Path, *queue: int, **settings: str) -> Iterator[Network]:
     for name in ("workflow", "profiles"):
         shutil.copytree(ROOT / name, folder / "clone" / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "params" / "published", folder / "clone" / "params" / "published")
+    shutil.copytree(ROOT / "build" / "replay", folder / "clone" / "build" / "replay")
     shutil.copy(ROOT / "Snakefile", folder / "clone")
     shutil.copytree(HERE / "params", lab.project / "params")
     try:

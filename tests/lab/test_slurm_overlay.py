@@ -1,5 +1,5 @@
-"""Overlay networks measured on a real Slurm: a step a process, each on the node that the plan says. The names of the
-lab's nodes do not resolve: processes listen where their machine is.
+"""Overlay networks measured on a real Slurm: a step a process, or one step for all, each on the node that the plan
+says. The names of the lab's nodes do not resolve: processes listen where their machine is.
 
 Overlay networks over the nodes of a real Slurm, in both modes: srun starts all of it, a step a process, or back-ends
 that are one step attach by the connection file. What is killed is told of, and nothing that depended on it is left.
@@ -59,6 +59,7 @@ STARTERS = {
     "pmi2": ("srun", "--overlap", "--mpi=pmi2", "-N2", "-n4", "-w", "n2,n3"),
     "hydra": ("mpiexec.hydra", "-launcher", "slurm", "-hosts", "n2,n3", "-n", "4"),
 }
+ONE_STEP = "one step"  # srun starts all of it at once
 GOES_ON, STOPS = range(2)  # streams of every tree
 
 
@@ -102,14 +103,18 @@ def start(slurm, overlay_programs, tmp_path) -> Iterator:
     started = []
 
     def begin(starter: str) -> Tree:
-        if starter and not shutil.which(STARTERS[starter][0], path=slurm.environment["PATH"]):
+        one_step = starter == ONE_STEP
+        if starter and not one_step and not shutil.which(STARTERS[starter][0], path=slurm.environment["PATH"]):
             pytest.skip(f"no {STARTERS[starter][0]} here")
         environment = slurm.environment | {"SLURM_JOB_ID": job, "SLURM_OVERLAP": "1", "DRIVE_SILENCE": "1000"}
         environment["DRIVE_LAUNCH"] = f"{' '.join(STEP)} -N1 -n1 -w {{host}}"
         front_end = environment | ({"DRIVE_FILE": str(file)} if starter else {})
+        if one_step:
+            launch = f"env -u SLURM_JOB_NODELIST {' '.join(STEP)} -n{{tasks}} -m arbitrary -w {{hosts}}"
+            front_end |= {"DRIVE_STEP": "1", "DRIVE_LAUNCH": launch}
         tool = Tool([*STEP, "-N1", "-n1", "-w", "n0", drive, topology], tmp_path / "errors", front_end)
         others = None
-        if starter:
+        if starter and not one_step:
             back_end = [*STARTERS[starter], drive, "back-end"]
             with (tmp_path / "others").open("w") as errors:
                 others = subprocess.Popen(
@@ -118,10 +123,11 @@ def start(slurm, overlay_programs, tmp_path) -> Iterator:
                     stdin=subprocess.DEVNULL,
                     stderr=errors,
                 )
+        if starter:
             assert tool.answer()["code"] == "waiting"
         started.append(Tree(slurm, job, tool, file, others))
         assert tool.answer()["backends"] == 4
-        assert len(started[0].steps()) == (4 if starter else 7)
+        assert len(started[0].steps()) == (2 if one_step else 4 if starter else 7)
         tool.good("open concat 0 0 0")
         tool.good("open sum 0 0 1")
         return started[0]
@@ -131,10 +137,10 @@ def start(slurm, overlay_programs, tmp_path) -> Iterator:
         kill([tree.tool.process.pid, *([tree.others.pid] if tree.others else [])])
 
 
-MODES = pytest.mark.parametrize("starter", ["", "srun"], ids=["mode 1", "mode 2"])
+MODES = pytest.mark.parametrize("starter", ["", "srun", ONE_STEP], ids=["mode 1", "mode 2", ONE_STEP])
 
 
-@pytest.mark.parametrize("starter", ["", *STARTERS])
+@pytest.mark.parametrize("starter", ["", *STARTERS, ONE_STEP])
 def test_a_tree_comes_up_works_and_ends(start, starter):
     tree = start(starter)
     tree.tool.good(f"ask {GOES_ON} 7 1 1 %s")

@@ -118,7 +118,7 @@ LOADED_CASES = {
     "hrelation": "id,procs,h,bytes\na,2,0,8\nb,2,1,0\nc,2,3,100000",
     "overlap": "id,what,messages,bytes\na,control,0,8\nb,control,10,8\nc,user,10,0\nd,user,3,100000",
     "memcopy": "id,path,bytes\na,ctc,1\nb,ctm,100\nc,mtm,0\nd,anew,100\ne,anew,0",
-    "flood": "id,what,senders,packets,bytes\na,arrived,1,1,8\nb,through,1,20,65507\nc,room,1,1,8",
+    "flood": "id,what,senders,packets,bytes\na,arrived,1,1,8\nb,through,1,20,65507\nc,room,1,1,8\nd,held,1,20,1000",
     "fan": "\n".join(
         ["id,direction,how,n,bytes,answer"]
         + [

@@ -34,7 +34,13 @@ BROKEN_CASES = {
         "flood",
         "id,what,senders,packets,bytes\na,lost,1,1,8",
         "cases.csv:2",
-        "arrived, through or room",
+        "arrived, through, held or room",
+    ),
+    "flood without room for numbers": (
+        "flood",
+        "id,what,senders,packets,bytes\na,held,1,1,15",
+        "cases.csv:2",
+        "column bytes: found '15', wanted 16 bytes or more",
     ),
     "flood of none": (
         "flood",

@@ -302,7 +302,7 @@ int main(int argc, char **argv)
   char *self = realpath("/proc/self/exe", NULL),
        *backend[] = {getenv("DRIVE_BACKEND") ? getenv("DRIVE_BACKEND") : self, "back-end", NULL};
   OverlayOptions options = {.topology = argc > 1 ? argv[1] : NULL,
-                            .backend = getenv("DRIVE_FILE") ? NULL : backend,
+                            .backend = getenv("DRIVE_FILE") && !(getenv("DRIVE_STEP") && launch[0]) ? NULL : backend,
                             .connection_file = getenv("DRIVE_FILE"),
                             .launch = launch[0] ? launch : NULL,
                             .bind = getenv("DRIVE_BIND"),
@@ -310,6 +310,7 @@ int main(int argc, char **argv)
                             .silence = silence ? atof(silence) : 0,
                             .authenticate = getenv("DRIVE_TAGS") != NULL,
                             .join = getenv("DRIVE_JOIN") != NULL,
+                            .one_step = getenv("DRIVE_STEP") != NULL,
                             .window = window ? (uint32_t)atoi(window) : 0};
   setvbuf(stdout, NULL, _IOLBF, 0);
   network = overlay_start(&options);

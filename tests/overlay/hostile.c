@@ -2,7 +2,7 @@
  *
  * Good packets of every kind, streams of them and topologies are edited at random and fed to a process in each role, as
  * if from its parent or from a child. Whatever comes of it but a crash, a leak or a hang is fine; sanitizers see the
- * rest. start_child() is replaced: nothing is started, however well a packet asks for it.
+ * rest. start_child() and attach_to() are replaced: nothing is started and nobody called, however well a packet asks for it.
  */
 #include "errors.h"
 #include "network.h"
@@ -24,6 +24,12 @@ static uint64_t draw(uint64_t below)
 }
 
 int start_child(Neighbour *child) { return child ? OVERLAY_OK : OVERLAY_FAILED; }
+int attach_to(OverlayNetwork *network, const char *address, double patience)
+{
+  return overlay_fail("nobody at %s for %p in %g s", address, (void *)network, patience);
+}
+int attach_by(OverlayNetwork *network, const char *attach) { return attach_to(network, attach, 0); }
+int start_step(OverlayNetwork *network, const char *file) { return network && file ? OVERLAY_OK : OVERLAY_FAILED; }
 
 /* ---- good inputs ---- */
 static OverlayPacket *control(Kind kind, uint32_t stream, OverlayPacket *packet)
@@ -47,8 +53,8 @@ static OverlayPacket *good_packet(void)
   switch (draw(25)) {
   case 0:
     return control(CONFIG, 0,
-                   overlay_pack(0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %as", 3, 0, 4, 1, parents, 5, names,
-                                5, names, 2, names, 0, "p", "/", 20.0, 1 << 16, (int)draw(2), names, 2));
+                   overlay_pack(0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %d %as", 3, 0, 4, 1, parents, 5, names,
+                                5, names, 2, names, 0, "p", "/", 20.0, 1 << 16, (int)draw(2), (int)draw(2), names, 2));
   case 1:
     return control(WELCOME, 0, overlay_pack(0, "%ud %ud %d %lf %ud %as", 1, 4, 1, 20.0, 1 << 16, names, 0));
   case 2:

@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from tests.overlay.conftest import flat, kary, kill
-from tests.overlay.wire import DATA, HEADER, OTHER, OWN, WELCOME, exactly, frame, hello, sent
+from tests.overlay.wire import DATA, HEADER, OTHER, OWN, WELCOME, exactly, frame, hello, sent, siphash
 from tests.processes import command_name
 from tests.waiting import until
 
@@ -37,14 +37,26 @@ class Member:
         head = exactly(self.socket, HEADER.size)
         rest = exactly(self.socket, HEADER.unpack(head)[0] - HEADER.size)
         tag = exactly(self.socket, TAG)
-        assert tag == mac(self.down, struct.pack("<Q", self.received), head, rest)[:TAG]
+        assert tag == siphash(self.down, struct.pack("<Q", self.received) + head + rest)
         self.received += 1
         return HEADER.unpack(head)[1]
 
     def tagged(self, packet: bytes, number: int | None = None) -> bytes:
         number = self.sent if number is None else number
         self.sent = number + 1
-        return packet + mac(self.up, struct.pack("<Q", number), packet)[:TAG]
+        return packet + siphash(self.up, struct.pack("<Q", number) + packet)
+
+
+@pytest.mark.parametrize(
+    ("length", "tag"),
+    [
+        (0, "a3817f04ba25a8e66df67214c7550293"),
+        (1, "da87c1d86b99af44347659119b22fc45"),
+        (15, "5493e99933b0a8117e08ec0f97cfc3d9"),
+    ],
+)
+def test_this_siphash_is_its_authors(length, tag):
+    assert siphash(bytes(range(16)), bytes(range(length))).hex() == tag
 
 
 @pytest.fixture

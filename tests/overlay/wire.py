@@ -74,6 +74,38 @@ def exactly(connection: socket.socket, count: int) -> bytes:
 MASK = (1 << 64) - 1
 
 
+def siphash(key: bytes, text: bytes) -> bytes:
+    """SipHash-2-4 of 128 bits, as its authors define it."""
+    low, high = struct.unpack("<QQ", key[:16])
+    v = [
+        low ^ 0x736F6D6570736575,
+        high ^ 0x646F72616E646F6D ^ 0xEE,
+        low ^ 0x6C7967656E657261,
+        high ^ 0x7465646279746573,
+    ]
+
+    def rotate(word: int, by: int) -> int:
+        return (word << by | word >> 64 - by) & MASK
+
+    def rounds(count: int) -> None:
+        for _ in range(count):
+            for one, other, by, turned in ((0, 1, 13, 32), (2, 3, 16, 0), (0, 3, 21, 0), (2, 1, 17, 32)):
+                v[one] = v[one] + v[other] & MASK
+                v[other] = rotate(v[other], by) ^ v[one]
+                v[one] = rotate(v[one], turned)
+
+    for (word,) in struct.iter_unpack("<Q", text + bytes(7 - len(text) % 8) + bytes([len(text) % 256])):
+        v[3] ^= word
+        rounds(2)
+        v[0] ^= word
+    v[2] ^= 0xEE
+    rounds(4)
+    first = v[0] ^ v[1] ^ v[2] ^ v[3]
+    v[1] ^= 0xDD
+    rounds(4)
+    return struct.pack("<QQ", first, v[0] ^ v[1] ^ v[2] ^ v[3])
+
+
 def mix(seed: int, backend: int, wave: int, value: int, element: int) -> int:
     factors = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93, 1)
     x = sum(part * factor for part, factor in zip((seed, backend, wave, value, element), factors, strict=True)) & MASK

@@ -10,6 +10,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, Row
+from commodel.records import PlatformKind
 from commodel.reports import stored, write_xlsx
 from commodel.reports.html.page import page_html
 from commodel.reports.pictures.render import drawn
@@ -34,7 +35,9 @@ PAPER = Paper("some", "A. Body, Some paper, 1999", lambda evidence: (FIGURE,), "
 
 
 def made(simulated=True):
-    return sections(PAPER, Evidence(None, None, (), {"there": simulated}))
+    return sections(
+        PAPER, Evidence(None, None, (), {"there": PlatformKind.SIMULATED if simulated else PlatformKind.REAL})
+    )
 
 
 def test_a_table_has_the_paper_ours_and_their_ratio():
@@ -68,7 +71,7 @@ def test_bars_stand_above_their_names_where_one_is_missing_too(tmp_path):
     lines = tuple(Line(name, (0, 1, 2), bars, "bars") for name, bars in (("left", left), ("right", right)))
     figure = replace(FIGURE, panels=(Panel("p = 4", "model", "error", lines, "", names, 1.0),))
     paper = replace(PAPER, figures=lambda evidence: (figure,))
-    _, section = sections(paper, Evidence(None, None, (), {"there": True}))
+    _, section = sections(paper, Evidence(None, None, (), {"there": PlatformKind.SIMULATED}))
     (chart,) = section.charts
     assert (chart.x.names, chart.y.low, chart.y.high) == (names, 1.0, pytest.approx(3.2))
     bars = {(row["s"], row["t"]): row for layer in drawn(chart)["layer"] for row in layer["data"]["values"]}

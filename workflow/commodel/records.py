@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from enum import Enum
 from typing import Annotated, Literal, NamedTuple
 
 from annotated_types import Interval, Predicate
@@ -206,6 +207,14 @@ class Measure:
     timeout: Annotated[float, Interval(gt=0, le=1e9)]  # seconds more, after which it is given up
 
 
+class PlatformKind(Enum):
+    """What a platform's times are times of."""
+
+    SIMULATED = "simulated"
+    NAMESPACES = "hosts emulated on one machine"  # real processes and a real TCP, over an emulated network
+    REAL = "real"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPlatform:
     """The properties of a platform that stages after planning need; all others are in its file."""
@@ -216,12 +225,19 @@ class PlannedPlatform:
     launcher: str
     substrate: str = "mpi"
     simulated: bool
+    namespaces: bool = False  # its hosts are network namespaces of one machine
     digest: str
     nodes: Count = 0
     cores: Count = 0
     types: Mapping[str, Count] = field(default_factory=dict)  # of nodes, and how many there are of each
     levels: Mapping[str, tuple[Count, ...]] = field(default_factory=dict)  # the group that each node is in
     container: Mapping[str, str] = field(default_factory=dict)  # image, digest, model and native, if it has one
+
+    @property
+    def kind(self) -> PlatformKind:
+        if self.simulated:
+            return PlatformKind.SIMULATED
+        return PlatformKind.NAMESPACES if self.namespaces else PlatformKind.REAL
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import pandas as pd
 from commodel.models.probes import probe
 from commodel.parameters import ParameterSet
 from commodel.predictions.papers import Evidence, Figure, Numbers
+from commodel.records import PlatformKind
 from tests.models.synthetic import Truth, fit_machine
 
 PLATFORM = "somewhere"
@@ -50,7 +51,7 @@ def evidence(
     said = pd.DataFrame(points, columns=POINT)
     said["point"] = ["/".join(map(str, row[:-3])) for row in said.itertuples(index=False)]  # all but family and times
     summary = pd.DataFrame(list(probed), columns=CASE)
-    return Evidence(said.assign(platform=PLATFORM), summary, tuple(sets), {PLATFORM: True})
+    return Evidence(said.assign(platform=PLATFORM), summary, tuple(sets), {PLATFORM: PlatformKind.SIMULATED})
 
 
 def figure(figures: Iterable[Figure], name: str) -> Figure:

@@ -16,15 +16,16 @@ from commodel.files.tables import COMPARISON, SUMMARY, names
 from commodel.models import parameter_sets
 from commodel.platforms.tools import ROOT
 from commodel.predictions.papers import NO_NUMBER, STYLES, Evidence, paper, paper_names
+from commodel.records import PlatformKind
 
 PUBLISHED = "params/published/{}.yaml"
 EXPERIMENTS = {file.stem: yaml.safe_load(file.read_text()) for file in ROOT.glob("params/experiments/*.yaml")}
 
 
-def nothing() -> Evidence:
+def nothing(kind: PlatformKind = PlatformKind.SIMULATED) -> Evidence:
     """Of an experiment that measured nothing: what is left are predictions with printed values."""
     comparison, summary = (pd.DataFrame(columns=names(schema)) for schema in (COMPARISON, SUMMARY))
-    return Evidence(comparison, summary, (), {"somewhere": True})
+    return Evidence(comparison, summary, (), {"somewhere": kind})
 
 
 @pytest.fixture(scope="module", params=paper_names())
@@ -72,6 +73,14 @@ def test_figures_have_names_and_titles_of_their_own(figures):
     for texts in ([figure.name for figure in figures], [figure.title for figure in figures]):
         assert len({text.lower() for text in texts}) == len(texts)
     assert all(len(figure.name) <= 31 for figure in figures)  # it is a sheet's
+
+
+@pytest.mark.parametrize("kind", [PlatformKind.NAMESPACES, PlatformKind.REAL])
+def test_no_sentence_speaks_of_simulation_where_nothing_is_simulated(entry, kind):
+    for figure in entry.figures(nothing(kind)):
+        texts = [figure.title, figure.caption, figure.why]
+        texts += [text for numbers in figure.numbers for text in (numbers.title, *numbers.here)]
+        assert not [text for text in texts if "simulated" in text.replace("simulated packet by packet", "")]
 
 
 def test_platforms_that_were_measured_are_named(figures):

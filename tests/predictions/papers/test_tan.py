@@ -8,6 +8,7 @@ import pytest
 
 from commodel.models.probes import Site
 from commodel.predictions.papers import paper
+from commodel.records import PlatformKind
 from tests.models.synthetic import truth
 from tests.predictions.papers.evidence import cases, column, evidence, figure, fitted, micro, table
 
@@ -135,13 +136,14 @@ def test_figure_1_over_one_sender():
 def test_why_a_model_is_off_is_of_where_it_was_measured():
     """Simulated, on hosts of their own, and where processes take turns; and there no figure that needs a gather."""
     rows, texts = [wave("flat:32", "tan", 1.0, 1.0)], []
-    for simulated, processes in ((True, None), (False, 1), (False, 256)):
+    real = PlatformKind.REAL
+    for kind, processes in ((PlatformKind.SIMULATED, None), (real, 1), (real, 256)):
         known = evidence(rows)
         known.comparison[["processes", "processors"]] = processes, 2
-        made = paper("tan").figures(replace(known, simulated=dict.fromkeys(known.simulated, simulated)))
-        assert ("Figure 1" in [own.name for own in made]) == simulated
+        made = paper("tan").figures(replace(known, kinds=dict.fromkeys(known.kinds, kind)))
+        assert ("Figure 1" in [own.name for own in made]) == (kind is not real)
         assert all(own.why.count(". ") == 0 and own.why.endswith(".") for own in made)
-        assert all("simulated" not in own.why for own in made) or simulated
+        assert all("simulated" not in own.why for own in made) or kind is not real
         texts.append(figure(made, "Figure 7").why)
     assert "up to 256 processes take turns on 2 processors" in texts[2]
     assert len(set(texts)) == 3

@@ -14,7 +14,7 @@ from commodel.predictions.kernel_times import predict_by_sums
 from commodel.predictions.papers import Evidence, paper
 from commodel.predictions.papers.taulop import HOMOGENEOUS, READINGS, examples, runs
 from commodel.predictions.predictions import predict
-from commodel.records import Point
+from commodel.records import PlatformKind, Point
 from tests.models.exact import estimates
 from tests.patterns.catalogue import point
 from tests.predictions.papers.evidence import PLATFORM, rows
@@ -141,7 +141,12 @@ def evidence(*rows, sets=()) -> Evidence:
     comparison = pd.DataFrame(rows, columns=columns)
     comparison["point"] = comparison["platform"] + comparison["operation"] + comparison["layout"]
     comparison = comparison.assign(algorithm="paper", topology="").reindex(columns=names(COMPARISON))
-    return Evidence(comparison, pd.DataFrame(columns=names(SUMMARY)), sets, {"fermi": True, "fermi-ib": True})
+    return Evidence(
+        comparison,
+        pd.DataFrame(columns=names(SUMMARY)),
+        sets,
+        {"fermi": PlatformKind.SIMULATED, "fermi-ib": PlatformKind.SIMULATED},
+    )
 
 
 def row(platform, operation, name, ranks, measured, **predictions):

@@ -52,6 +52,7 @@ class Options(Structure):
         ("start_seconds", c_double),
         ("silence", c_double),
         ("join", c_int),
+        ("one_step", c_int),
         ("authenticate", c_int),
         ("window", c_uint32),
     ]

@@ -170,14 +170,16 @@ class Network(_NetworkMember):
         silence: float = 0,
         window: int = 0,
         join: bool = False,
+        one_step: bool = False,
         authenticate: bool = False,
     ) -> None:
         """Start a network over a topology: a file, or a text such as `host:0 => host:1 host:2 ;`.
 
         `launch` is a command that starts another command on {host}; without it all processes run on this machine. With
         `join`, back-ends can attach at any time by the connection file, also in place of lost ones, and take part in
-        the streams that are opened afterwards. With `authenticate`, packets have tags, by which changed packets and
-        those from outside are refused.
+        the streams that are opened afterwards. With `one_step`, one command starts all processes but this one:
+        `launch`, such as srun -n{tasks}, or others do (`overlay-node --step FILE BACKEND …`). With `authenticate`,
+        packets have tags, by which changed packets and those from outside are refused.
         """
         text = "=>" in str(topology)
         options = Options(
@@ -190,6 +192,7 @@ class Network(_NetworkMember):
             start_seconds=seconds,
             silence=silence,
             join=join,
+            one_step=one_step,
             authenticate=authenticate,
             window=window,
         )

@@ -331,6 +331,7 @@ def record_platform(name: str, platform: Platform) -> PlannedPlatform:
         launcher=platform.launcher,
         substrate=platform.substrate,
         simulated=platform.simulated,
+        namespaces=bool(platform.hosts and platform.hosts.namespaces),
         digest=platform.digest,
         nodes=platform.nodes,
         cores=platform.cores,

@@ -68,6 +68,7 @@ class Hosts(Part):
     mpi: fields.one_of("openmpi", "mpich") = Field(
         "openmpi", description="MPI that provides mpirun; mpich stands for every MPI that uses hydra"
     )
+    namespaces: bool = Field(False, description="the hosts are network namespaces of one machine")
 
 
 class Container(Part):

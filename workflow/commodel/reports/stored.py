@@ -198,8 +198,8 @@ def _report(
     tried = tuple(entry | {"nodes": ", ".join(ranges(entry["nodes"]))} for entry in traces.attempts)
     traces = replace(traces, attempts=tried)
     sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
-    simulated = {name: about.simulated for name, about in plan.platforms.items()}
-    evidence = Evidence(comparison, raw, tuple(sets), simulated)
+    kinds = {name: about.kind for name, about in plan.platforms.items()}
+    evidence = Evidence(comparison, raw, tuple(sets), kinds)
     crowds = conditions.describe_oversubscription(comparison, provenance)
     (made, unread), (speeds, unreadable) = partitions(plan), _speeds(plan)
     rebuilt = papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else ()

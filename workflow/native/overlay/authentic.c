@@ -1,4 +1,4 @@
-/* authentic.c: SHA-256 (FIPS 180-4), HMAC (RFC 2104), and the keys and tags of a connection. */
+/* authentic.c: keys by HMAC-SHA-256 (FIPS 180-4, RFC 2104), tags by SipHash (Aumasson and Bernstein, 2012). */
 #include "authentic.h"
 
 #include <endian.h>
@@ -6,6 +6,12 @@
 #include <string.h>
 
 /* ---- SHA-256 ---- */
+typedef struct {
+  uint32_t state[8];
+  uint64_t bytes;
+  unsigned char rest[64];
+} Sha256;
+
 static const uint32_t constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01,
     0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc,
@@ -40,7 +46,7 @@ static void begin(Sha256 *hash)
   *hash = (Sha256){{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}, 0, {0}};
 }
 
-void hmac_add(Sha256 *hash, const void *bytes, size_t count)
+static void add(Sha256 *hash, const void *bytes, size_t count)
 {
   const unsigned char *at = bytes;
   size_t held = hash->bytes % 64;
@@ -62,79 +68,79 @@ static void end(Sha256 *hash, unsigned char digest[static DIGEST_BYTES])
   unsigned char length[8];
   uint64_t bits = hash->bytes * 8;
   for (int i = 0; i < 8; i++) length[i] = (unsigned char)(bits >> (56 - 8 * i));
-  hmac_add(hash, padding, 1 + (119 - hash->bytes % 64) % 64);
-  hmac_add(hash, length, 8);
+  add(hash, padding, 1 + (119 - hash->bytes % 64) % 64);
+  add(hash, length, 8);
   for (int i = 0; i < DIGEST_BYTES; i++) digest[i] = (unsigned char)(hash->state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
 /* ---- HMAC ---- */
-HmacKey hmac_key(const unsigned char *key, size_t bytes)
+static void begin_with(Sha256 *hash, const unsigned char key[static KEY_BYTES], unsigned char pad)
 {
-  HmacKey made;
   unsigned char block[64] = {0};
-  if (bytes <= sizeof block) {
-    memcpy(block, key, bytes);
-  } else {
-    Sha256 hash;
-    begin(&hash);
-    hmac_add(&hash, key, bytes);
-    end(&hash, block);
-  }
-  for (int i = 0; i < 64; i++) block[i] ^= 0x36;
-  begin(&made.inner);
-  hmac_add(&made.inner, block, sizeof block);
-  for (int i = 0; i < 64; i++) block[i] ^= 0x36 ^ 0x5c;
-  begin(&made.outer);
-  hmac_add(&made.outer, block, sizeof block);
+  memcpy(block, key, KEY_BYTES);
+  for (int i = 0; i < 64; i++) block[i] ^= pad;
+  begin(hash);
+  add(hash, block, sizeof block);
   explicit_bzero(block, sizeof block);
-  return made;
 }
 
-void hmac_begin(Sha256 *hash, const HmacKey *key) { *hash = key->inner; }
-
-void hmac_end(Sha256 *hash, const HmacKey *key, unsigned char digest[static DIGEST_BYTES])
-{
-  end(hash, digest);
-  *hash = key->outer;
-  hmac_add(hash, digest, DIGEST_BYTES);
-  end(hash, digest);
-}
-
-/* ---- a connection ---- */
-static HmacKey key_for(const HmacKey *token, const char *direction, const void *about, size_t length)
+void hmac(const unsigned char key[static KEY_BYTES], const struct iovec *parts, int count,
+          unsigned char digest[static DIGEST_BYTES])
 {
   Sha256 hash;
-  unsigned char digest[DIGEST_BYTES];
-  hmac_begin(&hash, token);
-  hmac_add(&hash, direction, strlen(direction) + 1);
-  hmac_add(&hash, about, length);
-  hmac_end(&hash, token, digest);
-  HmacKey key = hmac_key(digest, sizeof digest);
-  explicit_bzero(digest, sizeof digest);
-  return key;
+  begin_with(&hash, key, 0x36);
+  for (int i = 0; i < count; i++) add(&hash, parts[i].iov_base, parts[i].iov_len);
+  end(&hash, digest);
+  begin_with(&hash, key, 0x5c);
+  add(&hash, digest, DIGEST_BYTES);
+  end(&hash, digest);
 }
 
-Authentic *authentic_new(const unsigned char *token, size_t bytes, const void *about, size_t length, int is_parent)
+/* ---- SipHash-2-4, tags of 128 bits ---- */
+typedef struct {
+  uint64_t a, b, c, d;
+} Sip;
+
+static inline uint64_t left(uint64_t x, int by) { return x << by | x >> (64 - by); }
+
+static inline void rounds(Sip *sip, int count)
 {
-  Authentic *made = calloc(1, sizeof *made);
-  if (!made) return NULL;
-  HmacKey secret = hmac_key(token, bytes);
-  made->send_key = key_for(&secret, is_parent ? "down" : "up", about, length);
-  made->receive_key = key_for(&secret, is_parent ? "up" : "down", about, length);
-  explicit_bzero(&secret, sizeof secret);
-  return made;
+  while (count--) {
+    sip->a += sip->b, sip->b = left(sip->b, 13) ^ sip->a, sip->a = left(sip->a, 32);
+    sip->c += sip->d, sip->d = left(sip->d, 16) ^ sip->c;
+    sip->a += sip->d, sip->d = left(sip->d, 21) ^ sip->a;
+    sip->c += sip->b, sip->b = left(sip->b, 17) ^ sip->c, sip->c = left(sip->c, 32);
+  }
 }
 
-void tag_of(const HmacKey *key, uint64_t number, const void *frame, size_t bytes, unsigned char tag[static TAG_BYTES])
+static inline void take(Sip *sip, uint64_t word)
 {
-  Sha256 hash;
-  unsigned char digest[DIGEST_BYTES];
-  hmac_begin(&hash, key);
-  number = htole64(number);
-  hmac_add(&hash, &number, sizeof number);
-  hmac_add(&hash, frame, bytes);
-  hmac_end(&hash, key, digest);
-  memcpy(tag, digest, TAG_BYTES);
+  sip->d ^= word;
+  rounds(sip, 2);
+  sip->a ^= word;
+}
+
+static uint64_t read_word(const unsigned char *at)
+{
+  uint64_t word;
+  memcpy(&word, at, sizeof word);
+  return le64toh(word);
+}
+
+/* A multiple of 8 bytes, as all frames are, behind their number. */
+void tag_of(const TagKey *key, uint64_t number, const void *frame, size_t bytes, unsigned char tag[static TAG_BYTES])
+{
+  Sip sip = {key->words[0] ^ 0x736f6d6570736575, key->words[1] ^ 0x646f72616e646f6d ^ 0xee,
+             key->words[0] ^ 0x6c7967656e657261, key->words[1] ^ 0x7465646279746573};
+  take(&sip, number);
+  for (const unsigned char *at = frame, *end = at + bytes; at < end; at += 8) take(&sip, read_word(at));
+  take(&sip, (uint64_t)(bytes + 8) << 56);
+  sip.c ^= 0xee;
+  for (int half = 0; half < 2; half++, sip.b ^= 0xdd) {
+    rounds(&sip, 4);
+    uint64_t word = htole64(sip.a ^ sip.b ^ sip.c ^ sip.d);
+    memcpy(tag + 8 * half, &word, 8);
+  }
 }
 
 int same_bytes(const unsigned char *one, const unsigned char *other, size_t count)
@@ -142,4 +148,25 @@ int same_bytes(const unsigned char *one, const unsigned char *other, size_t coun
   volatile unsigned sum = 0;
   for (size_t i = 0; i < count; i++) sum |= (unsigned)(one[i] ^ other[i]);
   return sum == 0;
+}
+
+/* ---- a connection ---- */
+static TagKey key_for(const unsigned char token[static KEY_BYTES], const char *direction, struct iovec nonce,
+                      struct iovec hello)
+{
+  unsigned char digest[DIGEST_BYTES];
+  hmac(token, (struct iovec[]){{(void *)direction, strlen(direction) + 1}, nonce, hello}, 3, digest);
+  TagKey key = {{read_word(digest), read_word(digest + 8)}};
+  explicit_bzero(digest, sizeof digest);
+  return key;
+}
+
+Authentic *authentic_new(const unsigned char token[static KEY_BYTES], struct iovec nonce, struct iovec hello,
+                         int is_parent)
+{
+  Authentic *made = calloc(1, sizeof *made);
+  if (!made) return NULL;
+  made->send_key = key_for(token, is_parent ? "down" : "up", nonce, hello);
+  made->receive_key = key_for(token, is_parent ? "up" : "down", nonce, hello);
+  return made;
 }

@@ -16,7 +16,7 @@ static OverlayNetwork *attach(const char *connection_file, int backend)
     return overlay_fail("found neither OVERLAY_ATTACH nor OVERLAY_CONNECTION in the environment: a front-end starts "
                         "this program"),
            NULL;
-  if (!attach && read_connection_file(connection_file, backend, address) != OVERLAY_OK) return NULL;
+  if (!attach && read_connection_file(connection_file, backend, address) != BACK_END) return NULL;
   OverlayNetwork *network = network_new(BACK_END);
   if (!network) return NULL;
   int code = attach_by(network, attach ? attach : address);

@@ -1,5 +1,6 @@
-/* connectionfile.c: where back-ends that somebody else starts may attach. One line a back-end: NUMBER HOST PORT NODE;
- * the token makes it a secret, so only its owner may read it and nobody else may have written it. */
+/* connectionfile.c: where processes that somebody else starts may attach. One line a back-end: NUMBER HOST PORT NODE; or,
+ * of a network in one step, one line a process, with `internal` behind it, all with the front-end's address. The token
+ * makes it a secret, so only its owner may read it and nobody else may have written it. */
 #include "errors.h"
 #include "network.h"
 
@@ -21,19 +22,20 @@ static void write_lines(const OverlayNetwork *network, FILE *file)
   fprintf(file, "%s\ntoken ", heading);
   for (int i = 0; i < TOKEN_BYTES; i++) fprintf(file, "%02x", network->token[i]);
   fprintf(file, "%s\n", network->authenticates ? " tags" : "");
-  for (int node = 0, backend = 0; node < tree->nodes; node++) {
-    if (!topology_is_leaf(tree, node)) continue;
-    int parent = tree->parent[node];
+  for (int node = 1, number = 0; node < tree->nodes; node++) {
+    bool leaf = topology_is_leaf(tree, node), step = network->settings.one_step;
+    int parent = step ? 0 : tree->parent[node];
+    if (!leaf && !step) continue;
     if (parent == 0)
-      fprintf(file, "%d %s %d %d\n", backend++, network->host, network->port, node);
+      fprintf(file, "%d %s %d %d%s\n", number++, network->host, network->port, node, leaf ? "" : " internal");
     else
-      fprintf(file, "%d %s %d\n", backend++, network->addresses[parent], node);
+      fprintf(file, "%d %s %d\n", number++, network->addresses[parent], node);
   }
 }
 
 int write_connection_file(OverlayNetwork *network, const char *path)
 {
-  for (int node = 1; node < network->tree->nodes; node++)
+  for (int node = 1; node < network->tree->nodes && !network->settings.one_step; node++)
     if (topology_is_leaf(network->tree, node) && network->tree->parent[node] &&
         !network->addresses[network->tree->parent[node]])
       return overlay_fail("%s has not told where its back-ends may attach",
@@ -95,31 +97,33 @@ static FILE *open_own(const char *path)
   return overlay_fail("%s: wanted a connection file that is one's own, and only one's own to read", path), NULL;
 }
 
-int read_connection_file(const char *path, int backend, char attach[static MOST_ADDRESS + 110])
+Role read_connection_file(const char *path, int wanted, char attach[static MOST_ADDRESS + 110])
 {
-  if (backend < 0 && (backend = rank_in_job()) < 0) return OVERLAY_FAILED;
+  if (wanted < 0 && (wanted = rank_in_job()) < 0) return FRONT_END;
   FILE *file = open_own(path);
-  if (!file) return OVERLAY_FAILED;
-  char line[MOST_ADDRESS + 100], token[2 * TOKEN_BYTES + 1] = "", tags[6] = "", host[MOST_ADDRESS];
+  if (!file) return FRONT_END;
+  char line[MOST_ADDRESS + 100], token[2 * TOKEN_BYTES + 1] = "", tags[6] = "", host[MOST_ADDRESS], internal[10] = "";
   int number = 1, known = -1, code = OVERLAY_OK;
-  while (code == OVERLAY_OK && known != backend && fgets(line, sizeof line, file)) {
+  while (code == OVERLAY_OK && known != wanted && fgets(line, sizeof line, file)) {
     unsigned port, node;
     int end = 0;
+    *internal = '\0';
     if (number == 1 ? strncmp(line, heading, strlen(heading)) == 0 && line[strlen(heading)] == '\n'
         : number == 2
             ? (sscanf(line, "token %64[0-9a-f] %5[tags]\n%n", token, tags, &end) == 2 && end && !line[end]) ||
                   (sscanf(line, "token %64[0-9a-f]\n%n", token, &end) == 1 && end && !line[end])
-            : sscanf(line, "%9d %299s %5u %9u\n%n", &known, host, &port, &node, &end) == 4 && end && !line[end]) {
-      if (number > 2 && known == backend) snprintf(attach, MOST_ADDRESS + 110, "%s %u %u %s%s", host, port, node, token, *tags ? " tags" : "");
+            : sscanf(line, "%9d %299s %5u %9u %9[internal]\n%n", &known, host, &port, &node, internal, &end) >= 4 &&
+                  (!*internal || strcmp(internal, "internal") == 0)) {
+      if (number > 2 && known == wanted) snprintf(attach, MOST_ADDRESS + 110, "%s %u %u %s%s", host, port, node, token, *tags ? " tags" : "");
     } else {
       line[strcspn(line, "\n")] = '\0';
-      static const char *const wanted[] = {heading, "token HEX", "NUMBER HOST PORT NODE"};
+      static const char *const forms[] = {heading, "token HEX", "NUMBER HOST PORT NODE"};
       code = overlay_fail("%s:%d: found '%.80s', wanted %s", path, number, number == 2 ? "another line" : line,
-                          wanted[number < 3 ? number - 1 : 2]);
+                          forms[number < 3 ? number - 1 : 2]);
     }
     number++;
   }
   fclose(file);
-  if (code == OVERLAY_OK && known != backend) return overlay_fail("%s: found no back-end %d", path, backend);
-  return code;
+  if (code == OVERLAY_OK && known != wanted) code = overlay_fail("%s: found no back-end %d", path, wanted);
+  return code != OVERLAY_OK ? FRONT_END : *internal ? INTERNAL : BACK_END;
 }

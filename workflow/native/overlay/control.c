@@ -12,9 +12,9 @@ static const struct {
   Direction direction;
   void (*handle)(Neighbour *from, OverlayPacket *packet);
 } table[DATA] = {
-    [CONFIG] = {"%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %as", DOWN, on_config},
+    [CONFIG] = {"%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %d %as", DOWN, on_config},
     [WELCOME] = {"%ud %ud %d %lf %ud %as", DOWN, on_welcome},
-    [ADDRESS] = {"%ud %s", UP, on_address},
+    [ADDRESS] = {"%ud %s", DOWN | UP, on_address},
     [TREE_UP] = {"", UP, on_tree_up},
     [READY] = {"", UP, on_ready},
     [FAILED] = {"%s", UP, on_failed},

@@ -28,11 +28,11 @@ static int height(const Topology *tree)
   return highest;
 }
 
-static bool reaped(Neighbour *child, int options)
+static bool reaped(pid_t *process, int options)
 {
-  if (child->process <= 0) return true;
-  if (waitpid(child->process, NULL, options) == 0) return false;
-  child->process = 0;
+  if (*process <= 0) return true;
+  if (waitpid(*process, NULL, options) == 0) return false;
+  *process = 0;
   return true;
 }
 
@@ -50,14 +50,15 @@ static void end_processes(OverlayNetwork *network, double end)
   for (long pause = 100000;; pause = pause < 20000000 ? 2 * pause : pause) {
     int left = 0;
     bool over = now() > end;
-    for (int i = 0; i < network->nchildren; i++) {
-      Neighbour *child = network->children[i];
-      if (reaped(child, WNOHANG)) continue;
+    for (int i = -1; i < network->nchildren; i++) {
+      pid_t *process = i < 0 ? &network->step : &network->children[i]->process;
+      if (reaped(process, WNOHANG)) continue;
       left++;
       if (!over) continue;
-      if (urge == first) log_line("%s does not end: killed", network->tree->name[child->node]);
-      kill(child->process, urge);
-      if (urge == SIGKILL) reaped(child, 0);
+      if (urge == first)
+        log_line("%s does not end: killed", i < 0 ? "the step" : network->tree->name[network->children[i]->node]);
+      kill(*process, urge);
+      if (urge == SIGKILL) reaped(process, 0);
     }
     if (!left || (over && urge == SIGKILL)) return;
     if (over) urge = SIGKILL, end = now() + farewell;
@@ -72,6 +73,7 @@ void end_children(OverlayNetwork *network)
   double end = now() + patience + level * (height(network->tree) - 1);
   network->state = network->state > ENDING ? network->state : ENDING;
   stop_listening(network);
+  if (network->step > 0 && network->phases.backends <= 0) kill(network->step, SIGTERM);
   look_for_strangers(network); /* who said now who he is would get a welcome, and no word of the end */
   for (int i = 0; i < network->nchildren; i++) {
     Neighbour *child = network->children[i];

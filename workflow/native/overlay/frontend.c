@@ -37,7 +37,10 @@ static int take_settings(OverlayNetwork *network, const OverlayOptions *options)
 {
   Settings *settings = &network->settings;
   if (!options->topology == !options->topology_text) return overlay_fail("wanted a topology: a file or a text");
-  if (!options->backend == !options->connection_file)
+  settings->one_step = options->one_step != 0;
+  if (options->one_step && (!options->connection_file || options->join || !options->backend != !options->launch))
+    return overlay_fail("wanted, for one step, a connection file and no join; and both `launch` and `backend`, or none");
+  if (!options->one_step && !options->backend == !options->connection_file)
     return overlay_fail("wanted the command of the back-ends, or a connection file for back-ends that others start");
   if ((options->backend && !options->backend[0]) || (options->launch && !options->launch[0]))
     return overlay_fail("found an empty command");
@@ -105,8 +108,11 @@ OverlayNetwork *overlay_start(const OverlayOptions *options)
   if (code == OVERLAY_OK) code = plant(network, options);
   if (code == OVERLAY_OK && options->connection_file) unlink(options->connection_file); /* of one that was killed */
   if (code == OVERLAY_OK) code = start_children(network);
+  if (code == OVERLAY_OK && options->one_step) code = write_connection_file(network, options->connection_file);
+  if (code == OVERLAY_OK && options->one_step && options->launch) code = start_step(network, options->connection_file);
   if (code == OVERLAY_OK) code = wait_for(network, &network->phases.tree, seconds, "internal processes");
-  if (code == OVERLAY_OK && options->connection_file) code = write_connection_file(network, options->connection_file);
+  if (code == OVERLAY_OK && options->connection_file && !options->one_step)
+    code = write_connection_file(network, options->connection_file);
   if (code == OVERLAY_OK && options->backend) code = overlay_await(network, seconds);
   if (code == OVERLAY_OK) return network;
   char why[512];

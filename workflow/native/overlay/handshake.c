@@ -27,14 +27,10 @@ static void hello_mac(const Hello *hello, const unsigned char token[static TOKEN
                       unsigned char mac[static DIGEST_BYTES])
 {
   Hello unsigned_hello = *hello;
-  Sha256 hash;
-  HmacKey key = hmac_key(token, TOKEN_BYTES);
   memset(unsigned_hello.token + NONCE_BYTES, 0, TOKEN_BYTES - NONCE_BYTES);
-  hmac_begin(&hash, &key);
-  hmac_add(&hash, "hello", sizeof "hello");
-  hmac_add(&hash, nonce, NONCE_BYTES);
-  hmac_add(&hash, &unsigned_hello, sizeof unsigned_hello);
-  hmac_end(&hash, &key, mac);
+  struct iovec parts[] = {
+      {"hello", sizeof "hello"}, {(void *)nonce, NONCE_BYTES}, {&unsigned_hello, sizeof unsigned_hello}};
+  hmac(token, parts, 3, mac);
 }
 
 Hello hello_of(const unsigned char token[static TOKEN_BYTES], uint32_t node, const unsigned char *nonce)
@@ -73,8 +69,6 @@ const char *hello_refused(const Hello *hello, const unsigned char token[static T
 Authentic *hello_keys(const Hello *hello, const unsigned char token[static TOKEN_BYTES], const unsigned char *nonce,
                       bool is_parent)
 {
-  unsigned char about[NONCE_BYTES + sizeof *hello];
-  memcpy(about, nonce, NONCE_BYTES);
-  memcpy(about + NONCE_BYTES, hello, sizeof *hello);
-  return authentic_new(token, TOKEN_BYTES, about, sizeof about, is_parent);
+  return authentic_new(token, (struct iovec){(void *)nonce, NONCE_BYTES},
+                       (struct iovec){(void *)hello, sizeof *hello}, is_parent);
 }

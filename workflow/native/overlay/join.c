@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { MORE_STRANGERS = 64 };
@@ -47,6 +48,41 @@ static Neighbour *child_of_node(OverlayNetwork *network, uint32_t node)
   return NULL;
 }
 
+/* A process that one command has started with all others asks the front-end where its parent is. True: it was told, or
+ * waits until that is known. */
+static bool guide(Stranger *stranger)
+{
+  OverlayNetwork *network = stranger->network;
+  uint32_t node = hello_number(&stranger->hello, stranger->hello.node);
+  if (!network->settings.one_step || network->role != FRONT_END || network->state != STARTING || !node ||
+      node >= (uint32_t)network->tree->nodes || !network->tree->parent[node])
+    return false;
+  const char *address = network->addresses[network->tree->parent[node]];
+  if (!address) return true;
+  OverlayPacket *packet = overlay_pack(0, "%ud %s", node, address);
+  unsigned char tag[TAG_BYTES];
+  Authentic *keys =
+      network->authenticates ? hello_keys(&stranger->hello, network->token, stranger->nonce, true) : NULL;
+  if (!packet || (network->authenticates && !keys)) return refuse(stranger, "no memory for its keys"), true;
+  packet->frame->kind = ADDRESS;
+  if (keys) tag_of(&keys->send_key, 0, packet->frame, packet->frame->bytes, tag);
+  struct iovec pieces[] = {{packet->frame, packet->frame->bytes}, {tag, keys ? TAG_BYTES : 0}};
+  ssize_t sent = writev(stranger->watch.fd, pieces, 2);
+  if (sent == (ssize_t)(pieces[0].iov_len + pieces[1].iov_len))
+    loop_close(&network->loop, &stranger->watch);
+  else
+    refuse(stranger, "it cannot be sent its parent's address");
+  free(keys);
+  overlay_release(packet);
+  return true;
+}
+
+void guide_strangers(OverlayNetwork *network)
+{
+  for (Stranger *stranger = network->strangers; stranger; stranger = stranger->next)
+    if (stranger->watch.fd >= 0 && stranger->have == sizeof stranger->hello) guide(stranger);
+}
+
 static void hear(Watch *watch, uint32_t events)
 {
   Stranger *stranger = (Stranger *)watch;
@@ -59,6 +95,7 @@ static void hear(Watch *watch, uint32_t events)
   OverlayNetwork *network = stranger->network;
   const unsigned char *nonce = network->authenticates ? stranger->nonce : NULL;
   const char *why = hello_refused(&stranger->hello, network->token, nonce);
+  if (!why && guide(stranger)) return;
   uint32_t node = hello_number(&stranger->hello, stranger->hello.node);
   Neighbour *child = child_of_node(network, node);
   bool taken = child && child->attached && !(network->settings.join && child->gone && !child->beats);
@@ -72,6 +109,12 @@ static void hear(Watch *watch, uint32_t events)
   child_attached(child, socket);
 }
 
+/* How many may be there at once: in one step all processes come to the front-end. */
+static int most_expected(const OverlayNetwork *network)
+{
+  return MORE_STRANGERS + (network->settings.one_step ? network->tree->nodes : network->nchildren);
+}
+
 /* Who says nothing holds nobody up: the oldest of too many goes. A child speaks as soon as it has connected. */
 static void make_way(OverlayNetwork *network)
 {
@@ -79,7 +122,7 @@ static void make_way(OverlayNetwork *network)
   int waiting = 0;
   for (Stranger *stranger = network->strangers; stranger; stranger = stranger->next)
     if (stranger->watch.fd >= 0) waiting++, oldest = stranger;
-  if (waiting >= network->nchildren + MORE_STRANGERS) refuse(oldest, "it said nothing, and others wait");
+  if (waiting >= most_expected(network)) refuse(oldest, "it said nothing, and others wait");
 }
 
 static void welcome(Watch *listener, uint32_t events)
@@ -120,7 +163,8 @@ void look_for_strangers(OverlayNetwork *network)
   double time = now();
   for (Stranger **at = &network->strangers; *at;) {
     Stranger *stranger = *at;
-    if (stranger->watch.fd >= 0 && (time - stranger->since > patience || network->listener.fd < 0))
+    bool waits = stranger->have == sizeof stranger->hello && network->state == STARTING;
+    if (stranger->watch.fd >= 0 && ((time - stranger->since > patience && !waits) || network->listener.fd < 0))
       refuse(stranger, network->listener.fd < 0 ? "nobody is expected any more" : "it said nothing");
     if (stranger->watch.fd >= 0) {
       at = &stranger->next;
@@ -173,14 +217,14 @@ static void parents_address(const OverlayNetwork *network, int (*side)(int, stru
 }
 
 /* What was named for the front-end, or this machine alone; the host of the topology where processes are on hosts; and
- * in internal processes of one machine what their parent listens on. */
+ * in internal processes of one machine what their parent listens on, or their own address if one command starts all. */
 static void listening_host(const OverlayNetwork *network, char host[static NI_MAXHOST])
 {
   snprintf(host, NI_MAXHOST, "%s", network->host[0] ? network->host : "127.0.0.1");
   if (network->settings.launch && !network->host[0])
     topology_host(network->tree->name[0], host);
   else if (network->role == INTERNAL)
-    parents_address(network, getpeername, host);
+    parents_address(network, network->settings.one_step ? getsockname : getpeername, host);
 }
 
 /* A batch system may know a host by a name that the network does not: then it is what the host calls itself, and below
@@ -218,7 +262,7 @@ int listen_for_children(OverlayNetwork *network)
   if (strcmp(network->host, "0.0.0.0") == 0 || strcmp(network->host, "::") == 0 ||
       strcmp(network->host, "::ffff:0.0.0.0") == 0)
     return overlay_fail("found '%s', which is every address of this machine, wanted one", host);
-  if (listen(fd, network->nchildren + MORE_STRANGERS) != 0)
+  if (listen(fd, most_expected(network)) != 0)
     return overlay_fail("cannot listen on '%s': %s", host, strerror(errno));
   return loop_watch(&network->loop, &network->listener, EPOLLIN);
 }

@@ -27,13 +27,14 @@ void free_command(char **command)
   free(command);
 }
 
-static char *with_host(const char *word, const char *host)
+/* The word with another one in a place in it, as {host}. */
+static char *filled(const char *word, const char *place, const char *with)
 {
-  const char *place = strstr(word, "{host}");
-  if (!place) return strdup(word);
-  size_t room = strlen(word) + strlen(host) + 1;
+  const char *at = strstr(word, place);
+  if (!at) return strdup(word);
+  size_t room = strlen(word) + strlen(with) + 1;
   char *copy = malloc(room);
-  if (copy) snprintf(copy, room, "%.*s%s%s", (int)(place - word), word, host, place + 6);
+  if (copy) snprintf(copy, room, "%.*s%s%s", (int)(at - word), word, with, at + strlen(place));
   return copy;
 }
 
@@ -51,7 +52,7 @@ char **launch_command(char *const *launch, const char *host, const char *program
            NULL;
   char **command = calloc(words + 3, sizeof *command);
   int whole = command != NULL;
-  for (size_t i = 0; whole && i < words; i++) whole = (command[i] = with_host(launch[i], host)) != NULL;
+  for (size_t i = 0; whole && i < words; i++) whole = (command[i] = filled(launch[i], "{host}", host)) != NULL;
   whole = whole && (command[words] = strdup(program)) && (command[words + 1] = strdup("--boot"));
   if (whole) return command;
   free_command(command);
@@ -149,4 +150,43 @@ int start_child(Neighbour *child)
     used += snprintf(attach + used, sizeof attach - (size_t)used, "%02x", network->token[i]);
   if (network->authenticates) snprintf(attach + used, sizeof attach - (size_t)used, " tags");
   return network->settings.launch ? start_there(child, attach) : start_here(child, attach);
+}
+
+/* ---- all of them in one step ---- */
+
+/* Hosts in the order of ranks, with commas between. */
+static char *hosts_of(const Topology *tree)
+{
+  char *list = malloc((size_t)tree->nodes * (TOPOLOGY_MOST_NAME + 1)), *end = list;
+  for (int node = 1; list && node < tree->nodes; node++) {
+    if (node > 1) *end++ = ',';
+    topology_host(tree->name[node], end);
+    end += strlen(end);
+  }
+  return list;
+}
+
+int start_step(OverlayNetwork *network, const char *connection_file)
+{
+  const Settings *settings = &network->settings;
+  size_t words = 0, backend_words = 0, used = 0;
+  while (settings->launch[words]) words++;
+  while (settings->backend[backend_words]) backend_words++;
+  char tasks[12], *hosts = hosts_of(network->tree), *file = realpath(connection_file, NULL);
+  char **command = calloc(words + backend_words + 4, sizeof *command);
+  snprintf(tasks, sizeof tasks, "%d", network->tree->nodes - 1);
+  int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  bool whole = command && hosts && file && input >= 0;
+  for (size_t i = 0; whole && i < words; i++) {
+    char *counted = filled(settings->launch[i], "{tasks}", tasks);
+    whole = counted && (command[used++] = filled(counted, "{hosts}", hosts));
+    free(counted);
+  }
+  whole = whole && (command[used++] = strdup(settings->program)) && (command[used++] = strdup("--step")) &&
+          (command[used++] = strdup(file));
+  for (size_t i = 0; whole && i < backend_words; i++) whole = (command[used++] = strdup(settings->backend[i])) != NULL;
+  network->step = whole ? start(command, environ, input, true) : overlay_fail("no memory for a command");
+  if (input >= 0) close(input);
+  free_command(command), free(hosts), free(file);
+  return network->step > 0 ? OVERLAY_OK : OVERLAY_FAILED;
 }

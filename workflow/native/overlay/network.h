@@ -18,7 +18,7 @@ enum { DEFAULT_WINDOW = 256 << 10, MOST_ADDRESS = 300, LOOKS = 4 /* for silence,
 typedef enum {
   CONFIG,        /* to an internal process: its sub-tree, and how to start it */
   WELCOME,       /* to a back-end: who it is */
-  ADDRESS,       /* up: where back-ends that others start may attach */
+  ADDRESS,       /* up: where processes that others start may attach; down: where this one may */
   TREE_UP,       /* up: all internal processes of a sub-tree are there */
   READY,         /* up: and all its back-ends */
   FAILED,        /* up: start-up failed */
@@ -56,6 +56,7 @@ typedef struct {
   double silence;
   uint32_t window;
   int32_t join; /* back-ends may attach while the network runs; those that have not count as lost */
+  int32_t one_step; /* one command starts all other processes, which ask the front-end for their parents' addresses */
 } Settings;
 
 enum { PACKETS_UP, PACKETS_DOWN, BYTES_UP, BYTES_DOWN, WAVES, COUNTS };
@@ -123,6 +124,7 @@ struct OverlayNetwork {
   bool *lost;       /* by back-end of the sub-tree */
   int *owner;       /* by back-end of the sub-tree: the child that it is behind, or was when that child was lost */
   char **addresses; /* by node, in a front-end whose back-ends are started by others */
+  pid_t step;       /* of the command that starts all; 0: none, or it has ended */
   char *connection_file; /* that lies there now */
   OverlayComm broadcast;
   Counts counts; /* of streams that are no more */
@@ -165,6 +167,8 @@ void on_lost(Neighbour *from, OverlayPacket *packet);
 /* ---- start.c, launch.c, join.c ---- */
 int start_children(OverlayNetwork *network); /* listens and starts all at once */
 int start_child(Neighbour *child);
+int start_step(OverlayNetwork *network, const char *connection_file);
+void guide_strangers(OverlayNetwork *network); /* to those of their parents that are there */
 int listen_for_children(OverlayNetwork *network);
 void stop_listening(OverlayNetwork *network);
 void look_for_strangers(OverlayNetwork *network);
@@ -203,8 +207,8 @@ void on_reattached(Neighbour *from, OverlayPacket *packet);
 /* ---- connectionfile.c ---- */
 int write_connection_file(OverlayNetwork *network, const char *path);
 void remove_connection_file(OverlayNetwork *network);
-/* What attach_by() takes, of this back-end; -1: of the rank that this process has in its job. */
-int read_connection_file(const char *path, int backend, char attach[static MOST_ADDRESS + 110]);
+/* What attach_by() takes, of this back-end; -1: of the rank that this process has in its job. What attaches there. */
+Role read_connection_file(const char *path, int number, char attach[static MOST_ADDRESS + 110]);
 
 /* ---- share.c ---- */
 void share_lock(Share *share);

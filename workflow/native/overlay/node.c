@@ -2,6 +2,7 @@
  *
  *   OVERLAY_ATTACH='HOST PORT NODE TOKEN' overlay-node
  *   overlay-node --boot < a packet: the same, the folder to be in, the command of a back-end or nothing
+ *   overlay-node --step FILE COMMAND …    by its rank a process of a connection file; as a back-end, COMMAND
  */
 #include "errors.h"
 #include "network.h"
@@ -56,14 +57,25 @@ static int boot(void)
   return OVERLAY_OK;
 }
 
+static int step(const char *file, char **command)
+{
+  char attach[MOST_ADDRESS + 110];
+  Role role = read_connection_file(file, -1, attach);
+  if (role == FRONT_END) return OVERLAY_FAILED;
+  if (setenv("OVERLAY_ATTACH", attach, 1) != 0) return overlay_fail("no memory for the environment");
+  if (role == INTERNAL) return OVERLAY_OK;
+  execvp(command[0], command);
+  return overlay_fail("cannot start %s: %s", command[0], strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
   const char *attach;
-  bool boots = argc == 2 && strcmp(argv[1], "--boot") == 0;
+  bool boots = argc == 2 && strcmp(argv[1], "--boot") == 0, steps = argc > 3 && strcmp(argv[1], "--step") == 0;
   OverlayNetwork *network = NULL;
-  if (argc > 1 && !boots)
-    overlay_fail("found '%s', wanted --boot or nothing: front-ends start this program", argv[1]);
-  else if (!boots || boot() == OVERLAY_OK) {
+  if (argc > 1 && !boots && !steps)
+    overlay_fail("found '%s', wanted --boot, --step FILE COMMAND or nothing: front-ends start this program", argv[1]);
+  else if (boots ? boot() == OVERLAY_OK : !steps || step(argv[2], argv + 3) == OVERLAY_OK) {
     if (!(attach = getenv("OVERLAY_ATTACH")))
       overlay_fail("found no OVERLAY_ATTACH in the environment: front-ends start this program");
     else if ((network = network_new(INTERNAL)) && attach_by(network, attach) != OVERLAY_OK)

@@ -133,7 +133,7 @@ void adopt(OverlayNetwork *network, uint32_t node, uint32_t process, int socket,
     return;
   }
   child->tree_up = child->ready = child->rejoining = true;
-  if (!network->settings.launch) child->adopted = (pid_t)process;
+  if (!network->settings.launch && !network->settings.one_step) child->adopted = (pid_t)process;
   child->peer.authentic = authentic;
   network_open_peer(child, socket);
 }

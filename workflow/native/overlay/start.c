@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+static const double patience = 10; /* seconds to connect to a parent */
+
 void start_failed(OverlayNetwork *network, const char *why)
 {
   if (network->failure[0]) return; /* the first reason is the reason */
@@ -20,12 +22,21 @@ void on_failed(Neighbour *from, OverlayPacket *packet)
   if (overlay_unpack(packet, "%s", &why) == OVERLAY_OK) start_failed(from->network, why);
 }
 
+static void tell_address(OverlayNetwork *network)
+{
+  char address[MOST_ADDRESS + 16];
+  snprintf(address, sizeof address, "%s %d", network->host, network->port);
+  post_control(&network->parent, ADDRESS, 0, "%ud %s", network->node, address);
+}
+
 int start_children(OverlayNetwork *network)
 {
   if (listen_for_children(network) != OVERLAY_OK) return OVERLAY_FAILED;
+  bool one_step = network->settings.one_step;
+  if (one_step && network->role == INTERNAL) tell_address(network);
   for (int i = 0; i < network->nchildren; i++) {
     Neighbour *child = network->children[i];
-    if (!child->beats && !network->settings.backend) continue; /* somebody else starts it */
+    if (one_step || (!child->beats && !network->settings.backend)) continue; /* somebody else starts it */
     if (start_child(child) != OVERLAY_OK) return OVERLAY_FAILED;
   }
   network->phases.launch = now() - network->started;
@@ -50,11 +61,12 @@ static void send_config(Neighbour *child)
   int32_t *parent = calloc(nodes, sizeof *parent);
   if (!parent) return peer_lose(&child->peer, "no memory for its part of the topology");
   for (uint32_t i = 0; i < nodes; i++) parent[i] = i ? tree->parent[(uint32_t)child->node + i] - child->node : -1;
-  post_control(child, CONFIG, 0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %as", network->node + (uint32_t)child->node,
-               (uint32_t)child->first, network->backends, network->role == INTERNAL, parent, nodes,
-               tree->name + child->node, nodes, settings->backend, count_lines(settings->backend), settings->launch,
-               count_lines(settings->launch), settings->program, settings->folder, settings->silence, settings->window,
-               settings->join, network->lineage, (uint32_t)network->nlineage);
+  char **backend = settings->one_step ? NULL : settings->backend, **launch = settings->one_step ? NULL : settings->launch;
+  post_control(child, CONFIG, 0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %d %as",
+               network->node + (uint32_t)child->node, (uint32_t)child->first, network->backends,
+               network->role == INTERNAL, parent, nodes, tree->name + child->node, nodes, backend, count_lines(backend),
+               launch, count_lines(launch), settings->program, settings->folder, settings->silence, settings->window,
+               settings->join, settings->one_step, network->lineage, (uint32_t)network->nlineage);
   free(parent);
 }
 
@@ -115,10 +127,10 @@ void on_config(Neighbour *from, OverlayPacket *packet)
   int32_t beats;
   if (network->tree || network->settings.program || network->role != INTERNAL)
     return peer_lose(&from->peer, "it sent a second configuration");
-  if (overlay_unpack(packet, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %as", &network->node, &network->first,
+  if (overlay_unpack(packet, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %d %as", &network->node, &network->first,
                      &network->backends, &beats, &parent, &parents, &name, &names, &backend, &backend_words, &launch,
-                     &launch_words, &program, &folder, &settings->silence, &settings->window, &settings->join, &ancestors,
-                     &nancestors) != OVERLAY_OK ||
+                     &launch_words, &program, &folder, &settings->silence, &settings->window, &settings->join,
+                     &settings->one_step, &ancestors, &nancestors) != OVERLAY_OK ||
       parents != names || !is_sound(network))
     return start_failed(network, "a configuration that is none");
   from->beats = beats;
@@ -166,9 +178,7 @@ void note_progress(OverlayNetwork *network)
       bool attaching = false;
       for (int i = 0; i < network->nchildren; i++)
         attaching = attaching || (!network->children[i]->beats && !network->settings.backend);
-      char address[MOST_ADDRESS + 16];
-      snprintf(address, sizeof address, "%s %d", network->host, network->port);
-      if (attaching) post_control(&network->parent, ADDRESS, 0, "%ud %s", network->node, address);
+      if (attaching && !network->settings.one_step) tell_address(network);
       post_control(&network->parent, TREE_UP, 0, "");
     }
   }
@@ -182,17 +192,32 @@ void note_progress(OverlayNetwork *network)
   if (network->role == INTERNAL) post_control(&network->parent, READY, 0, "");
 }
 
+/* From the front-end, of which this process asked where its parent is, to the parent. */
+static void be_guided(OverlayNetwork *network, const char *address)
+{
+  peer_close(&network->parent.peer);
+  free(network->lineage[0]);
+  network->lineage[0] = strdup(address);
+  if (network->lineage[0] && attach_to(network, address, patience) == OVERLAY_OK) return;
+  start_failed(network, overlay_error());
+  network->state = ENDED;
+}
+
 void on_address(Neighbour *from, OverlayPacket *packet)
 {
   OverlayNetwork *network = from->network;
   const char *address;
   uint32_t node;
+  if (overlay_unpack(packet, "%ud %s", &node, &address) != OVERLAY_OK) return;
+  if (from->index < 0) {
+    if (network->state != STARTING || network->tree || !network->nlineage) return peer_lose(&from->peer, "it sent a second parent's address");
+    return be_guided(network, address);
+  }
   if (network->role == INTERNAL) return post(&network->parent, overlay_keep(packet));
-  if (overlay_unpack(packet, "%ud %s", &node, &address) != OVERLAY_OK || !network->addresses ||
-      node >= (uint32_t)network->tree->nodes)
-    return;
+  if (!network->addresses || node >= (uint32_t)network->tree->nodes) return;
   free(network->addresses[node]);
   network->addresses[node] = strdup(address);
+  guide_strangers(network);
 }
 
 void on_tree_up(Neighbour *from, OverlayPacket *packet)
@@ -212,6 +237,11 @@ void on_ready(Neighbour *from, OverlayPacket *packet)
 /* A child's process that has ended will not attach; but what launches one on another host may end well before. */
 void look_for_failed_starts(OverlayNetwork *network)
 {
+  int code;
+  if (network->step > 0 && waitpid(network->step, &code, WNOHANG) == network->step) {
+    network->step = 0;
+    if (code) start_failed(network, "the command that starts all processes failed before they had attached");
+  }
   for (int i = 0; i < network->nchildren; i++) {
     Neighbour *child = network->children[i];
     int status;

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-enum { TOKEN_BYTES = 32, WIRE_VERSION = 5 };
+enum { TOKEN_BYTES = KEY_BYTES, WIRE_VERSION = 5 };
 
 /* What a process says first on a connection to its parent; all others are strangers. */
 typedef struct {

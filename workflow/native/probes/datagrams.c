@@ -40,6 +40,10 @@ static int open_receiver(bool here, in_port_t *port)
   if (bind(fd, (struct sockaddr *)&address, length) != 0) DIE("cannot bind a UDP socket: %s", strerror(errno));
   if (getsockname(fd, (struct sockaddr *)&address, &length) != 0) DIE("UDP socket has no port: %s", strerror(errno));
   if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) DIE("UDP socket cannot be told not to wait: %s", strerror(errno));
+#ifdef SO_TIMESTAMPNS
+  int wanted = 1; /* refused: arrivals have no times */
+  (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &wanted, sizeof wanted);
+#endif
   *port = address.sin_port;
   return fd;
 }
@@ -89,10 +93,11 @@ static bool is_loss(int code)
          code == ENETUNREACH;
 }
 
-void send_datagrams(int fd, char *buffer, size_t bytes, int packets, uint64_t sample)
+void send_datagrams(int fd, char *buffer, size_t bytes, int packets, uint64_t sample, int sender)
 {
   memcpy(buffer, &sample, sizeof sample);
   for (int i = 0; i < packets; i++) {
+    if (bytes >= DATAGRAM_NUMBERED) memcpy(buffer + sizeof sample, (int[]){sender, i}, 2 * sizeof(int));
     if (send(fd, buffer, bytes, 0) >= 0 || is_loss(errno)) continue;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return; /* this host sends nothing: the rest is lost as well */
     DIE("cannot send a datagram of %zu bytes: %s", bytes, strerror(errno));
@@ -105,6 +110,34 @@ bool receive_datagram(int fd, char *buffer, size_t bytes, uint64_t sample)
   if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
     DIE("cannot receive datagrams: %s", strerror(errno));
   return got == (ssize_t)bytes && memcmp(buffer, &sample, sizeof sample) == 0;
+}
+
+static double arrival_time(struct msghdr *message)
+{
+#ifdef SO_TIMESTAMPNS
+  for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SO_TIMESTAMPNS) continue;
+    struct timespec at;
+    memcpy(&at, CMSG_DATA(part), sizeof at);
+    return (double)at.tv_sec + (double)at.tv_nsec * 1e-9;
+  }
+#endif
+  return -1;
+}
+
+bool receive_numbered(int fd, char *buffer, size_t bytes, uint64_t sample, int senders, Arrival *arrival)
+{
+  char about[256];
+  struct iovec into = {.iov_base = buffer, .iov_len = bytes};
+  struct msghdr message = {.msg_iov = &into, .msg_iovlen = 1, .msg_control = about, .msg_controllen = sizeof about};
+  ssize_t got = recvmsg(fd, &message, 0);
+  if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+    DIE("cannot receive datagrams: %s", strerror(errno));
+  if (got != (ssize_t)bytes || memcmp(buffer, &sample, sizeof sample) != 0) return false;
+  int numbers[2];
+  memcpy(numbers, buffer + sizeof sample, sizeof numbers);
+  *arrival = (Arrival){.at = arrival_time(&message), .sender = numbers[0], .index = numbers[1]};
+  return numbers[0] >= 0 && numbers[0] < senders;
 }
 
 #ifdef SO_MEMINFO

@@ -1,10 +1,12 @@
 /* flood: ranks 1..senders send `packets` datagrams of `bytes` each to rank 0, as fast as they can, over UDP.
  *
- * count is one of three, and nothing is sent again:
+ * count is one of four, and nothing is sent again:
  *
  *   arrived  how many of the senders * packets rank 0 receives
  *   through  these, and those that its own socket has dropped for lack of memory, which the network has delivered;
  *            -1 if the system does not report them
+ *   held     bytes of datagrams that the network holds for rank 0 when it is full, by the times of their arrival
+ *            (arrivals.c); -1 if too few were lost, some by the socket, or the system does not report the times
  *   room     bytes that its socket holds, the system's own included; the system's default
  *
  * Seconds run from the common start until the
@@ -15,7 +17,7 @@
  *   T = L + o_s + o_r + (s-1) G + (senders packets - 1) max(g, o_r) without loss, for short packets under LogGP
  *
  * The simulated network has no UDP: there the packets are MPI messages, which all arrive, and count is what was sent, of
- * room 0.
+ * room 0, of held -1.
  *
  *   mpiexec -n 3 flood --cases cases.csv --out samples        cases.csv: id,what,senders,packets,bytes
  */
@@ -28,7 +30,7 @@
 
 enum { WHAT_COLUMN, SENDERS_COLUMN, PACKETS_COLUMN, BYTES_COLUMN, TAG = 0, DONE = 1, CLOSED = 2 };
 static const Column columns[] = {
-    {"what", "", "arrived, through or room", WORD},
+    {"what", "", "arrived, through, held or room", WORD},
     {"senders", "1", "ranks that send to rank 0, from 1", COUNT},
     {"packets", "1", "datagrams of each sender, from 1", COUNT},
     {"bytes", "B", "size of each datagram, 8 to 65507", BYTES},
@@ -38,17 +40,19 @@ typedef struct {
   Run *run;
   int rank, senders, packets, bytes;
   int fd;
-  bool through, room; /* what is counted; else arrivals */
+  bool through, held, room; /* what is counted; else arrivals */
   uint64_t sample;
   int64_t dropped; /* by rank 0's socket before this sample */
   char *buffer;
+  Arrival *arrivals; /* rank 0, if the network's queue is counted */
   MPI_Request *done; /* rank 0: one of every sender */
 } State;
 
 static void check(const Case *c, int ranks)
 {
   const char *what = c->fields[WHAT_COLUMN].text;
-  if (strcmp(what, "arrived") != 0 && strcmp(what, "through") != 0 && strcmp(what, "room") != 0)
+  if (strcmp(what, "arrived") != 0 && strcmp(what, "through") != 0 && strcmp(what, "held") != 0 &&
+      strcmp(what, "room") != 0)
     case_error(c, "what", what, columns[WHAT_COLUMN].meaning);
   const Field *senders = &c->fields[SENDERS_COLUMN], *packets = &c->fields[PACKETS_COLUMN];
   const Field *bytes = &c->fields[BYTES_COLUMN];
@@ -56,6 +60,8 @@ static void check(const Case *c, int ranks)
   if (packets->count < 1) case_error(c, "packets", packets->text, "a whole number from 1");
   if (bytes->count < DATAGRAM_LEAST || bytes->count > DATAGRAM_MOST)
     case_error(c, "bytes", bytes->text, "8 to 65507 bytes, what one datagram with the number of its sample can hold");
+  if (strcmp(what, "held") == 0 && bytes->count < DATAGRAM_NUMBERED)
+    case_error(c, "bytes", bytes->text, "16 bytes or more, to hold the number of a sample, its sender and an index");
   require_ranks(c, "senders", senders->count + 1, ranks);
   if (senders->count * packets->count > INT_MAX)
     case_error(c, "packets", packets->text, "at most 2147483647 packets of all senders together");
@@ -67,11 +73,13 @@ static void *prepare(const Case *c, Run *run)
   s->run = run;
   s->rank = run->rank;
   s->through = strcmp(c->fields[WHAT_COLUMN].text, "through") == 0;
+  s->held = strcmp(c->fields[WHAT_COLUMN].text, "held") == 0;
   s->room = strcmp(c->fields[WHAT_COLUMN].text, "room") == 0;
   s->senders = (int)c->fields[SENDERS_COLUMN].count;
   s->packets = (int)c->fields[PACKETS_COLUMN].count;
   s->bytes = (int)c->fields[BYTES_COLUMN].count;
   s->buffer = allocate_buffer(1, (size_t)s->bytes);
+  s->arrivals = allocate(s->held && s->rank == 0 ? (size_t)s->senders * (size_t)s->packets : 1, sizeof *s->arrivals);
   s->done = allocate((size_t)s->senders, sizeof *s->done);
   run->takes_part = s->rank <= s->senders;
   run->finish = 0;
@@ -89,7 +97,7 @@ static void receive_all(State *s)
   int all = s->senders * s->packets;
   for (int i = 0; i < all; i++)
     MPI_TRY(MPI_Recv(s->buffer, s->bytes, MPI_BYTE, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-  s->run->counted = s->room ? 0 : all;
+  s->run->counted = s->room ? 0 : s->held ? -1 : all;
 }
 
 static void send_all(State *s)
@@ -108,9 +116,14 @@ static const double silence = 20e-3; /* s without an arrival, after which none i
 static double counted(State *s, int arrived)
 {
   if (s->room) return datagram_room(s->fd);
-  if (!s->through) return arrived;
+  if (!s->through && !s->held) return arrived;
   int64_t before = s->dropped;
   s->dropped = dropped_datagrams(s->fd);
+  if (s->held) {
+    bool complete = s->dropped == before && arrived > 0 && s->arrivals[0].at > 0;
+    double packets = complete ? packets_held(s->arrivals, arrived, s->senders, s->packets) : -1;
+    return packets < 0 ? -1 : packets * s->bytes;
+  }
   return s->dropped < 0 || before < 0 ? -1 : arrived + (double)(uint32_t)(s->dropped - before);
 }
 
@@ -121,7 +134,8 @@ static void receive_all(State *s)
   int all = s->senders * s->packets, arrived = 0, quiet = 0;
   double start = clock_now(), last = start, heard = start; /* the last arrival, or when all were done */
   while (arrived < all) {
-    if (receive_datagram(s->fd, s->buffer, (size_t)s->bytes, s->sample)) {
+    if (s->held ? receive_numbered(s->fd, s->buffer, (size_t)s->bytes, s->sample, s->senders, &s->arrivals[arrived])
+                : receive_datagram(s->fd, s->buffer, (size_t)s->bytes, s->sample)) {
       arrived++;
       last = heard = clock_now();
       continue;
@@ -143,7 +157,7 @@ static void receive_all(State *s)
 
 static void send_all(State *s)
 {
-  send_datagrams(s->fd, s->buffer, (size_t)s->bytes, s->packets, s->sample);
+  send_datagrams(s->fd, s->buffer, (size_t)s->bytes, s->packets, s->sample, s->rank - 1);
   MPI_TRY(MPI_Send(NULL, 0, MPI_BYTE, 0, DONE, MPI_COMM_WORLD));
   MPI_TRY(MPI_Recv(NULL, 0, MPI_BYTE, 0, CLOSED, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
@@ -172,6 +186,7 @@ static void cleanup(void *state)
   close(s->fd);
 #endif
   free(s->buffer);
+  free(s->arrivals);
   free(s->done);
   free(s);
 }

@@ -8,18 +8,21 @@ messages at once. The receiver spends O_r(m) to receive it and U_r to deliver it
 Receiving keeps a rank from sending (equation 2). A long message is a train of packets. L is half a round trip minus all
 overheads.
 
-A receiver's buffer holds B_L packets; a packet that finds it full (equations 3 and 4) is sent again after a timeout.
-The paper gives no number for the timeout. If streams to one rank are longer than the buffer, g_r is fitted to the
-fastest ones, which lost none.
+A receiver's buffer holds B_L packets; a packet that finds it full (equations 3 and 4) is sent again. The setting
+`recovery` states when. In the paper it is a timeout later, for which the paper gives no number. A fit to a network that
+loses packets has `tcp`: the pattern is simulated packet by packet, with the fast retransmissions and timeouts of TCP
+(`evaluation/tcp.py`). The prediction is then the median of repeats, and the interval is their 95 % range. If streams to
+one rank are longer than the buffer, g_r is fitted to the fastest ones, which lost none.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.evaluation.buffer_overflow import Overflow, departures, may_overflow, overflow, ranks_in_flight
 from commodel.models.evaluation.replay import Costs, finish_times, replay
+from commodel.models.evaluation.tcp import Port, Repeats, simulate
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.link_capacities import fit_shared_latency
 from commodel.models.fitting.observed import at_common
@@ -43,6 +46,11 @@ PACKET = 1500.0
 TIMEOUT = 0.2  # s: TCP_RTO_MIN of Linux; RFC 6298 would have a second
 COPIES = {"M_ctc": "ctc", "M_ctm": "ctm", "M_mtm": "mtm"}
 LATENCY = ("L_0", "L_p", "L_m")
+RECOVERY = {"recovery": ("timeout", "tcp")}
+MEDIAN = 0.5  # the chance of the estimate
+MEDIAN_RUNS, RUN_REPEATS = 31, 3  # simulations whose median is predicted, and repeats of each
+FEWEST_RUNS, MAX_PACKETS = 20, 2_000_000  # simulations for an interval, and packets of all of them, or of one
+SEEDS = 1 << 20
 
 
 def fit(observed: Observed) -> Fitted:
@@ -82,6 +90,7 @@ def fit(observed: Observed) -> Fitted:
         missing["B_L"] = reason
     else:
         values["B_L"] = buffer
+        values["chance"] = np.append(MEDIAN, _spread_chances(len(buffer) - 1, observed.seed))
     waits = None if reason else fit_timeout(observed, len(values["U_r"]))
     common = at_common("bytes", *(observed.cases("memcopy", path=path) for path in COPIES.values()))
     for (name, path), copies in zip(COPIES.items(), common, strict=True):
@@ -100,6 +109,7 @@ def fit(observed: Observed) -> Fitted:
     notes |= {"g_s": "measured with one receiver, which may limit it"} if observed.cases("deal")["n"].max() == 1 else {}
     sizes = (trips.size[0], trips.size[-1])
     settings = {"ranks": 2 * int(observed.cases("pairs")["pairs"].max())}
+    settings |= {} if reason else {"recovery": "tcp"}
     return Fitted(values, sizes, forms, notes, unknown, tuple(curves), settings, missing)
 
 
@@ -116,19 +126,121 @@ def _latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curv
     return shared | dict(zip(LATENCY, L.T, strict=True)), evidence
 
 
+def _spread_chances(count: int, seed: int) -> Array:
+    """Return numbers evenly between 0 and 1, none of them MEDIAN, in a random order."""
+    return (np.random.default_rng(seed).permutation(count) + 0.5) / (count + count % 2)
+
+
 def predict(schedule: Schedule, values: Values) -> Array:
-    """Return the finish times of all ranks (last axis). Messages that lose packets wait for a timeout."""
+    """Return the finish times of all ranks (last axis), with the loss of packets."""
     if isinstance(schedule, Long):
         if "B_L" not in values:
             return replay(schedule, lambda part: _costs(part, values), lambda part: _work(part, values))
         schedule = schedule.whole  # the contents of a buffer depend on all messages
     costs, work = _costs(schedule, values), _work(schedule, values)
-    if (dropped := _dropped(schedule, values, costs, work)) is not None:
-        rows, lost = dropped
-        wire = np.array(np.broadcast_to(costs.wire, (*lost.retransmitted.shape[:-1], len(schedule.src))))
-        wire[..., rows] += np.where(lost.retransmitted, values["timeout"], 0)
-        costs = replace(costs, wire=wire)
-    return finish_times(schedule, costs, work)
+    dropped = _dropped(schedule, values, costs, work)
+    if dropped is None:
+        return finish_times(schedule, costs, work)
+    rows, lost = dropped
+    wire = np.array(np.broadcast_to(costs.wire, (*lost.retransmitted.shape[:-1], len(schedule.src))))
+    wire[..., rows] += np.where(lost.retransmitted, values["timeout"], 0)
+    finish = finish_times(schedule, replace(costs, wire=wire), work)
+    if not _recovers_as_tcp(values):
+        return finish
+    return _finish_over_tcp(schedule, values, finish, finish_times(schedule, costs, work), lost)
+
+
+def _recovers_as_tcp(values: Values) -> bool:
+    """Return whether lost packets are sent again as TCP does."""
+    return values.settings.get("recovery", RECOVERY["recovery"][0]) == "tcp"
+
+
+def _finish_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless: Array, lost: Overflow) -> Array:
+    """Return the finish times of all ranks at each size and draw, simulated at the sizes that lose packets.
+
+    Of `finish`, sizes of too many packets keep theirs. `lossless`: without losses. Draws that cannot all be simulated
+    take as much longer than without losses as others.
+    """
+    sizes, draws = schedule.bytes.shape[:-2], values.lead[0]
+    finish, lossless = (
+        np.array(np.broadcast_to(times, (*sizes, draws, schedule.ranks))) for times in (finish, lossless)
+    )
+    loses = np.broadcast_to(lost.retransmitted.any(axis=-1), (*sizes, draws)).any(axis=-1)
+    chances = np.broadcast_to(values["chance"], (draws, 1))[:, 0].tolist()
+    for place in np.argwhere(loses):
+        size = tuple(place)
+        network = Network.of(_at_size(schedule, size), values)
+        if network.packets > MAX_PACKETS:
+            continue
+        runs, simulated = max(FEWEST_RUNS, MAX_PACKETS // network.packets), []
+        for draw, chance in enumerate(chances):
+            if chance == MEDIAN and not (simulated and chances[simulated[0]] == MEDIAN):
+                repeats = network.repeat(draw)
+                order = np.argsort(schedule.cost(repeats.finish), kind="stable")
+                finish[(*size, draw)] = repeats.finish[order[len(order) // 2]]
+            elif chance != MEDIAN and len(simulated) < runs:
+                finish[(*size, draw)] = network.run(draw, 1, SEEDS + int(chance * SEEDS)).finish[0]
+            else:
+                other = simulated[draw % len(simulated)]
+                longer = schedule.cost(finish[(*size, other)]) / schedule.cost(lossless[(*size, other)])
+                finish[(*size, draw)] = lossless[(*size, draw)] * longer
+                continue
+            simulated.append(draw)
+    return finish
+
+
+def _at_size(schedule: Schedule, size: tuple[int, ...]) -> Schedule:
+    """Return the schedule at one of its sizes."""
+    if not size:
+        return schedule
+    return schedule.resized(schedule.bytes[(*size, 0)], schedule.work.bytes[(*size, 0)])
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """The packets of a schedule of one size, and the ports that they pass, for each draw."""
+
+    schedule: Schedule
+    counts: Array  # packets of each message
+    gaps: tuple[Array, Array]  # s: of each last packet at both ports, (draws, messages)
+    numbers: tuple[Array, ...]  # of `Port`, each (draws, 1)
+    receive: Array  # s: time of a receiver for its last packet, (draws, 1)
+
+    @classmethod
+    def of(cls, schedule: Schedule, values: Values) -> "Network":
+        last, full = _packets(schedule, values)
+        packet, empty = values["packet"], np.zeros((1, 1))
+        gap_out, receive = values.at("g_s", packet), values.at("O_r", packet) + values["U_r"]
+        way = values.at("O_s", packet) + latency(values, packet, 2, gap_out)
+        back = values.at("O_s", empty) + latency(values, empty, 2, gap_out)
+        numbers = (gap_out, np.maximum(values.at("g_r", packet), receive), way, back, values["B_L"], values["timeout"])
+        counts = np.broadcast_to(full, (*np.shape(full)[:-1], len(schedule.src))).reshape(-1, len(schedule.src))[0] + 1
+        gaps = (values.at("g_s", last), np.maximum(values.at("g_r", last), values.at("O_r", last) + values["U_r"]))
+        return cls(schedule, counts, gaps, numbers, receive)
+
+    @property
+    def packets(self) -> int:
+        """Packets of a simulation."""
+        return 4 * int(self.counts.sum())
+
+    def run(self, draw: int, repeats: int, seed: int, more: float = 0.0) -> Repeats:
+        """Return repeats of the schedule over TCP with the values of a draw and a buffer of so many packets more."""
+
+        def row(column: Array) -> Array:
+            return column[draw] if len(column) > 1 else column[0]
+
+        port = Port(*(float(row(column)[0]) for column in self.numbers))
+        port = replace(port, held=max(port.held + more, 0.0))
+        gaps = (row(self.gaps[0]), row(self.gaps[1]))
+        result = simulate(self.schedule, self.counts, gaps, port, repeats, seed)
+        return replace(result, finish=result.finish + float(row(self.receive)[0]))
+
+    def repeat(self, draw: int) -> Repeats:
+        """Return enough repeats for a median. The buffer is known to a packet, so it is varied by one."""
+        parts = np.linspace(-0.5, 0.5, MEDIAN_RUNS).tolist()
+        runs = [self.run(draw, RUN_REPEATS, 1 + seed, part) for seed, part in enumerate(parts)]
+        columns = (np.concatenate([getattr(run, name) for run in runs]) for name in ("finish", "timeouts", "drops"))
+        return Repeats(*columns)
 
 
 def _costs(schedule: Schedule, values: Values) -> Costs:
@@ -210,15 +322,23 @@ def delivered(schedule: Schedule, values: Values) -> Array | None:
 
 
 def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
-    """Return why a prediction has limited validity: packets are lost, and a timeout is the same for all messages."""
+    """Return why a prediction has limited validity: packets are lost, and when they are sent again."""
     shares = delivered(schedule, values)
     if shares is None:
         return ""
-    later = f"the rest a timeout of {format_seconds(float(values['timeout'][0, 0]))} later"
-    texts = [
-        f"loses packets: {100 * share:.0f} % delivered at the most loaded receiver, {later}" if share < 1 else ""
-        for share in shares.ravel()
-    ]
+    schedule, timeout = schedule.whole, format_seconds(float(values["timeout"][0, 0]))
+    texts = []
+    for size, share in np.ndenumerate(shares):
+        text = f"loses packets: {100 * share:.0f} % delivered at the most loaded receiver" if share < 1 else ""
+        network = Network.of(_at_size(schedule, size), values) if text and _recovers_as_tcp(values) else None
+        if network and network.packets <= MAX_PACKETS:
+            repeats = network.repeat(0)
+            low, high = np.percentile(schedule.cost(repeats.finish), [2.5, 97.5])
+            text += f"; over TCP 95 % of the repeats take {format_seconds(low)} to {format_seconds(high)}, "
+            text += f"{100 * np.mean(repeats.timeouts > 0):.0f} % of them with a timeout of {timeout}"
+        elif text:
+            text += f", the rest a timeout of {timeout} later"
+        texts.append(text)
     return texts if len(shares.shape) else texts[0]
 
 
@@ -248,6 +368,13 @@ FAMILY = Family(
             default=TIMEOUT,
             recalibrated=False,
         ),
+        Parameter(
+            "chance",
+            "1",
+            "of a simulation over TCP: 0.5 for the median of repeats, else one of them",
+            default=MEDIAN,
+            recalibrated=False,
+        ),
         Parameter("packet", "B", "largest packet; longer messages are trains of packets", default=PACKET),
         Parameter("M_ctc", "s", "copy within a cache", "m", optional=True, recalibrated=False),
         Parameter("M_ctm", "s", "copy from cache to memory", "m", optional=True, recalibrated=False),
@@ -258,8 +385,12 @@ FAMILY = Family(
     fit=fit,
     predict=predict,
     independent=True,
+    settings=RECOVERY,
+    setting_meanings={
+        "recovery": "Whether a lost packet is sent again a timeout later, as in the paper, or as TCP does, simulated"
+    },
     limits=describe_limits,
     delivered=delivered,
     ignores="which nodes ranks share; that in a full network packets are further apart (only L has its capacity); "
-    "senders that slow down before anything is lost, and losses other than at a receiver's port",
+    "losses other than at a receiver's port",
 )

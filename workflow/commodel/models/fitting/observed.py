@@ -14,7 +14,7 @@ from commodel.parameters import Curve, Errors, Estimate
 from commodel.stats import resample_statistic
 
 DRAWS = 200
-COUNTED = "counted"  # statistic: mean of a probe's counts, in place of a time
+COUNTED, TYPICAL_COUNT = "counted", "typical count"  # statistics: mean and median of a probe's counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class Observed:
     def cases(self, probe: str, statistic: str = "median", **where: object) -> Cases:
         """Return the cases of a probe whose settings equal `where`. The draws of a case do not depend on `where`.
 
-        The statistic COUNTED is the mean of a probe's counts, in place of a time.
+        The statistics COUNTED and TYPICAL_COUNT are of a probe's counts, in place of a time.
         """
         if not self.probes.get(probe):
             raise UserError(f"no measurements of probe '{probe}'")
@@ -102,8 +102,9 @@ class Observed:
     def _all(self, probe: str, statistic: str) -> Array:
         if (probe, statistic) not in self._resampled:
             rng, cases = np.random.default_rng([self.seed, sum(probe.encode())]), self.probes[probe]
-            if statistic == COUNTED:
-                rows = [resample_statistic(case.counts, case.passes, "mean", DRAWS, rng) for case in cases]
+            if statistic in (COUNTED, TYPICAL_COUNT):
+                counted = "mean" if statistic == COUNTED else "median"
+                rows = [resample_statistic(case.counts, case.passes, counted, DRAWS, rng) for case in cases]
             else:
                 rows = [resample_statistic(case.seconds, case.passes, statistic, DRAWS, rng) for case in cases]
             self._resampled[probe, statistic] = np.array(rows)

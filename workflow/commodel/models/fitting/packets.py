@@ -6,7 +6,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
-from commodel.models.fitting.observed import COUNTED, Cases, Observed, at_common
+from commodel.models.fitting.observed import COUNTED, TYPICAL_COUNT, Cases, Observed, at_common
 from commodel.models.fitting.regression import least_squares, mean
 from commodel.patterns.layouts import place
 from commodel.stats import resample_statistic
@@ -16,7 +16,7 @@ COMPLETED = 0.01  # of the longest receive: shorter ones had completed in the ba
 LATE_TIMES, LATE_SECONDS = 5, 5e-3  # times the median, and seconds: a later stream has waited for a timeout
 EQUAL_WAITS = 1.2  # the longest over the shortest of equal waits
 MIN_LATE = 3  # equal waits
-LOST = 0.001  # of the packets sent
+LOST, OVERFULL = 0.001, 0.25  # of the packets sent: lossy, and enough for the times of arrival to show the buffer
 REPORTED = 0.01  # of the packets sent: a larger share dropped by the socket is reported
 
 
@@ -61,7 +61,8 @@ def fit_receive_cost(observed: Observed) -> Array:
 def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
     """Return how many packets the network holds for one receiver, why this is unknown, and a note.
 
-    Of k packets, B + k·D/A are delivered (equation 4 times k).
+    The times of arrival show it (native/probes/arrivals.c). Without them, of k packets, B + k·D/A are delivered
+    (equation 4 times k). That is too many packets if senders do not start together.
     """
     flood = observed.cases("flood", COUNTED)
     arrived, delivered, room = (flood.pick(flood["what"] == what) for what in ("arrived", "through", "room"))
@@ -82,11 +83,31 @@ def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
     if np.count_nonzero(lossy) < 2:
         amount = "too little was" if lossy.any() else "nothing was"
         return _unobservable(f"{amount} lost of {int(sent.max())} datagrams at once" + (f"; {note}" if note else ""))
+    if len(held := _held(observed, sent, passed)):
+        return held, "", note
+    note = "; ".join(filter(None, (BY_COUNTS, note)))
     features = [np.ones(np.count_nonzero(lossy)), sent[lossy]]
     buffer = least_squares(features, passed.seconds[:, lossy], 1 / sent[lossy] ** 2)[:, 0]
     if buffer[0] <= 0:
         return _unobservable("losses do not fit a full buffer")
     return np.maximum(buffer, 0), "", note
+
+
+def _held(observed: Observed, sent: np.ndarray, passed: Cases) -> Array:
+    """Return how many datagrams the network holds by the times of their arrival; empty if no flood shows it.
+
+    The shortest flood that loses enough counts: in a longer one, senders pause and the buffer is not always full. The
+    buffer may hold a part of one more packet, so the draws are spread over one packet.
+    """
+    overfull = passed["packets"][passed.seconds[0] < (1 - OVERFULL) * sent]
+    held = observed.cases("flood", TYPICAL_COUNT)
+    held = held.pick((held["what"] == "held") & np.isin(held["packets"], overfull) & (held.seconds > 0).all(axis=0))
+    if not len(held):
+        return np.empty(0)
+    shortest = int(np.argmin(held["packets"]))
+    packets = held.seconds[:, shortest] / held["bytes"][shortest]
+    spread = np.random.default_rng(observed.seed).permutation(len(packets) - 1)
+    return packets + np.concatenate([[0.5], (spread + 0.5) / len(spread)])
 
 
 def describe_overflow(observed: Observed, buffer: Array) -> str:
@@ -116,6 +137,7 @@ def fit_timeout(observed: Observed, rows: int) -> Array | None:
 
 
 FASTEST = "of the fastest streams: longer streams lose packets, and retransmission takes longer"
+BY_COUNTS = "by counts of datagrams, as in the paper: what drains before all send is counted too"
 UNCOUNTED = "of the network or of the receiver: this system does not count packets that a socket drops"
 
 

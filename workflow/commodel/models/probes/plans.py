@@ -249,12 +249,12 @@ def plan_overlap(site: Site, sizes: list[int]) -> Plan:
 
 
 def plan_flood(site: Site, sizes: list[int]) -> Plan:
-    """Yield UDP floods to one rank, whose losses show the network's buffer.
+    """Yield UDP floods to one rank, whose losses and times of arrival show the network's buffer.
 
     A datagram that the receiver's own socket drops has passed the network and is counted separately.
     """
     place = place_spread(site, min(site.ranks, PARTNERS + 1))
-    floods = [(what, packets) for what in ("through", "arrived") for packets in DATAGRAMS] + [("room", 1)]
+    floods = [(what, packets) for what in ("through", "arrived", "held") for packets in DATAGRAMS] + [("room", 1)]
     for what, packets in floods[:1] if site.simulated else floods:
         yield place, {"what": what, "packets": packets, "senders": place.ranks - 1, "bytes": FRAME_BYTES}
 

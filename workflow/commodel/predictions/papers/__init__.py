@@ -16,7 +16,7 @@ import numpy as np
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule, stack
 from commodel.predictions.predictions import make_predictor, predict
-from commodel.records import Point
+from commodel.records import PlatformKind, Point
 from commodel.registry import discover, lookup
 
 if TYPE_CHECKING:
@@ -107,21 +107,26 @@ class Evidence:
     comparison: pd.DataFrame  # a row a point and family, seconds
     summary: pd.DataFrame  # a row a case of a probe, and a point
     sets: tuple[ParameterSet, ...]  # fitted
-    simulated: Mapping[str, bool]  # whether a platform is, in the order of the plan
+    kinds: Mapping[str, PlatformKind]  # of each platform, in the order of the plan
 
     @property
     def platform(self) -> str:
         """The first one: most papers have a single machine."""
-        return next(iter(self.simulated))
+        return next(iter(self.kinds))
 
     @property
     def is_simulated(self) -> bool:
         """Whether the first platform is."""
-        return self.simulated[self.platform]
+        return self.kinds[self.platform] is PlatformKind.SIMULATED
+
+    def choose(self, simulated: str, namespaces: str, real: str = "") -> str:
+        """Return the text for the kind of the first platform. A real one without a text has that of namespaces."""
+        texts = {PlatformKind.SIMULATED: simulated, PlatformKind.NAMESPACES: namespaces, PlatformKind.REAL: real}
+        return texts[self.kinds[self.platform]] or namespaces
 
     def word(self, platform: str = "") -> str:
         """Return what a platform's measurements are called."""
-        return "simulated" if self.simulated[platform or self.platform] else "measured"
+        return "simulated" if self.kinds[platform or self.platform] is PlatformKind.SIMULATED else "measured"
 
     def fitted(self, family: str, platform: str = "") -> ParameterSet | None:
         """Return none where the family is not in the experiment, or could not be fitted."""

@@ -127,8 +127,11 @@ def overheads(evidence: Evidence) -> Figure:
         "What posting n sends takes a processor, over n. The paper prints 0.52 + 0.84/(−0.12 + n) µs within its L(n), "
         "and says that Send/Receive and RDMA Write are alike; of the latter's own function only its constant, 0.5557 "
         "µs, is legible.",
-        "a simulated processor does what in the paper the network interface does, and has no caches to warm up, so "
-        "that its overhead is higher and the same for any number of partners.",
+        evidence.choose(
+            "a simulated processor does what in the paper the network interface does, and has no caches to warm up, so "
+            "that its overhead is higher and the same for any number of partners.",
+            "here the processor and the system do what in the paper the network interface does.",
+        ),
         (tabulate("Overhead of one send", about, ours, "by the numbers printed within L(n)", printed),),
         (Panel("overhead", "partners", MESSAGE, tuple(lines), "x"),),
         (evidence.platform,),
@@ -358,8 +361,9 @@ def models(evidence: Evidence) -> Figure:
         "One to n is bcast linear, n to one is gather linear; n-way:2 is a barrier with two signals a round. All "
         "values are fitted to probes. The paper chooses LogP among those that were known, and measures no pattern by "
         "any.",
-        "what is simulated is a LogP machine, on which LogP is exact, while BSP has everybody wait for all in each "
-        "step, and LoP forgets that who signals n others in a round is signalled by n.",
+        evidence.choose("the simulated machine is LogP, on which LogP is exact; ", "the machine is another one; ")
+        + "BSP has every rank wait for all in each step, and LoP neglects that a rank that signals n others in a round "
+        "is signalled by n.",
         (
             tabulate(
                 f"How far predictions are off what was {word}, either way, mean (×)",
@@ -383,16 +387,24 @@ def figures(evidence: Evidence) -> tuple[Figure, ...]:
             "Figure 3",
             "round trips by Send/Receive",
             "infiniband-send",
-            "infiniband-64 was given the paper's round trip with one partner and about its least with several, and "
-            "stays there with many, where the paper's network interface saturates; what is simulated hardly varies.",
+            evidence.choose(
+                "infiniband-64 was given the paper's round trip with one partner and about its least with several, and "
+                "stays there with many, where the paper's network interface saturates; simulated times hardly vary.",
+                "here messages pass TCP at 100 Mbit/s in place of InfiniBand, and all hosts share one machine.",
+                "the machine is another one, and its averages contain other work of its processors.",
+            ),
         ),
         round_trips(
             evidence,
             "Figure 4",
             "round trips by RDMA Write",
             "infiniband-rdma-write",
-            "a simulated put is announced, sent and closed by messages, three for one, while the paper's adapter "
-            "writes without its partner's processor.",
+            evidence.choose(
+                "a simulated put is announced, sent and closed by messages, three for one, while the paper's adapter "
+                "writes without its partner's processor.",
+                "here the MPI announces and closes a put by messages, while the paper's adapter writes without its "
+                "partner's processor.",
+            ),
         ),
         overheads(evidence),
         formulas(evidence),

@@ -61,8 +61,9 @@ def n_to_1(evidence: Evidence) -> Figure:
         "N-to-1 with three sizes of packet",
         "The time until a node has a packet from each of N others; the paper's have 1, 12 and 131 KB. It says in words "
         "that few senders cost next to nothing, and that with many of them handling comes to dominate.",
-        "no number of the figure is in the text, and a simulated receiver takes one message after the other, so that "
-        "its time grows in line with N from the first on.",
+        "no number of the figure is in the text, and "
+        + evidence.choose("a simulated receiver", "here a receiver")
+        + " takes one message after the other, so that its time grows in line with N from the first on.",
         (
             of_senders("Times as long as with one sender", growth, ""),
             *((of_senders("N-to-1", times, "s"),) if times else ()),
@@ -75,7 +76,7 @@ def n_to_1(evidence: Evidence) -> Figure:
 def latencies(evidence: Evidence) -> Figure:
     """Half of the round trips of one packet, on every platform: a simulated one has no spread to show."""
     columns = {}
-    for platform in evidence.simulated:
+    for platform in evidence.kinds:
         cases = evidence.cases("pingpong", platform, bytes=PACKET)
         halves = {statistic: case[statistic] / 2 for case in cases for statistic in PRINTED_LATENCY}
         name = f"{evidence.word(platform)} on {platform}"

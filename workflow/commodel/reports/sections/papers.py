@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper
+from commodel.records import PlatformKind
 from commodel.reports.charts import bracket_unit, micro
 from commodel.reports.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, Table, columns_of, comma, plain
 
@@ -39,11 +40,17 @@ def lead(paper: Paper, figures: Sequence[Figure], crowds: Sequence[str] = ()) ->
 
 
 def section(figure: Figure, evidence: Evidence) -> Section:
-    simulated = [platform for platform in figure.measured if evidence.simulated[platform]]
-    real = [platform for platform in figure.measured if not evidence.simulated[platform]]
+    of_kind = {kind: [name for name in figure.measured if evidence.kinds[name] is kind] for kind in PlatformKind}
+    simulated, emulated = of_kind[PlatformKind.SIMULATED], of_kind[PlatformKind.NAMESPACES]
+    real = [platform for platform in figure.measured if platform not in simulated]
     words = [figure.caption]
     if simulated:
         words.append(f"Simulated values come from a simulator of {comma(simulated)}, not from hardware.")
+    if emulated:
+        hosts = (
+            "are network namespaces of one machine. Their processes and their TCP are real, their network is emulated"
+        )
+        words.append(f"The hosts of {comma(emulated)} {hosts}.")
     if real:
         words.append(f"Measured values were measured on {comma(real)}.")
     words.append(f"Why they differ: {figure.why}")

@@ -168,12 +168,12 @@ DRAWN = (("τ–Lop", 1), (SUMS["hloggp"], 3), ("HLogGP", 0))  # and their colou
 
 
 def kernel_figures(evidence: Evidence) -> tuple[Figure, ...]:
-    every = [run for platform in NETWORKS if platform in evidence.simulated for run in runs(evidence, platform)]
+    every = [run for platform in NETWORKS if platform in evidence.kinds for run in runs(evidence, platform)]
     usual = [run for run in every if run.barrier and run.layout != HOMOGENEOUS]
     return (
-        table_2(usual),
-        times("Figure 12", "summa", usual),
-        times("Figure 13", "wave2d", usual),
+        table_2(evidence, usual),
+        times(evidence, "Figure 12", "summa", usual),
+        times(evidence, "Figure 13", "wave2d", usual),
         errors(usual),
         without_barrier([run for run in every if (run.platform, run.kernel, run.side) == ("fermi", "summa", 128)]),
         homogeneous([run for run in every if (run.kernel, run.side, run.barrier) == ("summa", 128, True)]),
@@ -188,7 +188,7 @@ def tabulate_runs(
     return Numbers(title, about, here, NO_NUMBER, rows, unit)
 
 
-def table_2(every: list[Run]) -> Figure:
+def table_2(evidence: Evidence, every: list[Run]) -> Figure:
     rows, readings = [], []
     for platform, kernel in product(NETWORKS, SIDES):
         for side in SIDES[kernel]:
@@ -203,14 +203,16 @@ def table_2(every: list[Run]) -> Figure:
         "Table 2",
         "mean proportional errors of whole kernels on heterogeneous layouts",
         "SUMMA and the wave equation on layouts of table 1, balanced over declared speeds by `commodel partition`. The "
-        "communication of every iteration after a barrier, added up, was simulated and predicted; means are over "
-        f"{layouts or 16} layouts. Sums: by the paper's rule for HLogGP and its relatives, messages of a process added "
-        "up as if each were alone, which the printed numbers are; without it, their messages replayed. τ–Lop: what "
-        "shares a node's memory or one way of its port counts, and the column goes on while the row is sent. One "
+        f"communication of every iteration after a barrier, added up, was {_word(evidence)} and predicted; means are "
+        f"over {layouts or 16} layouts. Sums: by the paper's rule for HLogGP and its relatives, messages of a process "
+        "added up as if each were alone, which the printed numbers are; without it, their messages replayed. τ–Lop: "
+        "what shares a node's memory or one way of its port counts, and the column goes on while the row is sent. One "
         "channel: all nodes' transfers count (equation 4); joined: by A1 as in equations 8 to 11; by node: those into "
-        "one node, as in the authors' library. mlognP's copies are from round trips within "
-        "nodes, as copying takes no simulated time.",
-        f"the paper's are of a cluster with noise and TCP's delays, where this is a simulated switch; {_off(every)}",
+        "one node, as in the authors' library. mlognP's copies are from round trips within nodes"
+        + evidence.choose(", as copying takes no simulated time.", "."),
+        "the paper's are of a cluster with noise and TCP's delays, "
+        + evidence.choose("where this is a simulated switch; ", "and this is another machine; ")
+        + _off(every),
         (
             Numbers(
                 "Mean proportional errors",
@@ -249,8 +251,13 @@ def _off(every: list[Run]) -> str:
     return f"τ–Lop is off by most in {where}: {ratio:.2f} times what it took, {why}."
 
 
-def times(name: str, kernel: str, every: list[Run]) -> Figure:
-    rows, panels = [], []
+def _word(evidence: Evidence) -> str:
+    """Return what the times of the runs are called."""
+    return evidence.word(next((platform for platform in NETWORKS if platform in evidence.kinds), ""))
+
+
+def times(evidence: Evidence, name: str, kernel: str, every: list[Run]) -> Figure:
+    rows, panels, word = [], [], _word(evidence)
     for platform, side in product(NETWORKS, SIDES[kernel]):
         runs = of(every, platform, kernel, side)
         about = NETWORKS[platform], side
@@ -260,16 +267,16 @@ def times(name: str, kernel: str, every: list[Run]) -> Figure:
             Line(model, place, [run.predictions.get(model, nan) for run in runs], "both", colour)
             for model, colour in DRAWN
         ]
-        lines.append(Line("simulated", place, [run.measured for run in runs], "dots", 2))
+        lines.append(Line(word, place, [run.measured for run in runs], "dots", 2))
         panels.append(Panel(f"N = {side} on {NETWORKS[platform]}", "layout M", "time [s]", tuple(lines), "y"))
     return Figure(
         name,
-        f"{TITLES[kernel]} on the layouts of table 1, simulated and predicted",
+        f"{TITLES[kernel]} on the layouts of table 1, {word} and predicted",
         "Time of the communication of "
         + ("all N iterations" if kernel == "summa" else "an iteration")
         + " over the layouts, from few processes to many.",
         "the paper's points stand in a drawing alone, and its machine is not this one.",
-        (tabulate_runs("Times", ("network", "N", "layout"), ("simulated", *MODELS), rows, "s"),),
+        (tabulate_runs("Times", ("network", "N", "layout"), (word, *MODELS), rows, "s"),),
         tuple(panels),
         measured_on(every),
     )

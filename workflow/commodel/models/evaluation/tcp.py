@@ -1,0 +1,72 @@
+"""Messages over TCP through the ports of one switch, packet by packet (`simulate`): losses, fast retransmissions and
+timeouts as Linux has them. `native/replay/tcp.c` states the rules.
+"""
+
+import ctypes
+from ctypes import Structure, c_double, c_uint64
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from commodel.models import Array
+from commodel.models.evaluation.native_library import check_finished, int64_fields, library, pointer_fields
+from commodel.patterns.schedule import Schedule
+
+WARM = 3  # repeats that only set the windows of all connections
+
+
+@dataclass(frozen=True)
+class Port:
+    """The way of a packet, in seconds and packets."""
+
+    gap_out: float  # of a full packet at its sender's port
+    gap_in: float  # at the port to its receiver
+    way: float  # without these gaps
+    back: float  # of an acknowledgement
+    held: float  # packets that the port to a receiver holds
+    timeout: float  # least
+
+
+@dataclass(frozen=True, eq=False)
+class Repeats:
+    """Repeats of a pattern."""
+
+    finish: Array  # (repeats, ranks): seconds after the common start
+    timeouts: np.ndarray  # of each repeat
+    drops: np.ndarray  # packets lost by each
+
+
+class _Native(Structure):
+    _fields_ = [
+        *int64_fields("ranks", "messages", "repeats", "warm"),
+        ("seed", c_uint64),
+        *((name, c_double) for name in ("gap_out", "gap_in", "way", "back", "held", "timeout", "skew", "jitter")),
+        *pointer_fields("src", "dst", "step", "wait", "packets", "last_out", "last_in", "finish", "timeouts", "drops"),
+    ]
+
+
+def simulate(
+    schedule: Schedule, packets: np.ndarray, last: tuple[Array, Array], port: Port, repeats: int, seed: int
+) -> Repeats:
+    """Return so many repeats of a schedule. `packets`: of each message; `last`: the gaps of its last packet at both
+    ports."""
+    packets = np.maximum(np.broadcast_to(packets, len(schedule.src)), 1)
+    columns = (schedule.src, schedule.dst, schedule.step, schedule.dst_wait, packets)
+    texts = [np.ascontiguousarray(column, dtype=np.int64).tobytes() for column in columns]
+    texts += [np.ascontiguousarray(np.broadcast_to(gap, len(packets)), dtype=float).tobytes() for gap in last]
+    return _simulate(schedule.ranks, tuple(texts), port, repeats, seed)
+
+
+@lru_cache(maxsize=256)
+def _simulate(ranks: int, columns: tuple[bytes, ...], port: Port, repeats: int, seed: int) -> Repeats:
+    finish = np.zeros((repeats, ranks))
+    timeouts, drops = np.zeros((2, repeats), dtype=np.int64)
+    numbers = (port.gap_out, port.gap_in, port.way, port.back, port.held, port.timeout)
+    rounds = max(ranks - 1, 1).bit_length()  # of the barrier before a repeat
+    noise = (rounds * (port.way + port.gap_in), port.gap_out / 10)  # how far apart ranks start, and packets are late
+    pointers = [ctypes.cast(ctypes.c_char_p(column), ctypes.c_void_p) for column in columns]
+    pointers += [array.ctypes.data for array in (finish, timeouts, drops)]
+    native = _Native(ranks, len(columns[0]) // 8, repeats, WARM, seed, *numbers, *noise, *pointers)
+    check_finished(library().commodel_tcp(ctypes.byref(native)), finish, "each waits for a message of another")
+    return Repeats(finish, timeouts, drops)
