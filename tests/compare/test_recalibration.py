@@ -77,9 +77,9 @@ def test_a_campaign_s_prices_are_moved_to_a_job_of_known_factors(latency, per_by
         [LOGGP], measure_in_job(used, LOGGP, job), measure_in_job(kept, LOGGP, job), "job", {}
     )
     assert not none
-    assert done.pace.latency.value == pytest.approx(latency, rel=1e-6)
-    assert done.pace.per_byte.value == pytest.approx(per_byte, rel=1e-6)
-    assert done.pace.latency.low <= latency <= done.pace.latency.high
+    assert done.factors.latency.value == pytest.approx(latency, rel=1e-6)
+    assert done.factors.per_byte.value == pytest.approx(per_byte, rel=1e-6)
+    assert done.factors.latency.low <= latency <= done.factors.latency.high
     assert done.checked == 8
     still_off = np.mean(
         np.exp(
@@ -117,7 +117,7 @@ def test_families_that_see_no_size_have_one_factor_and_what_has_none_says_so():
     done, complaints = recalibrate_sets(
         [LOGGP, LOGP, PMNF], measure_in_job(used, LOGGP, job), measure_in_job(kept, LOGGP, job), "job", {}
     )
-    paces = {entry.moved.family: entry.pace for entry in done}
+    paces = {entry.moved.family: entry.factors for entry in done}
     assert list(complaints) == ["pmnf"]
     assert not paces["logp"].per_byte.known
     assert paces["logp"].latency.value == pytest.approx(2.0, rel=0.05)
@@ -149,8 +149,8 @@ def test_without_a_campaign_what_prices_are_off_widens_the_interval():
     )
     for errors, holds in (({}, False), ({"loggp": {"bcast": band}}, True)):
         ((done,), _) = recalibrate_sets([LOGGP], used, [], "job", errors)
-        assert done.pace.latency.value == pytest.approx(1.2)
-        assert (done.pace.latency.low < 1) is holds
+        assert done.factors.latency.value == pytest.approx(1.2)
+        assert (done.factors.latency.low < 1) is holds
         assert done.checked == 0
 
 
@@ -159,8 +159,8 @@ def test_two_points_tell_two_factors_only_where_errors_are_known():
         select_witnesses(make_witnesses(LOGGP), [LOGGP], FLAT, FEWEST_POINTS, 8)[0], LOGGP, moved(LOGGP, 2.0, 2.0)
     )
     ((done,), _) = recalibrate_sets([LOGGP], used, [], "job", {})
-    assert done.pace.together
-    assert done.pace.latency.low <= 2.0 <= done.pace.latency.high
+    assert done.factors.together
+    assert done.factors.latency.low <= 2.0 <= done.factors.latency.high
 
 
 def test_witnesses_are_points_that_were_measured_and_are_quick():

@@ -320,9 +320,9 @@ def test_an_overlay_from_its_experiment_to_its_report(project, overlay_programs)
     assert len(once) == 13
     assert once["measured"].gt(0).all()
     assert set(once["algorithm"].fillna("")) == {""}  # no library beside them
-    unsaid = once["operation"].isin(["overlay-startup", "reduce:filter=none"])
-    assert set(once.loc[unsaid, "validity"]) == {"measured only: no schedule describes it"}
-    assert set(once.loc[unsaid, "family"].fillna("")) == {""}
+    measured_only = once["operation"].isin(["overlay-startup", "reduce:filter=none"])
+    assert set(once.loc[measured_only, "validity"]) == {"measured only: no schedule describes it"}
+    assert set(once.loc[measured_only, "family"].fillna("")) == {""}
     tan = rows[(rows["family"] == "tan") & (rows["bytes"] == 1024)]
     assert len(tan) == 6
     assert tan["predicted"].notna().all()

@@ -260,9 +260,9 @@ def _residuals(
                 logs[number], series = common[number], PointSeries.of(point)
                 interval = find_residuals(bands, series) if bands else combine_intervals(kept, shares, series)
                 intervals[number] = interval
-    each = [intervals[number] for number in range(len(points))]
-    ends = (np.concatenate([getattr(interval, end) for interval in each]) for end in ("low", "high", "corrected"))
-    return Interval(*ends, [interval.bases[0] for interval in each]), logs
+    ordered = [intervals[number] for number in range(len(points))]
+    ends = (np.concatenate([getattr(interval, end) for interval in ordered]) for end in ("low", "high", "corrected"))
+    return Interval(*ends, [interval.bases[0] for interval in ordered]), logs
 
 
 def _points(

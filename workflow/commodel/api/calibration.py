@@ -157,10 +157,10 @@ def _witnesses(source: Source, requested: RecalibrationRequest) -> tuple[list[Wi
 
 
 def record_factors(entry: Calibrated) -> RecordedFactors:
-    pace = entry.pace
-    factors = (_factor(factor) for factor in (pace.latency, pace.per_byte))
+    found = entry.factors
+    factors = (_factor(factor) for factor in (found.latency, found.per_byte))
     errors = (error if isfinite(error) else None for error in (entry.before, entry.after))
-    return RecordedFactors(*factors, pace.together, pace.points, pace.scatter, *errors, entry.checked)
+    return RecordedFactors(*factors, found.together, found.points, found.scatter, *errors, entry.checked)
 
 
 def _factor(factor: Factor) -> RecordedFactor:

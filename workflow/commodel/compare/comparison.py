@@ -29,7 +29,7 @@ EQUAL = 1e-9  # predictions that differ by less, relatively, are equal: the orde
 ERRORS = ["mu", "validity", "relative_error", "covered"]  # the columns that `summarize` needs
 UNSTEADY = 2.0  # between the ends of the interval of a median: samples scatter, or passes differ
 NOT_PREDICTED = Validity(ValidityKind.LIBRARY_DEFAULT, "measured, not predicted").text
-UNSAID = Validity(ValidityKind.MEASURED_ONLY, "no schedule describes it").text
+NO_SCHEDULE = Validity(ValidityKind.MEASURED_ONLY, "no schedule describes it").text
 WORKLOAD_OF_MODEL = ["family", "workload"]
 
 
@@ -80,8 +80,10 @@ def compare(
     frame = frame.fillna({"family": "", "setting": "", "validity": "", "stop": "", "samples": 0, "invalid": 0})
     frame = with_defaults(frame.astype({"samples": int, "invalid": int}), COMPARISON)
     frame["workload"] += np.where(frame["setting"].eq(""), "", " in " + frame["setting"])
-    unsaid = frame["point"].isin([point.id for point in plan.points if point.measured_only])
-    frame["validity"] = np.select([is_library_default(frame), unsaid], [NOT_PREDICTED, UNSAID], frame["validity"])
+    without_schedule = frame["point"].isin([point.id for point in plan.points if point.measured_only])
+    frame["validity"] = np.select(
+        [is_library_default(frame), without_schedule], [NOT_PREDICTED, NO_SCHEDULE], frame["validity"]
+    )
     # False: the point is in the model's fit. Without the column, all points are held out.
     frame["held_out"] = frame["held_out"].ne(False) if "held_out" in frame else True
     why = {} if unmeasured is None else dict(zip(unmeasured["id"], unmeasured["status"], strict=True))

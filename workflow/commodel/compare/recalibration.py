@@ -76,7 +76,7 @@ class Calibrated:
     predicts."""
 
     moved: ParameterSet
-    pace: RecalibrationFactors
+    factors: RecalibrationFactors
     before: float
     after: float
     checked: int
@@ -172,16 +172,16 @@ def recalibrate_set(
     noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in seen]
     apart = len(seen) > FEWEST_POINTS and all(entry.witness.known for entry, _ in seen)
     form = 0.0 if apart else _form(errors, [prediction for _, prediction in seen])
-    pace = estimate_factors(
+    factors = estimate_factors(
         parameters, [entry.witness.point for entry, _ in seen], np.array(logs), np.array(noise), form
     )
-    moved = scale_set(replace(parameters, errors=errors), pace, setting, f"{setting} by {len(seen)} points")
+    moved = scale_set(replace(parameters, errors=errors), factors, setting, f"{setting} by {len(seen)} points")
     before, after = (
         [max(row.seconds / entry.seconds, entry.seconds / row.seconds) for entry, row in _predicted(known, kept)]
         for known in (parameters, moved)
     )
     means = (float(np.mean(ratios)) if ratios else nan for ratios in (before, after))
-    return Calibrated(moved, pace, *means, len(after))
+    return Calibrated(moved, factors, *means, len(after))
 
 
 def _predicted(parameters: ParameterSet, taken: Sequence[Taken]) -> list[tuple[Taken, Prediction]]:
@@ -246,11 +246,11 @@ def measure_drift(
 def _calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
     for noted in calibrations.values():
         if noted.families:
-            family, pace = min(noted.families.items(), key=lambda entry: entry[1].after or inf)
+            family, factors = min(noted.families.items(), key=lambda entry: entry[1].after or inf)
             name = noted.setting + (f", on {noted.measured_on}" if noted.measured_on != noted.platform else "")
             row = {"platform": noted.platform, "simulated": noted.simulated, "allocation": name, "date": noted.date}
-            row |= {"against": CALIBRATED, "family": family, **_factors(pace)}
-            yield row | {key: getattr(pace, key) for key in ("points", "before", "after", "checked")}
+            row |= {"against": CALIBRATED, "family": family, **_factors(factors)}
+            yield row | {key: getattr(factors, key) for key in ("points", "before", "after", "checked")}
 
 
 def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet]) -> Iterator[dict]:
@@ -271,14 +271,14 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
             there = rows[rows["allocation"] == name]
             logs = np.log(there["measured"] / there["predicted"]).to_numpy(float)
             with suppress(UserError):  # it has no factors, or the points determine none
-                pace = estimate_factors(parameters, [points[case] for case in there["point"]], logs)
+                factors = estimate_factors(parameters, [points[case] for case in there["point"]], logs)
                 row = {
                     "platform": platform,
                     "simulated": bool(there["simulated"].iloc[0]),
                     "allocation": name,
                     "date": "",
                 }
-                row |= {"against": BATCHES, "family": best, **_factors(pace), "points": len(there)}
+                row |= {"against": BATCHES, "family": best, **_factors(factors), "points": len(there)}
                 yield row | {"before": np.nan, "after": np.nan, "checked": 0}
 
 
@@ -289,10 +289,10 @@ def _allocations(rows: pd.DataFrame) -> pd.Series:
     return pd.Series("", index=rows.index) if rows["simulated"].any() else rows["batch"]
 
 
-def _factors(pace: RecalibrationFactors | RecordedFactors) -> dict[str, float]:
+def _factors(factors: RecalibrationFactors | RecordedFactors) -> dict[str, float]:
     return {
         f"{part}_{end}": getattr(factor, end) if factor.known else np.nan
-        for part, factor in (("latency", pace.latency), ("per_byte", pace.per_byte))
+        for part, factor in (("latency", factors.latency), ("per_byte", factors.per_byte))
         for end in ENDS
     }
 

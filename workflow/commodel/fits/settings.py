@@ -13,8 +13,8 @@ as the times' own intervals. Two points determine two factors only if the residu
     >>> points = [Point("", "bcast", "linear", "", "block:1", 2, size) for size in (1, 10, 10**6, 10**7)]
     >>> slower = set_given("hockney", ["alpha=20us", "beta=1.5ns"])
     >>> times = [[row.seconds for row in predict(parameters, points)] for parameters in (slower, known)]
-    >>> pace = estimate_factors(known, points, np.log(times[0]) - np.log(times[1]))
-    >>> f"{pace.latency.value:.3f} {pace.per_byte.value:.3f}"
+    >>> factors = estimate_factors(known, points, np.log(times[0]) - np.log(times[1]))
+    >>> f"{factors.latency.value:.3f} {factors.per_byte.value:.3f}"
     '2.000 1.500'
 
 A table of several settings is fitted at one of them, the reference; the other settings get factors against it.
@@ -81,7 +81,7 @@ def estimate_factors(
             continue
         best, half, scatter = _solve_factors(effect, logs, ways, noise, shared)
         if half.max() < (MAX_LOG_HALF_WIDTH if len(ways) > 1 else np.inf):
-            return _pace(best, half, scatter, ways, len(logs))
+            return _make_factors(best, half, scatter, ways, len(logs))
     raise UserError(f"family {parameters.family}: found {len(logs)} points, wanted some that determine the factors")
 
 
@@ -161,7 +161,7 @@ def _estimate_scatter(left: Array, free: int) -> float:
     return float(more * np.sqrt(np.sum(np.clip(left, -cut, cut) ** 2) / spare) / inside)
 
 
-def _pace(best: Array, half: Array, scatter: float, ways: Array, points: int) -> RecalibrationFactors:
+def _make_factors(best: Array, half: Array, scatter: float, ways: Array, points: int) -> RecalibrationFactors:
     factors = [Factor(known=False)] * 2
     for moves, middle, reach in zip(ways, best, half, strict=True):
         ends = (float(np.exp(log)) for log in (middle, middle - reach, middle + reach))

@@ -168,9 +168,14 @@ def _widen_for_axis(part: Residuals, name: str, groups: np.ndarray, half: float)
     """Return the widening for a value that was not measured, and the growth with each doubling beyond the last value.
     Points of an operation or placement with a single value are ignored. If only one value was measured, the widening is
     half the band, and as much again for each doubling."""
-    tells, kinds = part.axes[name] > ABSENT_AT[name], _number_kinds(part)
-    logs, left, groups, values = part.logs[tells], part.of_axis(name)[tells], groups[tells], part.axes[name][tells]
-    kinds, power = kinds[tells], np.log2(values)
+    present, kinds = part.axes[name] > ABSENT_AT[name], _number_kinds(part)
+    logs, left, groups, values = (
+        part.logs[present],
+        part.of_axis(name)[present],
+        groups[present],
+        part.axes[name][present],
+    )
+    kinds, power = kinds[present], np.log2(values)
     spread = [kind for kind in np.unique(kinds) if np.ptp(values[kinds == kind]) > 0]
     if not spread:
         return half, min(half, LOG_2)
@@ -190,17 +195,22 @@ def _extrapolate_sizes(
     """Return, for sizes below the smallest and above the largest, the band of the nearest sizes and its growth with
     each doubling. Predictions of long messages are often more accurate than those of short ones, or the reverse.
     `whole` is the band of all sizes."""
-    tells = part.axes[BYTES] > ABSENT_AT[BYTES]
-    logs, left, groups, kinds = part.logs[tells], part.of_axis(BYTES)[tells], groups[tells], _number_kinds(part)[tells]
+    present = part.axes[BYTES] > ABSENT_AT[BYTES]
+    logs, left, groups, kinds = (
+        part.logs[present],
+        part.of_axis(BYTES)[present],
+        groups[present],
+        _number_kinds(part)[present],
+    )
     if len(np.unique(groups)) < 2:
         return {}
-    sizes, ends = part.axes[BYTES][tells], {}
+    sizes, ends = part.axes[BYTES][present], {}
     empty = compute_latency_share(sizes, half)
     for name, sign in ENDS.items():
         power = sign * np.log2(sizes)
         near = _select_outermost(power, groups)
         low, high = (
-            whole if tells.all() and near.all() else _cover_groups(logs[near], number_labels(groups[near]), other)
+            whole if present.all() and near.all() else _cover_groups(logs[near], number_labels(groups[near]), other)
         )
         growth = _find_worst_growth(*_collect_growth_rates(power, logs, left, groups, kinds, empty), (high - low) / 2)
         ends[name] = (float(low), float(high), float(growth))

@@ -106,13 +106,13 @@ class Stream:
             return ask(Model.period, self.pattern)
         if not entry.independent:
             raise UserError(f"family {entry.name} adds up steps for all ranks at once: it has no prediction of waves")
-        few, many = self._lengths
+        short, long = self._lengths
         first = ask(Model.cost, self.pattern)
-        if waves <= many:
+        if waves <= long:
             return (self._cost(ask, int(waves)) - first) / (waves - 1)
-        late = self._cost(ask, many)
-        rate = (late - self._cost(ask, few)) / (many - few)
-        return rate if waves == inf else (late - first + (waves - many) * rate) / (waves - 1)
+        late = self._cost(ask, long)
+        rate = (late - self._cost(ask, short)) / (long - short)
+        return rate if waves == inf else (late - first + (waves - long) * rate) / (waves - 1)
 
     def _cost(self, ask: Ask, waves: int) -> Array:
         if waves not in self._repeated:

@@ -79,13 +79,13 @@ def terms(
     target: np.ndarray,
     bytes: np.ndarray,
     label: np.ndarray,
-    anew: bool = False,
+    separate_rest: bool = False,
     turn: np.ndarray | int = 0,
 ) -> Terms:
     """Return the terms of transmissions.
 
     Those of one position are concurrent, counted by channel and target (A2 within, A3 between). Of one target, those of
-    another `turn` follow. `anew`: the rest of a longer message is a message of its own.
+    another `turn` follow. `separate_rest`: the rest of a longer message is a message of its own.
     """
     turn = np.broadcast_to(turn, position.shape)
     order = np.lexsort((bytes, turn, target, channel, position))
@@ -103,7 +103,7 @@ def terms(
     starts = np.cumsum(kept) - 1  # index of each kept term
     label, labels = _collect_active(label, first, lengths)
     message = np.where(new_turn, np.repeat(size[first + lengths - 1], lengths), -1)
-    if anew:
+    if separate_rest:
         before, message = np.zeros_like(size), rest
     columns = concurrent[kept], channel[kept], rest[kept], before[kept], message[kept], label[kept]
     groups = np.flatnonzero(new_group)
@@ -111,7 +111,7 @@ def terms(
 
 
 def join_across_stages(
-    parts: Iterable[Terms], chosen: Iterable[np.ndarray], times: Iterable[int], anew: bool = False
+    parts: Iterable[Terms], chosen: Iterable[np.ndarray], times: Iterable[int], separate_rest: bool = False
 ) -> Terms:
     """Return A1 applied from stage to stage: the terms of each part's chosen groups, joined if channel and count are
     equal.
@@ -134,7 +134,7 @@ def join_across_stages(
     count, channel, size, label = np.array(columns, dtype=int).T
     first = np.flatnonzero(_changes(channel))
     before, message = np.zeros_like(size), size
-    if not anew:
+    if not separate_rest:
         lengths = np.diff(first, append=len(size))
         before_each = np.cumsum(size) - size
         before = before_each - np.repeat(before_each[first], lengths)
@@ -209,7 +209,7 @@ def join_stages(
     own: Sequence[Array] | None,
     seconds_of: OfTerms,
     overheads_of: OfTerms,
-    anew: bool,
+    separate_rest: bool,
 ) -> Array:
     """Return the time of stages after A1.
 
@@ -223,7 +223,7 @@ def join_stages(
     cost = np.zeros(seconds[0].shape[:-1])
     for number, choice in enumerate(choices):
         groups = np.split(choice, ends)
-        joined = join_across_stages(steps, groups, times, anew)
+        joined = join_across_stages(steps, groups, times, separate_rest)
         term_times = seconds_of(joined)
         if own is not None:
             term_times = term_times - overheads_of(joined)
@@ -464,7 +464,7 @@ def rows_of(schedule: Schedule, stage: list[int]) -> np.ndarray:
 
 def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, object], pairs: Pairs) -> list[Terms]:
     """Return the terms of every stage."""
-    shared, joins, anew = (reading(settings, name) for name in ("shared", "join", "rest"))
+    shared, joins, separate_rest = (reading(settings, name) for name in ("shared", "join", "rest"))
     if shared == "port" and joins != "no":
         raise UserError(f"found join: {joins} with shared: port; wanted join: no, or shared: channel or node")
     stages = []
@@ -483,5 +483,5 @@ def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, obj
         if shared == "node":
             target = schedule.node[schedule.dst[rows]]
         columns = position, schedule.channel[rows], target, size, pairs.of[rows]
-        stages.append(terms(*columns, anew == "message", turn))
+        stages.append(terms(*columns, separate_rest == "message", turn))
     return stages

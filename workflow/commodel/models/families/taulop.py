@@ -174,10 +174,10 @@ def _transmitted(
     pairs = prepared.pairs.pairs
     seconds = [term_seconds(stage, pairs, values) for stage in stages]
     if stages and (join := reading(values.settings, "join")) != "no":
-        anew = reading(values.settings, "rest") == "message"
+        separate_rest = reading(values.settings, "rest") == "message"
         own = own_overheads(schedule, bytes, prepared.pairs, values) if join == "overheads" else None
         of_joined = (lambda part: term_seconds(part, pairs, values)), (lambda part: overheads(part, pairs, values))
-        return join_stages(stages, seconds, times, own, *of_joined, anew)
+        return join_stages(stages, seconds, times, own, *of_joined, separate_rest)
     cost = np.zeros(values.lead)
     for number, (stage, term_times, occurs) in enumerate(zip(stages, seconds, times, strict=True)):
         longest = total(stage, term_times)

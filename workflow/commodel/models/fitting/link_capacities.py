@@ -84,10 +84,10 @@ def fit_link_factors(
             name = next(name for name in trips if name != NODE)
             size = int(observed.cases("nodepairs")["bytes"].max())
             added[sample(key("c_out", NODE), size)] = trips[name].parts(np.array([float(size)]))[1][:, 0] / size
-    each = _pick(observed.cases("capacity"), how="each") if observed.probes.get("capacity") else None
+    each_group = _pick(observed.cases("capacity"), how="each") if observed.probes.get("capacity") else None
     names = list(trips)
-    for level, column in observed.levels.items() if each is not None else ():
-        cases, beyond = _pick(each, level=level), names[names.index(level) + 1 :] if level in names else []
+    for level, column in observed.levels.items() if each_group is not None else ():
+        cases, beyond = _pick(each_group, level=level), names[names.index(level) + 1 :] if level in names else []
         if not len(cases) or not beyond:
             continue
         where = [list(nodes_read(str(text))) for text in cases["where"].tolist()]

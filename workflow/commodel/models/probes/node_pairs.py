@@ -115,12 +115,12 @@ def plan_node_pairs(site: Site, sizes: list[int]) -> Plan:
             yield place, {**ends, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
 
 
-def sample_pairs(nodes: int, each: int, most: int) -> list[tuple[int, int]]:
+def sample_pairs(nodes: int, per_node: int, most: int) -> list[tuple[int, int]]:
     """Return all pairs of a few nodes; of more, each node with those 1, …, nodes / 2 places after it, at growing
     distances. A node is in about `each` pairs; there are at most `most`, or one pair a node."""
-    if nodes <= each + 1 and nodes * (nodes - 1) // 2 <= most:
+    if nodes <= per_node + 1 and nodes * (nodes - 1) // 2 <= most:
         return list(combinations(range(nodes), 2))
-    kinds = max(min(each // 2, most // nodes), 1)
+    kinds = max(min(per_node // 2, most // nodes), 1)
     distances = np.unique(np.geomspace(1, nodes // 2, kinds).round().astype(int)) if kinds > 1 else [1]
     return sorted({tuple(sorted((node, (node + int(step)) % nodes))) for step in distances for node in range(nodes)})
 

@@ -230,7 +230,7 @@ def plan_deal(site: Site, sizes: list[int]) -> Plan:
     """
     place = place_spread(site, min(site.ranks, PARTNERS + 1))
     receivers = place.ranks - 1
-    lengths = [each * PARTNERS // receivers for each in STREAM_LENGTHS]  # fewer receivers get more each
+    lengths = [length * PARTNERS // receivers for length in STREAM_LENGTHS]  # fewer receivers get more each
     return combinations_at(place, n=receivers, each=lengths, bytes=list_packet_sizes(sizes))
 
 

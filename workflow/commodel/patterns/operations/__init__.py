@@ -97,7 +97,7 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     substrates: tuple[str, ...] = (MPI,)
     # Whether it has no schedule with such parameters, and is measured only.
-    unsaid: Callable[[dict[str, Any]], bool] = lambda named: False
+    without_schedule: Callable[[dict[str, Any]], bool] = lambda named: False
     program: str = ""  # the native program that measures it; empty: the player
     tiles: Callable[..., Rectangles] | None = None  # for such a program: who has what, of ranks and parameters by name
     # What it is the sum of, each begun by all ranks at once: (parameters, how often), of ranks and parameters by name.

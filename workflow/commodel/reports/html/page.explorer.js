@@ -21,7 +21,7 @@ const field = (row, key) => key === "size" ? size(row) : value(row, key);
 const same = (key, text, wanted) => key === "bytes" ? number(text) === Number(wanted) :
   text === wanted || (key === "operation" && text.startsWith(`${wanted}:`));
 const accepts = (row, but = []) => NAMES.every(key => !state[key] || but.includes(key) || same(key, field(row, key), state[key]));
-const conditions = {}; // by column: what stands in the field below its head
+const conditions = {}; // by column: the text in the field below its head
 function meets(row) {
   return Object.entries(conditions).every(([at, {sign, text, limit}]) => {
     const shown = explored.text(row, at);

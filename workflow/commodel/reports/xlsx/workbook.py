@@ -47,7 +47,7 @@ TEXT_WIDTH = 150  # characters of a sentence across columns
 RAW = "Raw summary"
 INK, RULE, LINK, MUTED = "#1F3A4D", "#D5DBE0", "#0B5A8A", "#555555"
 TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
-whose = attrgetter("platform")
+platform_of = attrgetter("platform")
 
 
 def write_xlsx(report: Report, path: str | Path) -> list[Path]:
@@ -86,7 +86,7 @@ class Workbook:
         self.places = Places()
         self.first_sheets: list[Overview] = []
         self.beyond: dict[str, Table] = {}  # by section: too long for a sheet
-        by_platform = groupby(sorted(report.sets, key=whose), key=whose)
+        by_platform = groupby(sorted(report.sets, key=platform_of), key=platform_of)
         known = [(platform, *calculator.calculable(list(sets))) for platform, sets in by_platform]
         order = {front.platform: place for place, front in enumerate(report.fronts)}
         known.sort(key=lambda entry: order.get(plain(entry[0]), len(order)))  # as the first sheets
