@@ -11,7 +11,7 @@ from commodel.hierarchy import Hierarchy, covers_reach, describe_reach
 HOSTS = [f"rack{rack}-{node}" for rack in range(2) for node in range(4)]
 
 
-def test_counts_ranges_and_host_patterns_say_the_same():
+def test_counts_ranges_and_host_patterns_state_the_same():
     forms = [
         {"leaf": 2, "rack": 4},
         {"leaf": [["0-1"], [2, 3], ["4", "5"], ["6-7"]], "rack": ["0-3", "4-7"]},

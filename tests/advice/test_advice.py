@@ -49,7 +49,7 @@ def advised(carried, *layouts):
     return advise(WORKLOAD, Evidence([carrying], SITE), layouts, WAYS, streams=False)
 
 
-def test_who_waits_hears_which_choice_is_priced_for_which_job():
+def test_who_waits_hears_which_choice_is_predicted_for_which_job():
     evidence, said = Evidence([set_given("hockney", ["alpha=10us", "beta=1ns"])], SITE), []
     with listen_with(said.append):
         decide([WORKLOAD, replace(WORKLOAD, bytes=8)], evidence, ["block:8"], lambda workload: WAYS)
@@ -70,7 +70,7 @@ def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_on
     assert "2 of 4 choices: nothing was measured between nodes" in note
 
 
-def test_where_both_were_measured_there_is_nothing_to_say():
+def test_where_both_were_measured_there_is_nothing_to_state():
     both = fit_bands(make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=np.tile([1.0, 2.0, 2.0], 15)))
     advice = advised(both, "block:8", "block:4")
     assert not [note for note in advice.notes if note.startswith("NO INTERVAL")]
@@ -105,7 +105,7 @@ def test_families_are_weighed_where_ranks_are_to_sit():
     assert blind["within one node"]["hockney"] == pytest.approx(blind["within one node"]["loggp"])
 
 
-def test_each_choice_has_the_price_of_those_that_are_right_where_its_ranks_sit():
+def test_each_choice_has_the_prediction_of_those_that_are_right_where_its_ranks_sit():
     """In one list of choices as in a list of those of one layout."""
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {"hockney": 12.0, "loggp": 1.1})
     sets = [

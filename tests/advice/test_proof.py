@@ -44,7 +44,7 @@ def test_slower_by_less_than_is_allowed_is_no_harm_but_does_not_pay():
     assert not gained.pays
 
 
-def test_intervals_hold_the_true_gain_as_often_as_they_say():
+def test_intervals_hold_the_true_gain_as_often_as_they_state():
     random = np.random.default_rng(5)
     samples = random.lognormal(np.log(1.2), 0.1, (2000, 4))
     held = [gained.low <= 1.2 <= gained.high for gained in (compute_gain([1.0] * 4, row) for row in samples)]
@@ -52,7 +52,7 @@ def test_intervals_hold_the_true_gain_as_often_as_they_say():
 
 
 @pytest.mark.parametrize("freedom", [2, 8, 1000])
-def test_cases_say_together_how_much_pairs_differ(freedom):
+def test_cases_state_together_how_much_pairs_differ(freedom):
     """Variances of cases are inverse χ² with so many degrees of freedom. Intervals hold as often as they say, and those
     of three pairs are narrower than Student's own, the more the more alike cases are. At 2 degrees, where some cases
     differ ten times as much as others, they hold 93 %."""
@@ -69,7 +69,7 @@ def test_cases_say_together_how_much_pairs_differ(freedom):
     assert np.mean(width) < (0.85 if freedom == 2 else 0.65) * np.mean(own)
 
 
-def test_a_few_cases_say_nothing_of_each_other():
+def test_a_few_cases_inform_nothing_of_each_other():
     gains = [compute_gain([1, 1, 1], row) for row in ([1, 2, 3], [1, 1.1, 1.2], [2, 2, 3])]
     assert pool_variances(gains) == gains
     assert join_gains(gains[0], gains[1]).pairs == gains[0].pairs + gains[1].pairs
@@ -101,7 +101,7 @@ def test_the_mean_of_all_cases_by_hand():
     )
 
 
-def test_one_slow_start_says_no_more_of_many_cases_than_of_one():
+def test_one_slow_start_states_no_more_of_many_cases_than_of_one():
     noisy = compute_gain([1, 1, 4], [1, 1, 1])
     assert average_gains([noisy] * 50) == pytest.approx((noisy.times, noisy.low, noisy.high))
     assert noisy.low < 1 < noisy.high

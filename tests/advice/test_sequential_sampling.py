@@ -92,14 +92,14 @@ def test_the_next_point_is_where_the_choice_is_open():
     assert len({arms.workload[arm] for arm in everything}) == len(everything) <= 3
 
 
-def test_a_dear_measurement_gives_way_to_one_as_telling():
+def test_a_slow_measurement_gives_way_to_one_as_telling():
     arms = arms_of([[1e-5, 1e-5], [2e-5, 2e-5], [3e-4, 3e-4]])
     costs = np.ones(6)
     costs[compute_belief(arms).next_points(1)] = 100
     assert costs[compute_belief(arms).next_points(1, costs)] == 1
 
 
-def test_regret_is_what_it_says():
+def test_regret_is_what_it_states():
     """Over machines drawn from the belief itself, the choice takes so much more than the fastest, on average."""
     arms = arms_of([[1e-5, 1.1e-5, 2e-5], [2e-5, 1.8e-5, 3e-5], [3e-4, 2.7e-4, 3e-4]])
     belief = compute_belief(arms, seen({1: 1.5e-5}))
@@ -110,7 +110,7 @@ def test_regret_is_what_it_says():
 
 
 @pytest.mark.parametrize(("rough", "points"), [(0.3, 28), (0.5, 14), (0.5, 21), (0.5, 28)])
-def test_regret_is_what_it_says_of_machines_that_are_not_as_believed(rough, points):
+def test_regret_is_what_it_states_of_machines_that_are_not_as_trusted(rough, points):
     """Here what predictions are off by has nothing to do with size: the belief does not know that, but it can see how
     far measurements are from what the others said. On average the true regret is what was expected, within a third."""
     random = np.random.default_rng(1)
@@ -156,7 +156,7 @@ def test_fewer_points_than_by_lot():
     assert np.mean(wins) < 0.8
 
 
-def test_the_library_s_own_choice_is_believed_in_least():
+def test_the_library_s_own_choice_is_trusted_in_least():
     predictions = [(10, 1e-5), (10, 1e-5)]
     workload = PlacedWorkload("bcast", 8, "block", 8)
     arms = Arms.of([Arm(workload, "a", predictions[0][1]), Arm(workload, LIBRARY, predictions[1][1])])
@@ -237,7 +237,7 @@ def test_a_start_in_which_all_is_slow_makes_no_way_look_slow():
     assert np.abs(apart["twice"]).max() < 0.01 < np.abs(apart["once"]).max() < np.log(1.5)
 
 
-def test_measurements_that_no_start_repeats_are_believed_less():
+def test_measurements_that_no_start_repeats_are_trusted_less():
     arms = arms_of([[1e-5, 2e-5, 1.5e-5]] * 3)
     off = (1, 1.4, 0.8, 1.3, 0.75)
     learned = [
@@ -250,7 +250,7 @@ def test_measurements_that_no_start_repeats_are_believed_less():
     assert steady < 0.2 < unsteady
 
 
-def test_prices_that_tell_ways_too_far_apart_are_believed_less_of_what_was_not_measured():
+def test_predictions_that_show_ways_too_far_apart_are_trusted_less_of_what_was_not_measured():
     """By predictions each way takes twice as long as the one before. The first five take the same, at each size."""
     arms = arms_of([[1e-5, 2e-5, 4e-5, 8e-5, 16e-5, 32e-5]] * 3)
     belief = compute_belief(arms, seen({arm: 4e-5 for arm in range(18) if arm % 6 < 5}))

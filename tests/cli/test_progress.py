@@ -51,7 +51,7 @@ def test_items_are_counted_on_a_terminal(screen):
     assert shown.getvalue().endswith(CLEARED)
 
 
-def test_who_waits_is_told_what_for(screen):
+def test_waiting_states_its_reason(screen):
     shown, ends = screen(terminal=True), time.monotonic() + 60
     with show_waiting("predicting"):
         while "predicting: 0 s" not in shown.getvalue():
@@ -74,7 +74,7 @@ def test_where_nobody_looks_what_takes_very_long_leaves_lines(screen):
     )
 
 
-def test_the_line_says_what_the_work_is_at(screen):
+def test_the_line_states_what_the_work_is_at(screen):
     shown, ends = screen(terminal=True), time.monotonic() + 60
     with show_waiting("predicting"):
         with report_within("bcast"):
@@ -96,7 +96,7 @@ def test_an_error_comes_through(screen):
 
 
 @pytest.mark.parametrize(("terminal", "patience"), [(False, 0.0), (True, 600.0)], ids=["nobody looks", "it is quick"])
-def test_nothing_is_said(screen, terminal, patience):
+def test_nothing_is_stated(screen, terminal, patience):
     shown = screen(terminal, patience)
     with show_waiting("predicting"):
         assert list(count_progress([1, 2], "numbers")) == [1, 2]
@@ -260,7 +260,7 @@ def test_the_last_lines_are_kept_for_what_nobody_understands():
     assert list(complaints.last)[-1] == "sbatch: 29"
 
 
-def test_who_stops_a_run_is_told_of_jobs_that_may_still_be_in_the_queue(monkeypatch, tmp_path, capsys):
+def test_a_stopped_run_names_jobs_that_may_still_be_in_the_queue(monkeypatch, tmp_path, capsys):
     def stopped(command, log, show, tick, hold):
         show("SLURM run ID: one-1")
         show("SLURM run ID: two-2")

@@ -26,7 +26,7 @@ from commodel.api.library_rules import OF_OPEN_MPI, find_dialect
 from commodel.cli import tune
 from commodel.errors import UserError
 from commodel.records import LIBRARY, Choice, PlacedWorkload, Timed
-from tests.cli.knownmpi import CASES, OWN, SIZES, WAYS, arms, cost, machine
+from tests.cli.simulated_mpi import CASES, OWN, SIZES, WAYS, arms, cost, machine
 
 
 def test_it_finds_the_fastest_and_proves_it(tmp_path):
@@ -103,7 +103,7 @@ def test_two_algorithms_that_are_as_fast_as_each_other_do_not_mean_that_rules_ch
         (arm.workload.operation, arm.algorithm, arm.workload.bytes)
         for arm in (known.arms[number] for number in checked)
     }
-    monkeypatch.setattr("tests.cli.knownmpi.cost", lambda *way: 1e-4 if way in pair else usual(*way))
+    monkeypatch.setattr("tests.cli.simulated_mpi.cost", lambda *way: 1e-4 if way in pair else usual(*way))
     searched = search(machine(tmp_path / "again"), known, 1e9, lambda text: None)
     assert len(searched.belief.seen) > len(checked)
     assert not searched.ignored
@@ -162,7 +162,7 @@ def test_a_rule_changes_what_open_mpi_does_without_one_where_han_comes_first(mon
     assert find_dialect(Path("library")).spread == spread
 
 
-def test_nothing_is_said_of_more_ranks():
+def test_nothing_is_stated_of_more_ranks():
     text = OF_OPEN_MPI.text([Choice("bcast", 8, 64, "linear")])
     assert re.search(r"^9 # ranks and more\n1 # message sizes\n0 0 0 0 # library", text, re.MULTILINE)
 

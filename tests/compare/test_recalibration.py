@@ -69,7 +69,7 @@ def measure_in_job(witnesses, machine, job):
 
 @pytest.mark.parametrize("count", [4, 6])
 @pytest.mark.parametrize(("latency", "per_byte"), [(1.0, 1.0), (2.0, 1.0), (1.0, 2.0), (0.7, 3.0)])
-def test_a_campaign_s_prices_are_moved_to_a_job_of_known_factors(latency, per_byte, count):
+def test_a_campaign_s_predictions_are_moved_to_a_job_of_known_factors(latency, per_byte, count):
     witnesses, job = make_witnesses(LOGGP), moved(LOGGP, latency, per_byte)
     used, kept = select_witnesses(witnesses, [LOGGP], FLAT, count, 8)
     assert (len(used), len(kept), len(set(used) & set(kept))) == (count, 8, 0)
@@ -105,13 +105,13 @@ def test_of_every_distance_there_is_a_short_and_a_long_point():
         assert all(entry.ranks == 2 for entry in near)  # the quickest that tell as much
 
 
-def test_points_with_local_work_tell_less():
+def test_points_with_local_work_show_less():
     worked = replace(LOGGP, values={**LOGGP.values, "gamma": LOGGP.values["G"]})
     used, _ = select_witnesses(make_witnesses(worked), [worked], FLAT, TAKEN, 8)
     assert "reduce" not in {entry.point.operation for entry in used}
 
 
-def test_families_that_see_no_size_have_one_factor_and_what_has_none_says_so():
+def test_families_that_see_no_size_have_one_factor_and_what_has_none_is_marked():
     witnesses, job = make_witnesses(LOGGP, off=0.0), moved(LOGGP, 2.0, 2.0)
     used, kept = select_witnesses(witnesses, [LOGP, LOGGP], FLAT, TAKEN, 8)
     done, complaints = recalibrate_sets(
@@ -124,7 +124,7 @@ def test_families_that_see_no_size_have_one_factor_and_what_has_none_says_so():
     assert [entry.after for entry in done] == sorted(entry.after for entry in done)
 
 
-def test_without_a_campaign_what_prices_are_off_widens_the_interval():
+def test_without_a_campaign_what_predictions_are_off_widens_the_interval():
     """Messages against predictions: a family that is always off by a fifth does not take that for another job."""
     site = Setting("p", 16, 4, levels=(("leaf", (0,) * 8 + (1,) * 8),))
     messages, _ = list_message_witnesses(site)
@@ -154,7 +154,7 @@ def test_without_a_campaign_what_prices_are_off_widens_the_interval():
         assert done.checked == 0
 
 
-def test_two_points_tell_two_factors_only_where_errors_are_known():
+def test_two_points_show_two_factors_only_where_errors_are_known():
     used = measure_in_job(
         select_witnesses(make_witnesses(LOGGP), [LOGGP], FLAT, FEWEST_POINTS, 8)[0], LOGGP, moved(LOGGP, 2.0, 2.0)
     )
@@ -222,7 +222,7 @@ def comparison(latency=1.0, per_byte=1.0, noise=0.01, **more):
     return pd.DataFrame(rows).assign(**({"simulated": False} | more))
 
 
-def test_batches_are_told_apart_against_the_prices_of_the_nearest_family():
+def test_batches_are_distinguished_against_the_predictions_of_the_nearest_family():
     rows = measure_drift(PLAN, comparison(2.0, 3.0), [FITTED, WRONG], {}).set_index("allocation")
     assert set(rows["family"]) == {"hockney"}
     assert set(rows["against"]) == {BATCHES}
@@ -234,7 +234,7 @@ def test_batches_are_told_apart_against_the_prices_of_the_nearest_family():
     assert not describe_settings(rows.reset_index())  # what a family is off may look the same
 
 
-def test_where_people_tell_settings_apart_these_are_the_jobs():
+def test_where_people_show_settings_apart_these_are_the_jobs():
     rows = comparison(2.0)
     labelled = rows.assign(setting=np.where(rows["batch"] == "small", "", "friday"))
     assert set(measure_drift(PLAN, labelled, [FITTED, WRONG], {})["allocation"]) == {"(none)", "friday"}

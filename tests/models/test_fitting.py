@@ -169,7 +169,7 @@ def test_noise_alone_makes_no_samples(noise):
 
 
 @pytest.mark.parametrize("name", ["logp", "loggp", "loggops", "hloggp", "loggph"])
-def test_no_latency_is_said_not_to_be_known(name):
+def test_no_latency_is_stated_not_to_be_known(name):
     machine = truth("loggp")
 
     def prtt(case):

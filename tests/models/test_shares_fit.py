@@ -236,7 +236,7 @@ def test_a_copy_of_the_cluster_model_is_one_of_the_caches():
     assert many["M_ctc.b"][0] == few["M_ctc.b"][0]
 
 
-def test_a_set_says_how_long_vectors_were_and_keeps_it(tmp_path):
+def test_a_set_states_how_long_vectors_were_and_keeps_it(tmp_path):
     known = parameters("shares")
     assert known.vectors == {"reduce": 64 * MIB, "copy": 64 * MIB}
     assert parameters("loggp").vectors == {"reduce": 64 * MIB}
@@ -253,7 +253,7 @@ def test_a_set_says_how_long_vectors_were_and_keeps_it(tmp_path):
         ("loggp", 0, "extrapolated: 96 KiB copied at once, measured up to 64 KiB"),
     ],
 )
-def test_what_is_longer_than_what_was_measured_says_so(name, longest, said):
+def test_what_is_longer_than_what_was_measured_is_marked(name, longest, said):
     """Of Bruck's messages each is half a vector, all of which it copies."""
     (found,) = predict(parameters(name, longest), [point("alltoall", "bruck", ranks=8, bytes=8192)])
     assert found.validity_text == said

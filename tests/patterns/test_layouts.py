@@ -88,7 +88,7 @@ def test_a_tree_s_room_is_what_its_layout_puts_on_a_node(spec, leaves):
     assert most <= int(point.node_usage.split()[0])
 
 
-def test_as_the_docstrings_say():
+def test_as_the_docstrings_state():
     assert place("block:2", 6).tolist() == [0, 0, 1, 1, 2, 2]
     assert place("cyclic:2", 6).tolist() == [0, 1, 2, 0, 1, 2]
     assert place("block-cyclic:4x2", 8).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
@@ -236,7 +236,7 @@ def test_layouts_by_level_are_filled_in_from_the_platform(spec, written, nodes):
         ("scatter:leaf", "node/leaf/group"),
     ],
 )
-def test_a_point_says_how_far_its_ranks_are_from_each_other(layout, reach):
+def test_a_point_states_how_far_its_ranks_are_from_each_other(layout, reach):
     combination = {"operation": "bcast", "algorithm": "linear", "ranks": 2, "bytes": 8, "layout": layout}
     setting = Setting("p", nodes=6, cores=2, levels=LEVELS)
     points = [make_point(setting, combination)]
@@ -262,7 +262,7 @@ def test_a_group_that_is_full_is_passed_over():
         ("nodes:0x99999999", "at most"),
     ],
 )
-def test_a_layout_by_level_says_what_is_wrong(spec, wanted):
+def test_a_layout_by_level_states_what_is_wrong(spec, wanted):
     assert wanted in message(place, spec, 2)
 
 
@@ -379,7 +379,7 @@ def test_hosts_that_the_platform_knows_are_its_nodes(written):
         ("a\nb\nc\n", None, "found 3 ranks, wanted 2"),
     ],
 )
-def test_a_broken_file_says_where(text, line, word, written):
+def test_a_broken_file_states_where(text, line, word, written):
     spec = written(text)
     found = message(place, spec, 2)
     assert word in found

@@ -119,7 +119,7 @@ def test_ids_distinguish_grids_and_not_spellings():
     assert len(ids("halo:grid=4x2", "halo:grid=2x4", "halo:grid=8", "halo:grid=4x2:periodic=yes")) == 4
 
 
-def test_every_operation_says_what_its_bytes_are_and_what_mpi_calls_it():
+def test_every_operation_states_what_its_bytes_are_and_what_mpi_calls_it():
     for name, entry in operations().items():
         assert bool(entry.bytes) == (name not in ("barrier", "overlay-startup", "overlay-skew"))
         assert not entry.mpi or entry.mpi.lower() == f"mpi_{name}".replace("-", "_")

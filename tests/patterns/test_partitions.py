@@ -324,7 +324,7 @@ def test_nodes_look_different(nodes):
     assert len(strokes) == 16  # that many also on a black-and-white print
 
 
-def test_what_a_title_says_cannot_become_a_tag():
+def test_what_a_title_states_cannot_become_a_tag():
     picture = drawn(make_even_grid(2, (1, 1)), [0], ["<script>"])
     assert not list(picture.iter(f"{SVG}script"))
 

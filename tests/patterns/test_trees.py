@@ -310,7 +310,7 @@ def test_csv_of_other_numbers_and_names(tmp_path):
         ("node;parent\n0;\n", 1, "wanted 'host:N"),
     ],
 )
-def test_a_broken_file_says_where(text, line, word, tmp_path):
+def test_a_broken_file_states_where(text, line, word, tmp_path):
     path = tmp_path / "tree.txt"
     path.write_text(text)
     found = message(read_tree, path)

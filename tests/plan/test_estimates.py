@@ -185,7 +185,7 @@ def test_parts_hold_every_shape_once_and_a_long_stream_weighs_as_much_as_many_sh
     assert halves[0] == [heavy]
 
 
-def test_a_pattern_from_a_file_has_the_size_that_the_file_says(tmp_path, monkeypatch):
+def test_a_pattern_from_a_file_has_the_size_that_the_file_states(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "two.csv").write_text("step,kind,rank,peer,bytes\n0,send,0,1,640\n1,send,1,0,8\n")
     (tmp_path / "e.yaml").write_text('platform: p\nfamilies: all\nmatrix: [{axes: {operation: "file:two.csv"}}]\n')

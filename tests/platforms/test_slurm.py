@@ -112,7 +112,7 @@ def command(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("complaints", "lines"), [((KILLED,), 1), ((STOPPED, KILLED), 1), (("something passing",), 0)])
-def test_a_question_is_asked_again_until_it_is_answered(command, complaints, lines, capsys):
+def test_a_question_is_queried_again_until_it_is_answered(command, complaints, lines, capsys):
     assert run_slurm(command(*complaints)) == "n[1-2]\n"
     said = capsys.readouterr().err  # once, however often it is asked
     assert said.count("the query is repeated for up to 15 minutes: ") == said.count("\n") == lines
@@ -201,7 +201,7 @@ def test_the_nodes_of_an_allocation_are_grouped_in_their_order():
     assert hierarchy.distance(1, [0, 1, 2, 3]).tolist() == [3, 0, 2, 1]
 
 
-def test_an_allocation_on_one_switch_says_so():
+def test_an_allocation_on_one_switch_is_marked():
     assert levels(THREE, ["n3", "n2"]).settings == {"leaf": [0, 0]}
 
 
@@ -319,7 +319,7 @@ def test_no_job_is_forgotten_in_an_outage(cluster, look):
     assert back.startswith("commodel: Slurm's controller answers again")
 
 
-def test_jobs_that_could_not_be_asked_about_are_kept(cluster, look):
+def test_jobs_that_could_not_be_queried_about_are_kept(cluster, look):
     cluster.listed = "1\n2\n3_[1-4]\n"
     assert [look() for _ in range(2 * UNLISTED)][-1] == ["1", "2", "3"]
     assert cluster.succeeded == cluster.said == []
@@ -332,7 +332,7 @@ def test_a_job_that_slurm_has_forgotten_ends(cluster, look):
     assert cluster.succeeded == ["2"]
 
 
-def test_who_cannot_cancel_says_how_to_do_it_later(cluster, look):
+def test_who_cannot_cancel_states_how_to_do_it_later(cluster, look):
     look.executor.cancel_jobs([])  # all are being asked about at this moment
     assert cluster.cancelled == ["1", "2", "3"]
     cluster.complaint = AWAY
@@ -340,7 +340,7 @@ def test_who_cannot_cancel_says_how_to_do_it_later(cluster, look):
     assert cluster.said[-1].endswith("once Slurm answers again: scancel --name run")
 
 
-def test_what_slurm_says_of_a_job_that_it_killed_is_shown(cluster, look, monkeypatch, tmp_path):
+def test_what_slurm_states_of_a_job_that_it_killed_is_shown(cluster, look, monkeypatch, tmp_path):
     """The job's own log is empty then."""
     monkeypatch.setattr(SlurmExecutor, "report_job_error", lambda self, job, msg: cluster.said.append(msg))
     log = tmp_path / "7.log"

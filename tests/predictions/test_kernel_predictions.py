@@ -67,7 +67,7 @@ def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
         assert (whole.validity_text == "valid") == ({prediction.validity_text for prediction in several} == {"valid"})
 
 
-def test_a_sum_has_no_say_where_one_iteration_has_none(partition):
+def test_a_sum_has_weight_0_where_one_iteration_has_none(partition):
     """Though an earlier one fails another check."""
     blind = Validity(ValidityKind.SIZE, "holds for 0 B to 7 kB")
     checks = iter([Validity(ValidityKind.CONTENTION, "4 at a time"), blind])
@@ -137,7 +137,7 @@ def test_values_are_fitted_to_kernels_too(partition):
     assert values["beta.a"][0] == pytest.approx(2e-9, rel=1e-3)
 
 
-def test_what_a_plan_says_of_one(partition):
+def test_what_a_plan_states_of_one(partition):
     """The most messages in one step are those of its worst iteration; it takes as long as its iterations together."""
     whole, every = of(partition, 8), [of(partition, 8, k) for k in range(SIDE)]
     assert fan_ins([whole])[whole.id] == max(fan_ins(every).values())
@@ -253,7 +253,7 @@ def test_unknown_values_give_no_prediction(written):
 
 
 @pytest.mark.parametrize("name", sorted(set(family_names()) - set(HIDING)))
-def test_a_family_without_overlap_says_so(written, name):
+def test_a_family_without_overlap_is_marked(written, name):
     (row,) = predict(fitted_set(name), [overlapping(written(SIX, np.full(6, 1.0)), ranks=6)], strict=False)
     assert row.validity_text == f"no prediction: {family(name).title} does not model overlap with computation"
 

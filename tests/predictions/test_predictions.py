@@ -220,7 +220,7 @@ def test_tan_has_an_equation_of_its_own():
     assert period == pytest.approx(10 + 1 + 0.5 * 9 + 2)
 
 
-def test_families_that_add_up_steps_say_nothing():
+def test_families_that_add_up_steps_inform_nothing():
     with pytest.raises(UserError, match="bsp adds up steps for all ranks at once: it has no prediction of waves"):
         between("bsp", reduce("flat:4"), g=2, **{"l.a": 10})
     assert not predicts_streams(family("bsp"))

@@ -95,7 +95,7 @@ def test_definitions_are_found_by_the_longest_name(comparison):
     assert [row["definition"] for row in records(of_section["Sampled"])] == ["overhead"]
 
 
-def test_families_say_what_they_ignore(report, inputs):
+def test_families_state_what_they_ignore(report, inputs):
     (table,) = report.section("Families").tables
     assert {row["model"]: row["ignores"] for row in records(table)} == {
         name: format_undetermined["ignores"] for name, format_undetermined in inputs["families"].items()
@@ -256,7 +256,7 @@ def test_every_sample_has_a_row_and_each_summary_leads_to_its_first(measured, tm
     assert verified.exit_code == 0, verified.output
 
 
-def test_without_being_asked_for_there_are_none_and_a_damaged_file_is_named(measured, tmp_path):
+def test_without_being_requested_there_are_none_and_a_damaged_file_is_named(measured, tmp_path):
     folder, plan = measured
     batch = plan.batches[0]
     path = folder / "raw" / batch.name / f"{batch.ids[0]}.csv"

@@ -139,7 +139,7 @@ def test_iterations_stand_side_by_side_with_all_families(made):
     assert "2 single iterations took 2 ms; best model taulop, mean μ 1.10." in line
 
 
-def test_speeds_say_where_they_come_from(made):
+def test_speeds_state_where_they_come_from(made):
     _, section = made
     rows = table(section, "Speeds")
     assert [(row["size"], row["speed"], row["low"]) for row in rows] == [(4.0, 50.0, 40.0), (16.0, 70.0, 65.0)]

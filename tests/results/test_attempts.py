@@ -111,7 +111,7 @@ HOLD = "import sys, time; from pathlib import Path; from commodel.results.campai
 HOLD += "with lock_folder(Path(sys.argv[1]), 'it'): print('held', flush=True); time.sleep(60)"
 
 
-def test_a_second_holder_is_told_who_the_first_is_until_that_is_gone(tmp_path):
+def test_a_second_holder_is_reported_who_the_first_is_until_that_is_gone(tmp_path):
     with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout.readline() == "held\n"
         with (
@@ -125,14 +125,14 @@ def test_a_second_holder_is_told_who_the_first_is_until_that_is_gone(tmp_path):
         assert (tmp_path / ".holder").exists()
 
 
-def test_a_look_says_who_holds_it_and_disturbs_nobody(tmp_path):
+def test_a_look_states_who_holds_it_and_disturbs_nobody(tmp_path):
     assert holder(tmp_path) == ""
     with lock_folder(tmp_path, "it"):
         assert f"process {os.getpid()}, since" in holder(tmp_path)
     assert holder(tmp_path) == ""
 
 
-def test_where_there_are_no_locks_nobody_is_kept_out_and_that_is_said(tmp_path, monkeypatch, capsys):
+def test_where_there_are_no_locks_nobody_is_kept_out_and_that_is_stated(tmp_path, monkeypatch, capsys):
     def refused(stream, kind):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 

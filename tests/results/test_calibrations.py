@@ -48,7 +48,7 @@ def test_what_is_written_is_read_back_in_the_order_of_dates(results):
         ("families", {"loggp": {"latency": 0}}),
     ],
 )
-def test_what_a_calibration_may_not_say(results, tmp_path, key, value):
+def test_what_a_calibration_may_not_state(results, tmp_path, key, value):
     write_calibration(results.calibrated("a"), KNOWN)
     path = tmp_path / "calibrated" / "a" / CALIBRATION
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))

@@ -70,7 +70,7 @@ def test_the_latencies_of_waves_are_read(tmp_path):
     assert [(row["first"], row["last"]) for row in rows] == [(2e-5, 3e-5)] * 8
 
 
-def test_latencies_that_no_clock_tells_are_blank(tmp_path):
+def test_latencies_that_no_clock_shows_are_blank(tmp_path):
     rows = read_samples(streamed(tmp_path, ",,3.0e-05"), "c")
     assert all("first" not in row and row["last"] == 3e-5 for row in rows)
 
@@ -91,7 +91,7 @@ def test_what_was_joined_is_read(two_passes, counts):
 
 @pytest.mark.parametrize("counts", [False, True])
 @pytest.mark.parametrize("valid", ["000", "001", "100", "010", "111"])
-def test_the_name_tells_whether_a_sample_is_valid(counts, valid, tmp_path):
+def test_the_name_shows_whether_a_sample_is_valid(counts, valid, tmp_path):
     passes = {}
     for number, mark in enumerate(valid, 1):
         passes[number] = tmp_path / f"pass-{number}.csv"
@@ -335,7 +335,7 @@ def test_what_was_given_up_has_a_row_with_its_reason(raw):
     assert (row["status"], row["reason"]) == ("crash", "signal 9")
 
 
-def test_a_batch_that_did_not_finish_is_an_error_unless_asked_for(raw):
+def test_a_batch_that_did_not_finish_is_an_error_unless_requested(raw):
     for path in (raw / "second").glob("*"):
         path.unlink()
     with pytest.raises(UserError, match=r"2 cases are neither .* as \w+ \(never started\): run again"):
@@ -362,7 +362,7 @@ def test_the_table_of_a_probe_case_has_its_columns_too(raw, tmp_path):
     assert (row["kind"], row["name"], row["nodes"], row["bytes"]) == ("probe", "pingpong", 1, 8)
 
 
-def test_what_streams_say_of_their_first_and_last_wave(tmp_path):
+def test_what_streams_state_of_their_first_and_last_wave(tmp_path):
     """Beside points of one wave, whose cells stay blank; the summary's settings name the waves."""
     wave, stream = POINTS[0], replace(POINTS[0], waves=50)
     batch = Batch("first", "here", 1, points=(wave, stream))

@@ -304,7 +304,7 @@ def test_copies_and_digests_lie_in_the_results(here):
 
 
 @pytest.mark.parametrize("others", [OTHERS, dict.fromkeys(OTHERS)], ids=["changed", "gone"])
-def test_an_old_folder_gives_the_same_prices_and_report(here, others):
+def test_an_old_folder_gives_the_same_predictions_and_report(here, others):
     before, reports = predictions(here), here.files()
     for name, text in others.items():
         change(here, name, text)
@@ -402,7 +402,7 @@ def test_a_plan_of_an_older_commodel_has_no_files(here):
     assert predictions(here) == before
 
 
-def test_reports_say_what_they_rest_on(here):
+def test_reports_state_what_they_rest_on(here):
     book = openpyxl.load_workbook(here.root / "reports/e/e.xlsx", read_only=True)
     rows = {sheet: list(book[sheet].iter_rows(values_only=True)) for sheet in ("Provenance", "Inputs")}
     named = {row[0]: row for row in rows["Provenance"] if row[0] in NAMED}
@@ -416,7 +416,7 @@ def test_reports_say_what_they_rest_on(here):
     assert hashlib.sha256(NAMED["tree.csv"].encode()).hexdigest() in page
 
 
-def test_of_too_large_a_file_the_digest_is_kept_and_that_is_said(here, monkeypatch):
+def test_of_too_large_a_file_the_digest_is_kept_and_that_is_stated(here, monkeypatch):
     monkeypatch.setattr(cache, "LARGEST_KEPT", 20)
     monkeypatch.setattr("commodel.plan.view.LARGEST_KEPT", 20)
     done = here.invoke("plan")
@@ -492,7 +492,7 @@ def test_a_bomb_is_no_copy(results, tmp_path):
 @pytest.mark.parametrize(
     "damage", [lambda b: b[: len(b) // 2], lambda b: b[:60] + b"\xff" * 40 + b[100:], lambda b: b[:2]]
 )
-def test_what_cannot_be_unpacked_is_said(damage, tmp_path):
+def test_what_cannot_be_unpacked_is_stated(damage, tmp_path):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(damage(gzip.compress(random_table(100).encode())))
     with pytest.raises(UserError, match=r"a\.csv\.gz: cannot be unpacked") as error:

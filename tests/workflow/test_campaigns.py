@@ -179,7 +179,7 @@ matrix:
 """
 
 
-def test_any_layout_is_measured_and_priced(project):
+def test_any_layout_is_measured_and_predicted(project):
     hosts = [7, 0, 3, 7, 1, 1, 3, 0]
     (project.folder / "ranks.txt").write_text("".join(f"rank {r}=node-{n} slot=0\n" for r, n in enumerate(hosts)))
     project.experiment("places", PLACES.replace("LAYOUTS", str(list(LAYOUTS))))

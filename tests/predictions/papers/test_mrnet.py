@@ -79,7 +79,7 @@ def test_the_gain_of_a_tree_is_over_binning_without_one():
     assert column(gains)[512] == 3.4
 
 
-def test_it_says_where_processes_take_turns():
+def test_it_states_where_processes_take_turns():
     rows = [row("overlay-startup", "flat:64", 0.1)]
     assert "up to 585 take turns on 2 processors" in figure(figures(rows, (585, 2)), "Figure 5a").why
     assert "take turns" not in figure(figures(rows, (65, 128)), "Figure 5a").why

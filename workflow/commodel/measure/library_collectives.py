@@ -103,7 +103,7 @@ class Place:
         """
         choices = list(choices)
         ranks = sorted({choice.ranks for choice in choices})
-        point = self.point((operation, ranks[-1], layout, max(sizes)))
+        point = self.point(PlacedWorkload(operation, ranks[-1], layout, max(sizes)))
         found = [dict(settings) for settings in list_cases(operation, point.ranks, sizes, ranks)]
         ruled = [choice for choice in choices if choice.algorithm != LIBRARY]
         folder = self._ruled_folder(name, self.dialect.offered(ruled) if ruled else "")
