@@ -93,7 +93,7 @@ def test_an_experiment_may_lie_anywhere(project):
 @pytest.mark.parametrize("more", [[], ["--dry-run"]], ids=["run", "dry run"])
 def test_a_missing_compiler_is_named_and_so_is_what_runs_without(project, monkeypatch, more):
     monkeypatch.setattr("commodel.plan.planning.find_tool", lambda program: None if program == "mpicc" else program)
-    monkeypatch.setattr("commodel.plan.planning.workshop", Path.cwd)
+    monkeypatch.setattr("commodel.plan.planning.find_build_root", Path.cwd)
     monkeypatch.setattr(FOLLOW, lambda *arguments: pytest.fail("Snakemake was started"))
     for name in ("fast-ethernet-32.yaml", "fast-ethernet-32.xml"):
         shutil.copy(ROOT / "params/platforms" / name, "params/platforms")
