@@ -29,11 +29,11 @@ def records(table):
 
 def test_every_value_is_in_one_of_the_two_tables(report, inputs):
     written = tables(report, "Parameters")
-    scalars = {(row["platform"], row["model"], row["name"]): row for row in records(written["Parameters"])}
+    scalars = {(row["platform"], row["family"], row["name"]): row for row in records(written["Parameters"])}
     samples = {}
     for row in records(written["Sampled"]):
         level = "" if row["level"] is None else f"x{row['level']}"
-        samples[row["platform"], row["model"], f"{row['name']}.{row['at']}{level}"] = row
+        samples[row["platform"], row["family"], f"{row['name']}.{row['at']}{level}"] = row
     every = {
         (fitted.platform, fitted.family, name): estimate
         for fitted in inputs["parameter_sets"]
@@ -97,7 +97,7 @@ def test_definitions_are_found_by_the_longest_name(comparison):
 
 def test_families_state_what_they_ignore(report, inputs):
     (table,) = report.section("Families").tables
-    assert {row["model"]: row["ignores"] for row in records(table)} == {
+    assert {row["family"]: row["ignores"] for row in records(table)} == {
         name: format_undetermined["ignores"] for name, format_undetermined in inputs["families"].items()
     }
     assert all(row["citation"] and row["equation"] and row["title"] for row in records(table))
@@ -116,7 +116,7 @@ def test_curves_are_a_table_of_contents_of_the_charts(report, inputs):
         (curve,) = [
             curve
             for fitted, curve in curves
-            if (fitted.platform, fitted.family, curve.title) == (row["platform"], row["model"], row["curve"])
+            if (fitted.platform, fitted.family, curve.title) == (row["platform"], row["family"], row["curve"])
         ]
         worst = max(abs(fit / seen - 1) for seen, fit in zip(curve.measured, curve.fitted, strict=True))
         assert row["worst"] == pytest.approx(100 * worst)

@@ -31,7 +31,7 @@ def test_comparison_is_a_filtered_table_with_a_frozen_header(book, comparison):
 
 def test_comparison_holds_the_values_of_the_frame(book, comparison):
     head, rows = rows_of(book["Comparison"], "T_Comparison")
-    written = {(row[head.index("point")], row[head.index("family")]): dict(zip(head, row, strict=True)) for row in rows}
+    written = {(row[head.index("point")], row[head.index("model")]): dict(zip(head, row, strict=True)) for row in rows}
     assert len(written) == len(comparison)
     scales = {
         "measured": ("measured [µs]", 1e6),
