@@ -106,7 +106,7 @@ class Place:
         point = self.point(PlacedWorkload(operation, ranks[-1], layout, max(sizes)))
         found = [dict(settings) for settings in list_cases(operation, point.ranks, sizes, ranks)]
         ruled = [choice for choice in choices if choice.algorithm != LIBRARY]
-        folder = self._ruled_folder(name, self.dialect.offered(ruled) if ruled else "")
+        folder = self._ruled_folder(name, self.dialect.user_text(ruled) if ruled else "")
         record = folder / RESULTS
         if not record.exists():
             settings = self.environment(folder / self.dialect.file, {operation}) if ruled else {}
