@@ -18,7 +18,7 @@ help:
 	@echo "make lab-test real clusters on this machine: Slurm, and what else tests/lab has; needs root"
 	@echo "make lab-network  the campaign over eight hosts at 100 Mbit/s, in network namespaces: ten minutes, needs root"
 	@echo "make lab-kernels  SUMMA and the wave equation there at 1 Gbit/s, one host slowed down: ten minutes, needs root"
-	@echo "make lab-paper  the figures of the cluster model's paper there, where TCP does lose packets: minutes, needs root"
+	@echo "make lab-paper  the figures of the cluster model's paper there, where TCP does lose packets; PAPER=lop: 5 minutes, needs root"
 	@echo "make lab-overlay  trees of the TAN paper on an overlay network over 256 hosts at 4 Mbit/s: ten minutes, needs root"
 	@echo "make lab-tune  rules for Open MPI's collectives over the eight hosts, and what they gain: 8 minutes, needs root"
 	@echo "make fuzz     hostile files for every reader, five minutes (SECONDS=…, SEED=…); what fails is kept in build/fuzz"
@@ -110,10 +110,10 @@ lab-kernels: $(READY)
 	rm -rf build/lab-kernels
 	.venv/bin/python -m tests.lab.kernels build/lab-kernels
 
-# The report is in build/lab-paper/project/reports.
+# The report is in build/lab-paper/project/reports; PAPER=lop: of another paper.
 lab-paper: $(READY)
 	rm -rf build/lab-paper
-	.venv/bin/python -m tests.lab.campaign build/lab-paper paper-cluster
+	.venv/bin/python -m tests.lab.campaign build/lab-paper paper-$(or $(PAPER),cluster)
 
 # The report is in build/lab-overlay/project/reports.
 lab-overlay: $(READY)

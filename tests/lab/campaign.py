@@ -23,7 +23,10 @@ def main(folder: Path, experiment: str = EXPERIMENT) -> None:
             f"{sum(map(lab.timeouts, HOSTS))} times\n"
         )
         results = lab.project / "results" / experiment
+        print(errors(pd.read_csv(results / "comparison.csv", keep_default_na=False)))
         fitted = results / "fitted" / "netns-8" / "cluster.yaml"
+        if not fitted.exists():
+            return
         windows = lab.commodel(
             "advise",
             "--window",
@@ -36,7 +39,6 @@ def main(folder: Path, experiment: str = EXPERIMENT) -> None:
             "--format",
             "csv",
         )
-        print(errors(pd.read_csv(results / "comparison.csv", keep_default_na=False)))
         print(gathers(results, list(csv.DictReader(windows.splitlines()))))
 
 

@@ -23,11 +23,12 @@ launcher: hosts
 nodes: {len(HOSTS)}
 cores: 1
 {{types}}
-hosts: {{{{names: [{", ".join(HOSTS)}], mpi: openmpi}}}}
+hosts: {{{{names: [{", ".join(HOSTS)}], mpi: openmpi, namespaces: true}}}}
 """
 TYPES = f"types: {{full: {len(HOSTS) - 1}, slowed: 1}}"
 MESSAGES = """
 title: SUMMA and the wave equation over eight hosts
+paper: taulop
 platform: alike
 families: [hockney, loggp, hloggp, taulop]
 library: false

@@ -1,25 +1,32 @@
-"""The eight trees of the TAN paper on an overlay network over 256 hosts, which are network namespaces with ports of
-4 Mbit/s, a process each as the paper has it: TAN, LogP as that paper drew it, and LogP as its authors define it, fitted
-to the same chain and N-to-1.
+"""Trees on an overlay network over 600 hosts, which are network namespaces with ports of 4 Mbit/s, a process each.
+
+trees: the eight trees of the TAN paper, under TAN, LogP as that paper drew it, and LogP as its authors define it,
+fitted to the same chain and N-to-1. mrnet: start-up, round trip, throughput and activities of the MRNet paper, to 512
+back-ends. skew: the error of clock skews along the tree and through it, of hosts that share one clock.
 
 A port lets one frame pass at once and holds up those that follow. So frames are small, five to a packet: with
 large ones a chain takes as long at any height, and two children as long as one.
 
-python -m tests.lab.overlay_trees FOLDER    an empty folder; its project/ keeps results and reports
+python -m tests.lab.overlay_trees FOLDER [trees] [mrnet] [skew]    project/ in FOLDER keeps results and reports
 """
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from statistics import fmean
 
 import pandas as pd
 
+from commodel.predictions.papers.mrnet import PAIRS
+from commodel.predictions.papers.mrnet import TREES as MRNET_TREES
 from commodel.predictions.papers.tan import FAMILIES, TREES
+from tests.overlay.building import build
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-HOSTS = [f"h{number}" for number in range(256)]  # a binomial tree with 128 leaves has as many nodes
+HOSTS = [f"h{number}" for number in range(600)]  # an 8-way tree with 512 leaves has 585 nodes
 RATE = "4mbit"  # what 256 hosts together send then, two processors of this machine can handle
 FRAME = "320"  # bytes
 QUEUE = 400_000  # bytes: nothing is thrown away
@@ -31,7 +38,8 @@ nodes: {len(HOSTS)}
 cores: 1
 hosts: {{names: [{", ".join(HOSTS)}]}}
 """
-EXPERIMENT = f"""
+EXPERIMENTS = {
+    "trees": f"""
 title: The eight trees of the TAN paper on an overlay network over {len(HOSTS)} hosts
 paper: tan
 platform: netns-{len(HOSTS)}
@@ -43,11 +51,36 @@ matrix:
       operation: reduce
       topology: {[spec for trees in TREES.values() for spec in trees.values()]}
       bytes: 1KiB
-"""
+""",
+    "mrnet": f"""
+title: The MRNet paper's micro-benchmarks and activities on an overlay network over {len(HOSTS)} hosts
+paper: mrnet
+platform: netns-{len(HOSTS)}
+families: [tan, logp]
+measure: {{precision: 10%, min_samples: 4, max_samples: 12, seconds: 1, passes: 1, warmup: 1}}
+probe_bytes: [64]
+matrix:
+  - axes:
+      operation: [overlay-startup, reduce, "overlay-throughput"]
+      topology: {[spec for trees in MRNET_TREES.values() for spec in trees.values()]}
+      bytes: 64
+  - axes:
+      operation: "overlay-classes:mode=binned"
+      topology: {[spec for pair in PAIRS.values() for spec in pair]}
+      bytes: [4KiB, 16KiB, 64KiB]
+  - axes:
+      operation: "reduce:filter=concat"
+      topology: {[spec for pair in PAIRS.values() for spec in pair]}
+      bytes: [64, 256, 1KiB]
+  - axes: {{operation: "reduce:filter=max", topology: {[spec for pair in PAIRS.values() for spec in pair]}, bytes: 8}}
+""",
+}
 COMMODEL = (sys.executable, "-m", "commodel")
+SKEW_TREES = {"flat": [64], "8-way": [8, 8], "4-way": [4, 4, 4], "binary": [2] * 6}
+SKEW_ROUNDS = (1, 10, 100)
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, parts: list[str]) -> None:
     project, hosts = make_project(folder), folder / "hosts"
     own = {"LAB_HOSTS": " ".join(HOSTS), "LAB_RATE": RATE, "LAB_MTU": FRAME, "LAB_PRIORITY": ""}
     environment = os.environ | own | {"COMMODEL_AGENT": str(hosts / "agent")}
@@ -57,17 +90,23 @@ def main(folder: Path) -> None:
 
     run(HERE / "network.sh", "up", hosts, QUEUE)
     try:
-        run(*COMMODEL, "run", "trees")
+        for name in EXPERIMENTS.keys() & parts:
+            run(*COMMODEL, "run", name)
+        table = measure_skews(folder, hosts, environment) if "skew" in parts else None
     finally:
         run(HERE / "network.sh", "down", hosts)
-    print(errors(project / "results" / "trees").round(3).to_string())
+    for name in EXPERIMENTS.keys() & parts:
+        print(errors(project / "results" / name).round(3).to_string())
+    if table is not None:
+        print(table.round(1).to_string())
 
 
 def make_project(folder: Path) -> Path:
     project = folder / "project"
-    for kind, name, text in (("platforms", f"netns-{len(HOSTS)}", PLATFORM), ("experiments", "trees", EXPERIMENT)):
+    texts = [("platforms", f"netns-{len(HOSTS)}", PLATFORM)]
+    for kind, name, text in [*texts, *(("experiments", name, text) for name, text in EXPERIMENTS.items())]:
         path = project / "params" / kind / f"{name}.yaml"
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text.lstrip())
     for name in ("Snakefile", "profiles", "slurm", "workflow"):
         (project / name).symlink_to(ROOT / name)
@@ -75,13 +114,56 @@ def make_project(folder: Path) -> Path:
 
 
 def errors(results: Path) -> pd.DataFrame:
-    """By tree: the median in ms, and μ of each family; their means in the last line."""
+    """By operation and tree: the median in ms, and μ of each family; their means in the last line."""
     compared = pd.read_csv(results / "comparison.csv")
-    table = compared.pivot_table(index="alternative", columns="family", values="mu")
-    table.insert(0, "measured", compared.groupby("alternative")["measured"].first() * 1e3)
+    compared["what"] = [
+        f"{row.operation} {row.alternative}" + (f" x{row.waves}" if row.waves > 1 else "")
+        for row in compared.itertuples()
+    ]
+    table = compared.pivot_table(index="what", columns="family", values="mu")
+    table.insert(0, "measured", compared.groupby("what")["measured"].first() * 1e3)
     table.loc["mean"] = table.mean().where(table.columns != "measured")
     return table
 
 
+def write_tree(fanouts: list[int]) -> str:
+    """A tree with a host for each process, the front-end on the head."""
+    lines, level, hosts = [], ["head:0"], iter(HOSTS)
+    for fanout in fanouts:
+        below = [[f"{next(hosts)}:0" for _ in range(fanout)] for _ in level]
+        lines += [f"{parent} => {' '.join(children)} ;\n" for parent, children in zip(level, below, strict=True)]
+        level = [child for children in below for child in children]
+    return "".join(lines)
+
+
+def measure_skews(folder: Path, hosts: Path, environment: dict[str, str]) -> pd.DataFrame:
+    """By tree, load and rounds: the mean error in µs of 64 clocks that are one, along the tree and through it."""
+    build(folder / "overlay", "-O2", ["drive"])
+    rows = {}
+    for name, fanouts in SKEW_TREES.items():
+        (folder / "tree").write_text(write_tree(fanouts))
+        for load in ("idle", "busy"):
+            hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4 * (load == "busy"))]
+            asked = [f"skew {how} {rounds}" for rounds in SKEW_ROUNDS for how in (0, 1)]
+            try:
+                done = subprocess.run(
+                    [HERE / "network.sh", "run", hosts, folder / "overlay" / "drive", folder / "tree"],
+                    input="\n".join([*asked, "quit\n"]),
+                    env=environment | {"DRIVE_LAUNCH": f"{hosts}/agent {{host}}", "DRIVE_BIND": "head"},
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                )
+            finally:
+                for hog in hogs:
+                    hog.kill()
+                    hog.wait()
+            answers = [json.loads(line) for line in done.stdout.splitlines()[1:]]
+            found = [1e6 * fmean(map(abs, answer["seconds"])) for answer in answers]
+            rows[name, load] = found
+    columns = [(f"{rounds} rounds", how) for rounds in SKEW_ROUNDS for how in ("along", "direct")]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=pd.MultiIndex.from_tuples(columns))
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    main(Path(sys.argv[1]).resolve(), sys.argv[2:] or [*EXPERIMENTS, "skew"])

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.network_lab import HERE, HOSTS
+from commodel.files.parameter_sets import read_parameters
+from tests.lab.network_lab import HERE, HOSTS, network
 
 pytestmark = pytest.mark.lab
 
@@ -128,6 +129,31 @@ def test_one_pair_gets_the_wire_and_seven_senders_share_it(lab):
     )
     assert after[0] > before[0]
     assert windowed < 1.02 * plain
+
+
+FLOOD = """
+platform: netns-8
+families: [cluster]
+library: false
+measure: {sync: barrier, precision: 5%, min_samples: 8, max_samples: 30, seconds: 1, passes: 2}
+probe_bytes: [64, 1KiB]
+matrix:
+  - axes: {operation: gather, algorithm: linear, ranks: 8, bytes: 1KiB}
+"""
+FRAME = 1514  # B
+
+
+@pytest.mark.parametrize("queue", [16384, 32768, 131072])
+def test_the_buffer_of_a_port_is_found_by_times_of_arrival(tmp_path, queue):
+    """In packets, for which the queue has room in bytes."""
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    with network(tmp_path, queue) as lab:
+        lab.write("experiments", "flood", FLOOD)
+        lab.commodel("run", "flood", "-q")
+        buffer = read_parameters(lab.project / "results/flood/fitted/netns-8/cluster.yaml").values["B_L"]
+    print(f"{queue / FRAME:.2f} frames: found {buffer.value:.2f} [{buffer.low:.2f}, {buffer.high:.2f}]")
+    assert buffer.low <= queue / FRAME <= buffer.high
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])

@@ -211,3 +211,45 @@ def test_skews_go_on_without_lost_back_ends(start):
             if math.isnan(seconds[1]):
                 break
         assert [math.isnan(value) for value in seconds] == [False, True, False, False]
+
+
+FRAMES = r"""
+#include "frames.h"
+#include <assert.h>
+#include <stdlib.h>
+static OverlayPacket *came;
+static void emit(void *target, const OverlayPacket *packet)
+{
+  void *copy = frame_copy(packet);
+  came = packet_of_frame(copy, frame_bytes(packet));
+  free(copy), (void)target;
+}
+int main(void)
+{
+  void *state = NULL;
+  OverlayPacket *in[2], *sent = overlay_pack(FIRST_TAG, "%d", 21);
+  for (int i = 0; i < 2; i++) in[i] = packet_from(sent, 5 - i);
+  int sum = 0;
+  assert(reduce_wave(&state, "sum", in, 2, emit, NULL) == OVERLAY_OK && came);
+  assert(overlay_unpack(came, "%d", &sum) == OVERLAY_OK && sum == 42 && overlay_tag(came) == FIRST_TAG);
+  assert(overlay_source(came) == 4 && overlay_leaves(came) == 2);
+  assert(!packet_of_frame(came, 8) && reduce_wave(&(void *){NULL}, "no such", in, 2, emit, NULL) != OVERLAY_OK);
+  return 0;
+}
+"""
+
+
+def test_packets_and_filters_for_processes_of_mrnet(overlay_programs, tmp_path):
+    """What is compiled for MRNet, without MRNet."""
+    (tmp_path / "frames.c").write_text(FRAMES)
+    folder = SOURCES.parent / "mrnet"
+    sources = [
+        tmp_path / "frames.c",
+        folder / "frames.c",
+        overlay_programs / "liboverlay.a",
+        "-ldl",
+        "-lm",
+        "-lpthread",
+    ]
+    run_clean(["cc", *FLAGS, "-I", SOURCES, "-I", folder, *sources, "-o", tmp_path / "frames"])
+    run_clean([tmp_path / "frames"])

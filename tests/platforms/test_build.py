@@ -2,6 +2,9 @@
 
 import json
 import os
+import re
+from fnmatch import fnmatch
+from pathlib import Path
 
 import pytest
 
@@ -182,3 +185,18 @@ def test_what_does_not_compile_is_reported_in_one_line_of_the_compiler(mpi, on_p
     with pytest.raises(UserError, match=r"do not compile with .*own/mpicc: mpi\.h:9: error: no such type") as refused:
         build(tmp_path, "mpi")
     assert "\n" not in refused.value.message
+
+
+@pytest.mark.parametrize("missing", ["bin/mrnet_commnode", "include/mrnet/MRNet.h", "lib/libmrnet.*", "lib/libxplat.*"])
+def test_mrnet_is_wanted_as_make_install_lays_it_out(tmp_path, on_path, missing):
+    """The message names the part that is missing."""
+    for part in ("bin/mrnet_commnode", "include/mrnet/MRNet.h", "lib/libmrnet.a", "lib/libxplat.a"):
+        file = tmp_path / "mrnet" / part
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not fnmatch(part, missing):
+            file.write_text("")
+            file.chmod(0o755)
+    on_path(tmp_path / "mrnet" / "bin", *os.environ["PATH"].split(os.pathsep))
+    with pytest.raises(UserError, match=re.escape(Path(missing).name)) as error:
+        build(tmp_path, "mrnet")
+    assert "make install lays it out: bin, include and lib in one folder, whose bin is on PATH" in error.value.message

@@ -81,8 +81,8 @@ def test_the_nearest_line_is_nearest():
 @pytest.mark.parametrize(
     ("by", "best", "gain"),
     [
-        ("LoP, RDMA Write, printed", "n-way:3", 57.6),
-        ("LoP, RDMA Write, halved", "n-way:3", 50.1),
+        ("LoP, RDMA Write, printed", "n-way:7", 77.1),
+        ("LoP, RDMA Write, halved", "n-way:3", 59.5),
         ("LoP, Send/Receive, printed", "n-way:7", 76.1),
         ("LoP, Send/Receive, halved", "n-way:7", 57.5),
     ],

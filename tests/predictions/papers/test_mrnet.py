@@ -17,13 +17,13 @@ def figures(rows=(), room=None):
     return paper("mrnet").figures(known)
 
 
-def row(operation, topology, measured, waves=1, predicted=nan):
+def row(operation, topology, measured, waves=1, predicted=nan, bytes=8):
     about = {
         "operation": operation,
         "topology": topology,
         "alternative": topology,
         "ranks": 9,
-        "bytes": 8,
+        "bytes": bytes,
         "waves": waves,
     }
     return {**about, "family": "tan", "measured": measured, "predicted": predicted}
@@ -73,10 +73,24 @@ def test_skews_are_in_percent_of_those_that_were_set():
 
 
 def test_the_gain_of_a_tree_is_over_binning_without_one():
-    rows = [row("overlay-classes", "flat:512", 0.9), row("overlay-classes", "kary:8^3", 0.3)]
+    rows = [row("overlay-classes", spec, time, bytes=16 << 10) for spec, time in (("flat:512", 0.9), ("kary:8^3", 0.3))]
     gains = figure(figures(rows), "Equivalence classes").numbers[1]
     assert column(gains, "binned")[512] == pytest.approx(3)
     assert column(gains)[512] == 3.4
+
+
+def test_activities_are_compared_where_both_trees_were_measured():
+    rows = [row("reduce:filter=max", "flat:512", 0.4), row("reduce:filter=max", "kary:8^3", 0.1)]
+    rows += [
+        row("reduce:filter=concat", "flat:512", 0.1, bytes=64),
+        row("reduce:filter=concat", "kary:8^3", 0.1, bytes=64),
+    ]
+    rows += [row("overlay-skew", "flat:512", 9.0)]
+    times, _, total = figure(figures(rows), "Figure 6b").numbers
+    assert len(times.rows) == 16
+    assert column(total, "gain")[512] == pytest.approx((0.8 + 0.2) / (0.2 + 0.2))
+    assert isnan(column(total, "gain")[64])
+    assert column(total)[512] == 3.4
 
 
 def test_it_states_where_processes_take_turns():

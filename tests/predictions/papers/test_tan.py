@@ -2,15 +2,17 @@
 
 from dataclasses import replace
 from functools import cache
-from math import isnan
+from math import isnan, nan
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from commodel.models.probes import Site
 from commodel.predictions.papers import paper
 from commodel.records import PlatformKind
 from tests.models.synthetic import truth
-from tests.predictions.papers.evidence import cases, column, evidence, figure, fitted, micro, table
+from tests.predictions.papers.evidence import PLATFORM, cases, column, evidence, figure, fitted, micro, table
 
 L, A, B, C = 98.0, 49.3, 0.783, 0.157  # table I, µs
 
@@ -90,8 +92,20 @@ def test_the_papers_recipe_gives_table_1_back(rebuilt):
 
 def test_latency_is_half_a_round_trip(rebuilt):
     numbers = table(figure(rebuilt, "Figure 2"), "Latency")
-    assert micro(column(numbers, "simulated on somewhere")) == pytest.approx({"min": L, "mean": L, "max": L})
-    assert micro(column(numbers)) == pytest.approx({"min": 59, "mean": 98, "max": 672})
+    assert micro(column(numbers, "simulated on somewhere")) == pytest.approx(
+        {"min": L, "mean": L, "max": L, "standard deviation": nan}, nan_ok=True
+    )
+    assert micro(column(numbers)) == pytest.approx({"min": 59, "mean": 98, "max": 672, "standard deviation": 30})
+
+
+def test_the_deviation_is_that_of_the_histogram():
+    bins = [(1024, 90e-6, 110e-6, 3, False), (1024, 190e-6, 210e-6, 1, True), (64, 0.0, 1e-6, 9, False)]
+    histogram = pd.DataFrame(bins, columns=["bytes", "low", "high", "count", "tail"]).assign(platform=PLATFORM)
+    known = replace(evidence(), distributions=histogram)
+    (row,) = (
+        row for row in figure(paper("tan").figures(known), "Figure 2").numbers[0].rows if "deviation" in row.about[0]
+    )
+    assert row.here[0] == pytest.approx(np.std([100e-6] * 3 + [200e-6]))
 
 
 def wave(topology, family, measured, predicted, waves=1):

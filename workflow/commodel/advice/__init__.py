@@ -228,6 +228,8 @@ def _correct(
         if recommender is not None:
             corrections = recommender.correct(Places.of_points([points[number] for number in here]))
             local[here], covariance[np.ix_(here, here)] = corrections.logs, corrections.covariance
+            residuals.low[here], residuals.high[here] = -corrections.half_width, corrections.half_width
+            residuals.corrected[here] = 0.0
     moved = np.where(of_residuals, residuals.corrected, 0.0)
     factors = np.exp(np.where(of_residuals, logs, 0.0) + local + moved)
     known = all(recommender is not None for recommender in recommenders.values())
@@ -248,12 +250,8 @@ def _residuals(
     logs = np.zeros(len(points))
     for place, of_models in weights.items():
         shares = {name: weight.weight for name, weight in of_models.items()}
-        recommender = recommenders[place]
-        if recommender is not None:
-            bands = recommender.bands
-        else:
-            known = combined_residuals(held_out, shares)
-            bands = fit_bands(known) if known is not None else {}
+        known = combined_residuals(held_out, shares) if recommenders[place] is None else None
+        bands = recommenders[place].bands if recommenders[place] else fit_bands(known) if known is not None else {}
         common = sum(share * np.log(ratios[name]) for name, share in shares.items() if share > 0)
         for number, point in enumerate(points):
             if find_placement(point) == place:

@@ -312,7 +312,8 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
     fitted = replace(
         fitted, values={key: np.where(np.abs(d) < ROUNDING_SECONDS, 0.0, d) for key, d in fitted.values.items()}
     )
-    unknown = find_indistinct_values(fitted.values) | dict(fitted.unknown)
+    estimated = {key: d for key, d in fitted.values.items() if not entry.by_name[parse(key).parameter].random}
+    unknown = find_indistinct_values(estimated) | dict(fitted.unknown)
     values = {}
     for value, draws in fitted.values.items():
         name = parse(value).parameter

@@ -11,6 +11,7 @@ from commodel.platforms.tools import NATIVE, find, find_sibling
 
 COMPILERS = {"mpi": "mpicc", "smpi": "smpicc", "overlay": "cc", "mrnet": "c++", "replay": "cc"}
 MRNET = "mrnet_commnode"  # the program of its internal processes, in bin of where it is installed
+MRNET_PARTS = ("include/mrnet/MRNet.h", "lib/libmrnet.*", "lib/libxplat.*")
 OF_AN_MPI = ("mpiexec", "mpirun")
 PARTS = {
     "overlay": ("overlay", "bench"),
@@ -75,6 +76,18 @@ def refuse_foreign(root: Path, starter: str, slurm_mpi: str = "") -> None:
     raise UserError(f"the native programs have {why}; {advice}")
 
 
+def _mrnet() -> Path:
+    """Return the folder where MRNet is installed."""
+    wanted = "wanted MRNet as its make install lays it out: bin, include and lib in one folder, whose bin is on PATH"
+    if (commnode := find(MRNET)) is None:
+        raise UserError(f"found no {MRNET} on PATH, {wanted}; see commodel doctor")
+    folder = Path(commnode).resolve().parents[1]
+    for part in MRNET_PARTS:
+        if not any(folder.glob(part)):
+            raise UserError(f"{folder}: found no {part}, {wanted}")
+    return folder
+
+
 def build(root: Path, toolchain: str) -> Path:
     """Compile what has changed."""
     compiler = find(COMPILERS[toolchain])
@@ -83,9 +96,7 @@ def build(root: Path, toolchain: str) -> Path:
     folder = programs(root, toolchain)
     with_compiler = [f"CC={find('cc')}", f"CXX={compiler}"] if toolchain in PARTS else [f"MPICC={compiler}"]
     if toolchain == "mrnet":
-        if (commnode := find(MRNET)) is None:
-            raise UserError(f"no {MRNET} found, wanted MRNet's bin on PATH; see commodel doctor")
-        with_compiler += [f"MRNET={Path(commnode).resolve().parents[1]}", "SUBSTRATE=MRNet", "PROGRAM=mrnet-bench"]
+        with_compiler += [f"MRNET={_mrnet()}", "SUBSTRATE=MRNet", "PROGRAM=mrnet-bench"]
     for part in PARTS.get(toolchain, (".",)):
         command = ["make", "-j2", "-C", str(NATIVE / part), *with_compiler, f"BUILD={folder.resolve()}"]
         command.append(f"IDENTITY={_identity(toolchain)}")

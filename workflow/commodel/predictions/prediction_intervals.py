@@ -144,17 +144,15 @@ def _measure_excess(
         left_out = fold == number
         low, high = _find_quantiles(logs[~left_out], groups[~left_out])
         away[left_out] = _measure_distance_outside(left[left_out], low, high)
-    return _find_quantile_over_labels(
-        away if scored is None else away[scored], labels if scored is None else labels[scored]
-    )
+    return cover_labels(away if scored is None else away[scored], labels if scored is None else labels[scored])
 
 
 def measure_widening(logs: Array, labels: np.ndarray, low: float, high: float) -> float:
     """Return the widening at both ends with which a band covers 95 % of points, with equal weight for each label."""
-    return _find_quantile_over_labels(_measure_distance_outside(logs, low, high), labels)
+    return cover_labels(_measure_distance_outside(logs, low, high), labels)
 
 
-def _find_quantile_over_labels(values: Array, labels: np.ndarray) -> float:
+def cover_labels(values: Array, labels: np.ndarray) -> float:
     """Return the 95 % quantile of the values, with equal weight for each label."""
     return _find_weighted_quantile(values, _weigh_labels(number_labels(labels)), COVERAGE)
 
@@ -261,7 +259,7 @@ def _find_worst_growth(rates: Array, labels: np.ndarray, unknown: float) -> floa
 def _find_growth(rates: Array, labels: Array, unknown: float) -> float:
     """Return the growth that covers 95 % of the rates. A doubling multiplies a time and its prediction by 1 to 2, so no
     doubling adds more than LOG_2."""
-    return min(_find_quantile_over_labels(rates, labels) if len(rates) else unknown, LOG_2)
+    return min(cover_labels(rates, labels) if len(rates) else unknown, LOG_2)
 
 
 def _number_kinds(part: Residuals) -> np.ndarray:

@@ -28,6 +28,7 @@ from commodel.reports.sections import (
     trees,
 )
 from commodel.reports.sections.front import make_fronts
+from commodel.reports.sections.standings import Recommended
 from commodel.reports.shape import MICRO, Front, Report, Section, plain, simulation_banner
 from commodel.results.provenance import NO_TRACES, Traces
 from commodel.units import format_bytes
@@ -78,9 +79,11 @@ def build(
         settings = conditions.describe_settings(drift) if drift is not None else []
         trusted = select_held_out(frame)
         scatters, times = charts.predicted_measured(trusted), charts.time_over_bytes(frame)
+        recommended = Recommended.of(frame)
         answers = summary.sections(
             frame,
             trusted,
+            recommended,
             scatters,
             times,
             simulated,
@@ -95,7 +98,9 @@ def build(
         latencies = evidence.latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
         remarks = [*anomalies, *settings]
-        first = make_fronts(frame, trusted, scatters, times, parameter_sets, networks, trips, provenance or {}, remarks)
+        first = make_fronts(
+            frame, trusted, recommended, scatters, times, parameter_sets, networks, trips, provenance or {}, remarks
+        )
         del trusted
         sections = (
             *rebuilt,

@@ -199,7 +199,8 @@ def _report(
     traces = replace(traces, attempts=tried)
     sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
     kinds = {name: about.kind for name, about in plan.platforms.items()}
-    evidence = Evidence(comparison, raw, tuple(sets), kinds)
+    distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
+    evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
     crowds = conditions.describe_oversubscription(comparison, provenance)
     (made, unread), (speeds, unreadable) = partitions(plan), _speeds(plan)
     rebuilt = papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else ()
@@ -214,7 +215,7 @@ def _report(
         provenance,
         experiment=plan.experiment,
         title=plan.title,
-        distributions=read_table(results.table("distributions"), DISTRIBUTIONS),
+        distributions=distributions,
         definitions=meanings(plan.families),
         families={name: _about(name) for name in plan.families},
         unmeasured=unmeasured,

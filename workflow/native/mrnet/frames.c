@@ -28,32 +28,28 @@ OverlayPacket *packet_of_frame(const void *bytes, size_t count)
 OverlayPacket *packet_from(OverlayPacket *packet, int backend)
 {
   OverlayPacket *own = packet_own(packet);
-  if (own) own->frame->source = backend, own->frame->leaves = 1;
+  if (own) set_origin(own->frame, (Origin){backend, 1, 0});
   return own;
 }
 
 /* ---- a filter of a stream ---- */
-typedef struct {
-  Filter filter;
-  void *own;
-} State;
-
 static int by_source(const void *one, const void *other)
 {
-  int a = (*(OverlayPacket *const *)one)->frame->source, b = (*(OverlayPacket *const *)other)->frame->source;
+  int a = overlay_source(*(OverlayPacket *const *)one), b = overlay_source(*(OverlayPacket *const *)other);
   return (a > b) - (a < b);
 }
 
 int reduce_wave(void **state, const char *name, OverlayPacket **in, int count, Emit *emit, void *target)
 {
-  State *stream = *state;
-  if (!stream) {
-    if (!(stream = *state = calloc(1, sizeof *stream))) return overlay_fail("no memory for a filter");
-    if (filter_find(name, &stream->filter) != OVERLAY_OK) return OVERLAY_FAILED;
+  Filter *filter = *state;
+  Origin origin;
+  if (!filter) {
+    if (!(filter = *state = calloc(1, sizeof *filter))) return overlay_fail("no memory for a filter");
+    if (filter_find(name, filter) != OVERLAY_OK) return OVERLAY_FAILED;
   }
   Queue out = {.items = NULL};
   qsort(in, (size_t)count, sizeof *in, by_source);
-  int code = filter_run(&stream->filter, &stream->own, in, count, 0, &out);
+  int code = filter_run(filter, in, count, 0, &out, &origin);
   for (OverlayPacket *packet; (packet = queue_pop(&out)); overlay_release(packet)) emit(target, packet);
   queue_clear(&out);
   return code;

@@ -27,9 +27,21 @@ static const char *type_at(const char *at, Type *type)
   return at + 1;
 }
 
+/* Packets of a stream have the same format again and again: the last one is remembered. */
+enum { REMEMBERED_BYTES = 24, REMEMBERED_VALUES = 8 };
+static _Thread_local struct {
+  char format[REMEMBERED_BYTES];
+  Type types[REMEMBERED_VALUES];
+  int count;
+} last;
+
 int format_types(const char *format, Type types[static MOST_VALUES])
 {
   int count = 0;
+  if (last.count && strcmp(format, last.format) == 0) {
+    memcpy(types, last.types, sizeof last.types);
+    return last.count;
+  }
   for (const char *at = format, *end; *at; at = end) {
     if (*at == ' ') {
       end = at + 1;
@@ -40,6 +52,11 @@ int format_types(const char *format, Type types[static MOST_VALUES])
       return overlay_fail("format '%.80s': found '%.*s', wanted %%c %%d %%ud %%ld %%f %%lf %%s … or an array, %%ad …",
                           format, length < 20 ? length : 20, at);
     }
+  }
+  size_t bytes = strlen(format) + 1;
+  if (count <= REMEMBERED_VALUES && bytes <= REMEMBERED_BYTES) {
+    memcpy(last.format, format, bytes), memcpy(last.types, types, (size_t)count * sizeof *types);
+    last.count = count;
   }
   return count;
 }

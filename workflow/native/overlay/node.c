@@ -33,7 +33,7 @@ static int boot(void)
   const char *attach, *folder, *const *command;
   uint32_t words;
   if (read_all(&frame, sizeof frame) != OVERLAY_OK) return OVERLAY_FAILED;
-  uint32_t bytes = frame_bytes(&frame);
+  uint32_t bytes = frame_length(&frame);
   if (bytes < sizeof frame || bytes > MOST_BOOT_BYTES || bytes % 8) return overlay_fail("found no packet to boot from");
   Block *block = block_new(bytes);
   if (!block) return OVERLAY_FAILED;

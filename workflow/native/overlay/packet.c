@@ -147,7 +147,7 @@ OverlayPacket *packet_of(Block *block, Frame *frame)
   if (frame->order < LITTLE_ENDIAN_FRAME || frame->order >= BOTH_ORDERS)
     return overlay_fail("found a byte order %d, wanted %d or %d", frame->order, LITTLE_ENDIAN_FRAME, BIG_ENDIAN_FRAME), NULL;
   if (frame->order != OWN_ORDER) {
-    frame->bytes = frame_bytes(frame), frame->format = __builtin_bswap16(frame->format);
+    frame->bytes = frame_length(frame), frame->format = __builtin_bswap16(frame->format);
     frame->stream = __builtin_bswap32(frame->stream), frame->origin = __builtin_bswap64(frame->origin);
     turn((char *)&frame->tag, sizeof frame->tag, 1);
   }

@@ -26,7 +26,7 @@ typedef struct {
 } Frame;
 
 /* Of one that has arrived: its length, in whatever order. */
-static inline uint32_t frame_bytes(const Frame *frame)
+static inline uint32_t frame_length(const Frame *frame)
 {
   return frame->order == OWN_ORDER ? frame->bytes : __builtin_bswap32(frame->bytes);
 }

@@ -55,7 +55,7 @@ static size_t tag_bytes(const Peer *peer) { return peer->authentic ? TAG_BYTES :
 static bool is_authentic(const Peer *peer, const Frame *frame)
 {
   unsigned char tag[TAG_BYTES];
-  uint32_t bytes = frame_bytes(frame);
+  uint32_t bytes = frame_length(frame);
   tag_of(&peer->authentic->receive_key, peer->authentic->received++, frame, bytes, tag);
   if (same_bytes(tag, (const unsigned char *)frame + bytes, TAG_BYTES)) return true;
   overlay_fail("its tag is wrong");
@@ -69,7 +69,7 @@ static bool make_room(Peer *peer)
   size_t begun = peer->end - peer->start, wanted = LEAST_ROOM;
   if (begun >= sizeof(Frame)) {
     const Frame *frame = (const Frame *)(peer->block->bytes + peer->start);
-    wanted = frame_bytes(frame) + tag_bytes(peer) - begun;
+    wanted = frame_length(frame) + tag_bytes(peer) - begun;
   }
   if (peer->block && peer->block->references == 1 && !begun) peer->start = peer->end = 0;
   if (peer->block && peer->block->size - peer->end >= wanted) return true;
@@ -88,7 +88,7 @@ static bool take_frames(Peer *peer)
   size_t tag = tag_bytes(peer);
   while (peer->end - peer->start >= sizeof(Frame)) {
     Frame *frame = (Frame *)(peer->block->bytes + peer->start);
-    uint32_t bytes = frame_bytes(frame);
+    uint32_t bytes = frame_length(frame);
     if (bytes < sizeof *frame || bytes % 8 || bytes > MOST_FRAME_BYTES)
       return overlay_fail("found a packet of %u bytes, wanted at most %d MiB", bytes, MOST_FRAME_BYTES >> 20), false;
     if (peer->end - peer->start < bytes + tag) return true;

@@ -12,6 +12,8 @@
  *   - every second packet that arrives in order is acknowledged, a single one 40 ms later;
  *   - else all is sent again a timeout later, with a window of one packet, and the next timeout is twice as long.
  *
+ * Of a long message MPI sends a first part, and the rest when the receiver has granted it.
+ *
  * A gather is repeated with the windows that the last one left. Ranks start a little apart, at random. */
 
 #include <math.h>
@@ -23,7 +25,7 @@
 
 enum { OPEN, RECOVERY, LOSS };                               /* of a connection */
 enum { SACKED = 1, LOST = 2, AGAIN = 4 };                    /* of a packet; AGAIN: sent again, and in flight */
-enum { ARRIVES, DELIVERED, ACKNOWLEDGED, TIMER, ANSWERS, STARTS }; /* events */
+enum { ARRIVES, DELIVERED, ACKNOWLEDGED, TIMER, ANSWERS, GRANTED, STARTS }; /* events */
 enum { RETRANSMIT, PROBE, REORDER, DUPLICATES = 3 };         /* timers */
 enum { INITIAL_WINDOW = 10, FEWEST = 2, DONE = 0, DEADLOCKED = 1 };
 static const double tick = 4e-3;       /* s: of Linux's timers at 250 Hz */
@@ -36,7 +38,7 @@ typedef struct {
     uint64_t seed;
     double gap_out, gap_in, way, back; /* s: g_s and g_r of a full packet, the ways of a packet and of its acknowledgement */
     double held, timeout, skew, jitter; /* packets; s: least timeout, how far apart ranks start, and of a packet's way */
-    const int64_t *src, *dst, *step, *wait, *packets;
+    const int64_t *src, *dst, *step, *wait, *packets, *eager; /* eager: packets sent before the receiver grants the rest */
     const double *last_out, *last_in; /* s: g_s and g_r of the last packet */
     double *finish;                   /* by repeat and rank */
     int64_t *timeouts, *drops;        /* by repeat */
@@ -46,7 +48,7 @@ typedef struct {
     double sent;    /* when it was sent last */
     int64_t number; /* of that, in the order of all packets */
     int64_t message;
-    uint8_t flags, last, arrived; /* last: of its message */
+    uint8_t flags, last, asks, arrived; /* last: of its message; asks: the last before a grant */
 } Packet;
 
 typedef struct {
@@ -57,7 +59,7 @@ typedef struct {
     int state, backoff, probing;
     double window, threshold, trip, spread; /* packets; s: the smoothed round trip and its deviation */
     int64_t end;                            /* of a recovery */
-    double flight, delivered, out;          /* of PRR: at the loss, and since */
+    double flight, delivered, out;          /* of PRR: the window before the loss; packets since */
     int64_t timer;                          /* its number: an older one is void */
     double idle;                            /* since */
     int64_t answered, ahead;                /* what the receiver has acknowledged; packets out of order */
@@ -201,19 +203,25 @@ static void check_buffered(Switch *net, Flow *flow, double now)
     }
 }
 
-static void write_message(Switch *net, int64_t row, double now)
+/* Gives packets of a message to TCP: the first part, or the rest. */
+static void write_packets(Switch *net, int64_t row, int64_t count, int last, double now)
 {
-    const Tcp *tcp = net->tcp;
     Flow *flow = &net->flows[net->flow_of[row]];
     if (flow->una == flow->next && now - flow->idle > timeout_of(net, flow) && flow->window > INITIAL_WINDOW)
         flow->window = INITIAL_WINDOW; /* after idle */
-    for (int64_t packet = 0; packet < tcp->packets[row]; packet++) {
-        Packet *new = &flow->packets[flow->limit + packet];
-        *new = (Packet){.message = row, .last = packet == tcp->packets[row] - 1};
+    for (int64_t packet = 0; packet < count; packet++) {
+        int end = packet == count - 1;
+        flow->packets[flow->limit + packet] = (Packet){.message = row, .last = end && last, .asks = end && !last};
     }
-    flow->limit += tcp->packets[row];
-    net->end_of[row] = flow->limit;
+    flow->limit += count;
+    net->end_of[row] = last ? flow->limit : INT64_MAX;
     send_more(net, flow, now);
+}
+
+static void write_message(Switch *net, int64_t row, double now)
+{
+    const Tcp *tcp = net->tcp;
+    write_packets(net, row, tcp->eager[row], tcp->eager[row] == tcp->packets[row], now);
 }
 
 /* Posts and waits, step by step, until the rank has to wait. */
@@ -268,6 +276,7 @@ static void answer(Switch *net, Flow *flow, int64_t number, double now)
 
 static void deliver(Switch *net, Flow *flow, int64_t number, double now)
 {
+    const Tcp *tcp = net->tcp;
     int64_t before = flow->received;
     int new = !flow->packets[number].arrived, in_order = number == before && flow->ahead == 0;
     flow->packets[number].arrived = 1;
@@ -275,6 +284,7 @@ static void deliver(Switch *net, Flow *flow, int64_t number, double now)
     while (flow->received < flow->limit && flow->packets[flow->received].arrived) {
         const Packet *packet = &flow->packets[flow->received++];
         flow->ahead--;
+        if (packet->asks) later(net, now + tcp->back, (What){GRANTED, flow - net->flows, packet->message, 0});
         if (!packet->last) continue;
         net->delivered[packet->message] = 1;
         if (net->awaited[packet->message] && --net->pending[flow->dst] == 0) advance(net, flow->dst, now);
@@ -295,7 +305,7 @@ static void forget(Flow *flow, Packet *packet)
 static void begin_recovery(Flow *flow)
 {
     flow->state = RECOVERY;
-    flow->flight = (double)(flow->next - flow->una);
+    flow->flight = flow->window;
     flow->threshold = most(floor(flow->window / 2), FEWEST);
     flow->end = flow->next;
     flow->delivered = flow->out = 0;
@@ -455,6 +465,10 @@ static int play(Switch *net, double base)
             break;
         case ANSWERS:
             if (flow->answered < what.upto) answer(net, flow, what.packet, event.time);
+            break;
+        case GRANTED:
+            write_packets(net, what.packet, tcp->packets[what.packet] - tcp->eager[what.packet], 1, event.time);
+            check_buffered(net, flow, event.time);
             break;
         case STARTS: advance(net, what.of, event.time); break;
         }

@@ -42,17 +42,26 @@ class _Native(Structure):
         *int64_fields("ranks", "messages", "repeats", "warm"),
         ("seed", c_uint64),
         *((name, c_double) for name in ("gap_out", "gap_in", "way", "back", "held", "timeout", "skew", "jitter")),
-        *pointer_fields("src", "dst", "step", "wait", "packets", "last_out", "last_in", "finish", "timeouts", "drops"),
+        *pointer_fields(
+            "src", "dst", "step", "wait", "packets", "eager", "last_out", "last_in", "finish", "timeouts", "drops"
+        ),
     ]
 
 
 def simulate(
-    schedule: Schedule, packets: np.ndarray, last: tuple[Array, Array], port: Port, repeats: int, seed: int
+    schedule: Schedule,
+    packets: np.ndarray,
+    last: tuple[Array, Array],
+    port: Port,
+    repeats: int,
+    seed: int,
+    eager: np.ndarray | None = None,
 ) -> Repeats:
-    """Return so many repeats of a schedule. `packets`: of each message; `last`: the gaps of its last packet at both
-    ports."""
+    """Return so many repeats of a schedule. `packets`: of each message; `eager`: those that its sender sends before the
+    receiver grants the rest (None: all); `last`: the gaps of its last packet at both ports."""
     packets = np.maximum(np.broadcast_to(packets, len(schedule.src)), 1)
-    columns = (schedule.src, schedule.dst, schedule.step, schedule.dst_wait, packets)
+    eager = packets if eager is None else np.clip(eager, 1, packets)
+    columns = (schedule.src, schedule.dst, schedule.step, schedule.dst_wait, packets, eager)
     texts = [np.ascontiguousarray(column, dtype=np.int64).tobytes() for column in columns]
     texts += [np.ascontiguousarray(np.broadcast_to(gap, len(packets)), dtype=float).tobytes() for gap in last]
     return _simulate(schedule.ranks, tuple(texts), port, repeats, seed)

@@ -49,6 +49,7 @@ class Parameter:
     of: str = ""  # one of PLACES
     optional: bool = False  # may be missing; a prediction that needs it raises an error
     recalibrated: bool = True  # a slower network changes it; False: local work, sizes and times that a protocol fixes
+    random: bool = False  # its draws number the repeats of a simulation; they are no estimates
 
     @property
     def symbol(self) -> str:

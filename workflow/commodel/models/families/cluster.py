@@ -51,6 +51,7 @@ MEDIAN = 0.5  # the chance of the estimate
 MEDIAN_RUNS, RUN_REPEATS = 31, 3  # simulations whose median is predicted, and repeats of each
 FEWEST_RUNS, MAX_PACKETS = 20, 2_000_000  # simulations for an interval, and packets of all of them, or of one
 SEEDS = 1 << 20
+EAGER, HEADER = 65536.0, 64  # B: of Open MPI over TCP
 
 
 def fit(observed: Observed) -> Fitted:
@@ -128,7 +129,7 @@ def _latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curv
 
 def _spread_chances(count: int, seed: int) -> Array:
     """Return numbers evenly between 0 and 1, none of them MEDIAN, in a random order."""
-    return (np.random.default_rng(seed).permutation(count) + 0.5) / (count + count % 2)
+    return (np.random.default_rng([seed, count]).permutation(count) + 0.5) / (count + count % 2)
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
@@ -189,6 +190,14 @@ def _finish_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless
     return finish
 
 
+def repeat_over_tcp(schedule: Schedule, values: Values) -> Repeats | None:
+    """Return repeats of a schedule of one size over TCP; None if its losses are not simulated."""
+    if not _recovers_as_tcp(values):
+        return None
+    network = Network.of(schedule, values)
+    return network.repeat(0) if network.packets <= MAX_PACKETS else None
+
+
 def _at_size(schedule: Schedule, size: tuple[int, ...]) -> Schedule:
     """Return the schedule at one of its sizes."""
     if not size:
@@ -201,22 +210,25 @@ class Network:
     """The packets of a schedule of one size, and the ports that they pass, for each draw."""
 
     schedule: Schedule
-    counts: Array  # packets of each message
+    eager: Array  # packets of each message, without those that its receiver grants
+    counts: Array  # all packets of each message
     gaps: tuple[Array, Array]  # s: of each last packet at both ports, (draws, messages)
     numbers: tuple[Array, ...]  # of `Port`, each (draws, 1)
     receive: Array  # s: time of a receiver for its last packet, (draws, 1)
 
     @classmethod
     def of(cls, schedule: Schedule, values: Values) -> "Network":
-        last, full = _packets(schedule, values)
         packet, empty = values["packet"], np.zeros((1, 1))
+        full, limit, size = float(packet[0, 0]), float(values["eager"][0, 0]), np.maximum(schedule.bytes, 0)
+        first, rest = np.where(size < limit, size, limit), np.where(size < limit, 0, size - limit + HEADER)
+        eager, granted = np.maximum(np.ceil(first / full), 1), np.ceil(rest / full)
+        last = np.where(granted > 0, rest - (granted - 1) * full, first - (eager - 1) * full)
         gap_out, receive = values.at("g_s", packet), values.at("O_r", packet) + values["U_r"]
         way = values.at("O_s", packet) + latency(values, packet, 2, gap_out)
         back = values.at("O_s", empty) + latency(values, empty, 2, gap_out)
         numbers = (gap_out, np.maximum(values.at("g_r", packet), receive), way, back, values["B_L"], values["timeout"])
-        counts = np.broadcast_to(full, (*np.shape(full)[:-1], len(schedule.src))).reshape(-1, len(schedule.src))[0] + 1
         gaps = (values.at("g_s", last), np.maximum(values.at("g_r", last), values.at("O_r", last) + values["U_r"]))
-        return cls(schedule, counts, gaps, numbers, receive)
+        return cls(schedule, eager, eager + granted, gaps, numbers, receive)
 
     @property
     def packets(self) -> int:
@@ -232,7 +244,7 @@ class Network:
         port = Port(*(float(row(column)[0]) for column in self.numbers))
         port = replace(port, held=max(port.held + more, 0.0))
         gaps = (row(self.gaps[0]), row(self.gaps[1]))
-        result = simulate(self.schedule, self.counts, gaps, port, repeats, seed)
+        result = simulate(self.schedule, self.counts, gaps, port, repeats, seed, self.eager)
         return replace(result, finish=result.finish + float(row(self.receive)[0]))
 
     def repeat(self, draw: int) -> Repeats:
@@ -330,9 +342,8 @@ def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
     texts = []
     for size, share in np.ndenumerate(shares):
         text = f"loses packets: {100 * share:.0f} % delivered at the most loaded receiver" if share < 1 else ""
-        network = Network.of(_at_size(schedule, size), values) if text and _recovers_as_tcp(values) else None
-        if network and network.packets <= MAX_PACKETS:
-            repeats = network.repeat(0)
+        repeats = repeat_over_tcp(_at_size(schedule, size), values) if text else None
+        if repeats:
             low, high = np.percentile(schedule.cost(repeats.finish), [2.5, 97.5])
             text += f"; over TCP 95 % of the repeats take {format_seconds(low)} to {format_seconds(high)}, "
             text += f"{100 * np.mean(repeats.timeouts > 0):.0f} % of them with a timeout of {timeout}"
@@ -373,6 +384,14 @@ FAMILY = Family(
             "1",
             "of a simulation over TCP: 0.5 for the median of repeats, else one of them",
             default=MEDIAN,
+            recalibrated=False,
+            random=True,
+        ),
+        Parameter(
+            "eager",
+            "B",
+            "of a simulation over TCP: longer messages wait for a grant after so much; Open MPI's value",
+            default=EAGER,
             recalibrated=False,
         ),
         Parameter("packet", "B", "largest packet; longer messages are trains of packets", default=PACKET),

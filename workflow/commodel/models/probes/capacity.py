@@ -122,9 +122,12 @@ def _limits(most: int) -> Iterator[int]:
 
 
 def _ports(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield a node in the middle, and several that are as near as any."""
+    """Yield a node in the middle, and several at the smallest distance; if there is only one, the nearest ones."""
     node, nodes = site.nodes // 2, np.arange(site.nodes)
-    near = nodes[np.argsort(site.levels.distance(node, nodes), kind="stable")][1:9]
+    distances = site.levels.distance(node, nodes)
+    near = nodes[np.argsort(distances, kind="stable")][1:9]
+    nearest = near[distances[near] == distances[near].min()] if len(near) else near
+    near = nearest if len(nearest) > 1 else near
     for flows in _powers(len(near)):
         yield flows, (node, *near[:flows].tolist())
 

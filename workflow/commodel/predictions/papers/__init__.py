@@ -108,6 +108,7 @@ class Evidence:
     summary: pd.DataFrame  # a row a case of a probe, and a point
     sets: tuple[ParameterSet, ...]  # fitted
     kinds: Mapping[str, PlatformKind]  # of each platform, in the order of the plan
+    distributions: pd.DataFrame | None = None  # histograms of half the round trips
 
     @property
     def platform(self) -> str:
@@ -152,6 +153,18 @@ class Evidence:
         points = self.points(platform, **where)
         known = dict(zip(points["bytes"], points["measured"], strict=True))
         return [float(known.get(size, nan)) for size in sizes]
+
+    def deviation(self, bytes: int, platform: str = "") -> float:
+        """Return the standard deviation of half the round trips of a size, from their histogram; NaN without one."""
+        if self.distributions is None:
+            return nan
+        bins = self.distributions
+        bins = bins[(bins["platform"] == (platform or self.platform)) & (bins["bytes"] == bytes)]
+        count, middle = bins["count"].to_numpy(float), (bins["low"] + bins["high"]).to_numpy(float) / 2
+        if count.sum() < 2:
+            return nan
+        mean = np.average(middle, weights=count)
+        return float(np.sqrt(np.average((middle - mean) ** 2, weights=count)))
 
     def cases(self, probe: str, platform: str = "", **settings: object) -> list[dict[str, Any]]:
         """Return a probe's cases there with these settings: the row of each in the summary, and its settings as

@@ -1,4 +1,4 @@
-"""The first screen of a platform: the best model, what to use, what that gains, the network, and anomalies.
+"""The first screen of a platform: the recommended prediction, what to use, what that gains, the network, and anomalies.
 
 `make_fronts` builds one screen a platform: four tiles, the map of the fastest alternatives (workload × message size),
 the map of mean errors (model × operation), and two charts."""
@@ -13,6 +13,7 @@ from operator import itemgetter
 
 import pandas as pd
 
+from commodel.compare import combined_prediction
 from commodel.compare.alternatives import find_fastest
 from commodel.compare.comparison import summarize, summarize_choices
 from commodel.compare.model_ranking import (
@@ -26,6 +27,7 @@ from commodel.compare.model_ranking import (
     sort_by_error,
 )
 from commodel.compare.network import Network, classes
+from commodel.compare.recommended import RECOMMENDED
 from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import COVERAGE
@@ -254,6 +256,7 @@ MOST_ANOMALIES, MOST_CONDITIONS = 3, 2  # sentences on the first screen; of thes
 def make_fronts(
     frame: pd.DataFrame,
     judged: pd.DataFrame,
+    recommended: standings.Recommended,
     scatters: Mapping[str, Chart],
     times: Mapping[str, Sequence[Chart]],
     sets: Sequence[ParameterSet],
@@ -273,6 +276,7 @@ def make_fronts(
             platform,
             frame[frame["platform"] == platform],
             judged[judged["platform"] == platform],
+            recommended.only(platform),
             [parameters for parameters in sets if plain(parameters.platform) == platform],
             [network for network in networks if plain(network.platform) == platform],
             [trip for trip in trips if trip["platform"] == platform],
@@ -285,7 +289,7 @@ def make_fronts(
     )
 
 
-def make_front(platform, part, judged, sets, networks, trips, batches, anomalies, scatter, times) -> Front:
+def make_front(platform, part, judged, recommended, sets, networks, trips, batches, anomalies, scatter, times) -> Front:
     best = find_best_model(judged) if judged["mu"].notna().any() else None
     simulated = bool(part["simulated"].any())
     where = (("platform", platform),)
@@ -297,15 +301,9 @@ def make_front(platform, part, judged, sets, networks, trips, batches, anomalies
         tuple(
             replace(tile, behind=behind)
             for tile, behind in (
-                (
-                    summarize_trust(judged, best),
-                    link_mean_error(platform, ALL, best["family"]) if best is not None else None,
-                ),
+                summarize_prediction(platform, judged, best, recommended.evaluation),
                 (summarize_default_gains(part, bool(choices.cells)), SourceRows("Selection", where)),
-                (
-                    summarize_gain(part, best),
-                    SourceRows("Choosing", (*where, ("family", best["family"]))) if best is not None else None,
-                ),
+                summarize_gain(platform, part, best, recommended.picked),
                 summarize_network(sets, networks, trips),
             )
         ),
@@ -353,10 +351,30 @@ def format_error(mu: float) -> str:
     return f"{float(f'{100 * (mu - 1):.2g}'):g} %" if mu < 2 else f"factor {digits(mu)}"
 
 
-def summarize_trust(judged: pd.DataFrame, best: pd.Series | None) -> Tile:
-    question = "Best model"
+def summarize_prediction(
+    platform: str, judged: pd.DataFrame, best: pd.Series | None, evaluation: pd.DataFrame
+) -> tuple[Tile, SourceRows | None]:
+    """Return the error of the recommended prediction; that of the best model if too little was measured."""
+    found = evaluation[evaluation["prediction"] == RECOMMENDED]
     if best is None:
-        return Tile(question, "none", "No model predicts a time above 0 for a measured point.")
+        return Tile("Best model", "none", "No model predicts a time above 0 for a measured point."), None
+    if found.empty:
+        return summarize_best_model(judged, best), link_mean_error(platform, ALL, best["family"])
+    row = found.iloc[0]
+    line = f"Mean error on {count(row['points'], 'held-out point')}."
+    if row["width"] == row["width"]:
+        line += (
+            f" {percent(row['coverage'])} of measured times lie in its intervals (median high/low {row['width']:.2f})."
+        )
+    single = evaluation[evaluation["prediction"] != RECOMMENDED]
+    for other in single.itertuples():
+        line += f" Best single model there: {other.prediction} ({format_error(other.mu_mean)})."
+    where = SourceRows("Recommended", (("platform", platform), ("prediction", RECOMMENDED)), "mu_mean")
+    return Tile("Recommended prediction", f"error {format_error(row['mu_mean'])}", line), where
+
+
+def summarize_best_model(judged: pd.DataFrame, best: pd.Series) -> Tile:
+    question = "Best model"
     rows, tied = rank_models(judged), find_tied_models(judged, best)
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
     others = drop_equal_models(judged, rows, 3)[1:]
@@ -389,18 +407,35 @@ def summarize_default_gains(part: pd.DataFrame, chosen_from: bool) -> Tile:
     return Tile(question, f"{found[0].alternative} for {found[0].operation}", f"{found[0].scope}. {default}", shares)
 
 
-def summarize_gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
-    question = "Gain"
-    chosen = part[part["chosen"] & (part["family"] == best["family"])] if best is not None else part.iloc[:0]
-    if chosen.empty:
-        return Tile(question, "nothing to choose", "The best model predicts two measured alternatives of no workload.")
+def summarize_gain(
+    platform: str, part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame
+) -> tuple[Tile, SourceRows | None]:
+    """Return the gain over the MPI default by choices of the recommended prediction; of the best model if too little
+    was measured."""
+    if len(picked):
+        pick = combined_prediction.summarize_picks(picked.assign(operation=ALL)).iloc[0]
+        pick = pick.rename({"workloads": "groups"})
+        pick["over_default"] = 1 / pick["gain"]
+        several = picked["operation"].nunique() > 1
+        operation = ALL if several else picked["operation"].iloc[0]
+        where = SourceRows("Following", (("platform", platform), ("operation", operation)))
+        return describe_gain("the recommended prediction", pick, part), where
+    if best is None or not (part["chosen"] & (part["family"] == best["family"])).any():
+        line = "No workload has two alternatives that are measured and predicted."
+        return Tile("Gain", "nothing to choose", line), None
     pick = summarize_choices(part[part["family"] == best["family"]], ["family"]).iloc[0]
+    where = SourceRows("Choosing", (("platform", platform), ("family", best["family"])))
+    return describe_gain(best["family"], pick, part), where
+
+
+def describe_gain(model: str, pick: pd.Series, part: pd.DataFrame) -> Tile:
+    question = "Gain"
     regret = f"Regret: {percent(pick['regret_mean'])} mean, {percent(pick['regret_max'])} worst."
     if not pick["regret_max"] > 0:
         regret = "Regret: none."
-    model, workloads, over = best["family"], count(pick["groups"], "workload"), pick["over_default"]
+    workloads, over = count(pick["groups"], "workload"), pick["over_default"]
     if not over > 0:
-        line = f"{model} chooses the fastest alternative in {percent(pick['right'])} of {workloads}."
+        line = f"Choices by {model} are the fastest alternative in {percent(pick['right'])} of {workloads}."
         return Tile(question, f"{percent(pick['right'])} right", f"{line} {regret}")
     if over <= 1 / LEAST_GAIN:
         line = f"than the MPI default: alternatives chosen by {model}, geometric mean of {workloads}."

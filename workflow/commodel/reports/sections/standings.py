@@ -30,7 +30,7 @@ from commodel.compare.model_ranking import (
     find_tied_models,
     sort_by_error,
 )
-from commodel.compare.recommended import RECOMMENDED
+from commodel.compare.recommended import RECOMMENDED, evaluate, summarize_recommended
 from commodel.predictions.prediction_intervals import MAX_INFORMATIVE_WIDTH, NO_INFORMATION
 from commodel.reports.frames import PLATFORM, families_of, scale_to_shown_units
 from commodel.reports.shape import (
@@ -179,10 +179,23 @@ DEFAULT_COLUMNS = columns_of("Beside the default")
 KEYS = ["platform", "workload", "alternative", "layout"]
 
 
-def combined_picks(frame: pd.DataFrame, recommended: pd.DataFrame) -> pd.DataFrame:
-    """Return the choices of the recommended prediction, with the report's names of workload and alternative."""
-    about = frame[[*KEYS, "way", "size", "bytes"]].drop_duplicates(KEYS)
-    return combined_prediction.pick_alternatives(frame, recommended).merge(about, "left", on=KEYS)
+@dataclass(frozen=True, eq=False)
+class Recommended:
+    """The recommended prediction at held-out points: its errors beside those of the best model (`evaluation`), and the
+    alternatives chosen by it (`picked`), with the report's names of workload and alternative."""
+
+    evaluation: pd.DataFrame
+    picked: pd.DataFrame
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> "Recommended":
+        rows, about = evaluate(frame), frame[[*KEYS, "way", "size", "bytes"]].drop_duplicates(KEYS)
+        picked = combined_prediction.pick_alternatives(frame, rows).merge(about, "left", on=KEYS)
+        return cls(summarize_recommended(rows, frame), picked)
+
+    def only(self, platform: str) -> "Recommended":
+        """Return the part of one platform."""
+        return Recommended(*(rows[rows["platform"] == platform] for rows in (self.evaluation, self.picked)))
 
 
 def recommended_overview(summary: pd.DataFrame, simulated: set[str]) -> Table:

@@ -22,7 +22,7 @@ from commodel.compare.model_ranking import (
     rank_by_class,
     rank_models,
 )
-from commodel.compare.recommended import RECOMMENDED, evaluate, summarize_recommended
+from commodel.compare.recommended import RECOMMENDED
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.reports.frames import scale_to_shown_units, select_salient
 from commodel.reports.sections import conditions, standings
@@ -278,6 +278,7 @@ TIMES = (
 def sections(
     frame: pd.DataFrame,
     judged: pd.DataFrame,
+    recommended: standings.Recommended,
     scatters: Mapping[str, Chart],
     times: Mapping[str, Sequence[Chart]],
     simulated: set[str],
@@ -290,9 +291,7 @@ def sections(
     uses, classes = (
         _measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(judged))
     )
-    recommended = evaluate(frame)
-    picked = standings.combined_picks(frame, recommended)
-    evaluation = summarize_recommended(recommended, frame)
+    evaluation, picked = recommended.evaluation, recommended.picked
     remarks = {RECOMMENDED_FIRST: describe_recommended(evaluation), BEST_MODEL: anomalies, MISSING: probes}
     findings = find_answers(frame, judged, uses, simulated, remarks)
     blocks = [found.summarize(simulated) for found in findings]

@@ -18,7 +18,7 @@ from commodel.predictions.kernel_times import RULED, predict_by_sums
 from commodel.predictions.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row, error_factor
 from commodel.predictions.papers.taulop import examples
 from commodel.predictions.predictions import Cost, predict
-from commodel.records import Point
+from commodel.records import PlatformKind, Point
 
 NETWORKS = {"fermi-ib": "InfiniBand", "fermi": "TCP"}  # by platform
 SIDES = {"summa": (128, 256), "wave2d": (256, 512)}  # N: blocks of 32 × 32 doubles, and cells
@@ -188,6 +188,26 @@ def tabulate_runs(
     return Numbers(title, about, here, NO_NUMBER, rows, unit)
 
 
+def real_hosts(evidence: Evidence, every: list[Run]) -> Numbers:
+    """Return mean errors of kernels on platforms that are not simulated, beside those of simulated layouts if there are
+    any."""
+    real = [name for name, kind in evidence.kinds.items() if kind is not PlatformKind.SIMULATED]
+    columns, rows = ("real", "simulated") if "fermi" in evidence.kinds else ("real",), []
+    for platform, kernel in product(real, SIDES):
+        printed = TABLE_2["TCP", TITLES[kernel], SIDES[kernel][0]][0]
+        simulated = [run for run in every if run.kernel == kernel and run.platform == "fermi"]
+        for family, model in FAMILIES.items():
+            points = evidence.predicted(family, platform)
+            points = points[points["operation"].str.startswith(f"{kernel}:") & (points["predicted"] > 0)]
+            errors = map(error_factor, points["predicted"], points["measured"])
+            here = (mean(errors), mean(run.error(model) for run in simulated))[: len(columns)]
+            if not isnan(here[0]):
+                rows.append(Row((platform, TITLES[kernel], model), printed if family == "taulop" else nan, here))
+    source = "printed in table 2 for TCP and the smaller N"
+    table = tabulate_runs("Mean proportional errors on real hosts", ("platform", "kernel", "model"), columns, rows)
+    return replace(table, source=source) if rows else table
+
+
 def table_2(evidence: Evidence, every: list[Run]) -> Figure:
     rows, readings = [], []
     for platform, kernel in product(NETWORKS, SIDES):
@@ -230,6 +250,7 @@ def table_2(evidence: Evidence, every: list[Run]) -> Figure:
                 tuple(readings),
                 "",
             ),
+            real_hosts(evidence, every),
         ),
         measured=measured_on(every),
     )
