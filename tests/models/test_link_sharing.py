@@ -465,3 +465,17 @@ def test_an_error_of_a_piece_is_raised():
 
     with pytest.raises(UserError, match="no such piece"):
         replay_parts(part, 3, 100, 4)
+
+
+def test_pairs_of_nodes_may_have_latencies_of_their_own():
+    """Each message of a ring takes what its own pair has more, in a round and in the order of time."""
+    flat, nodes = model(), 16
+    extra = np.triu(np.arange(nodes * nodes, dtype=float).reshape(nodes, nodes) * 1e-6, 1)
+    settings = {**flat.values.settings, "pair_latency": extra[np.triu_indices(nodes, 1)].tolist()}
+    uneven = Model.of(flat.entry, Values(flat.values.numbers, flat.values.forms, settings))
+    for one, two in ((0, 1), (3, 15), (15, 3)):
+        message = Schedule.of(2, [0], [0], [1], 64).placed(np.array([one, two]))
+        own = extra[min(one, two), max(one, two)]
+        assert uneven.cost(message)[0] == pytest.approx(flat.cost(message)[0] + own)
+    ring = build.schedule(point("allgather", "ring", ranks=nodes, bytes=64))
+    assert uneven.cost(ring)[0] > flat.cost(ring)[0] + extra[0, 15]

@@ -8,6 +8,7 @@ import pytest
 
 from commodel.files.parameter_sets import write_parameters
 from commodel.fits.probe_fits import fit_set
+from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation.values import Values
 from commodel.models.families import family, shares
 from commodel.models.fitting import observed as samples
@@ -263,3 +264,27 @@ def test_its_interval_widens_as_that_of_a_longer_message():
     known = replace(parameters("loggp", 0), left_out={"error": 0.2, "cases": 5}, draws={})
     (found,) = predict(known, [point("alltoall", "bruck", ranks=8, bytes=8192)])
     assert np.log(found.high / found.seconds) == pytest.approx(1.96 * np.log(1.2) * np.sqrt(np.log2(96 / 64)))
+
+
+@pytest.mark.parametrize("hop", [0.0, 2e-6])
+def test_a_fit_finds_the_latency_of_each_pair_where_nodes_are_in_no_groups(hop):
+    """Nodes in a row: a message takes a hop longer for each node between."""
+    seen = observed(truth("shares"), "shares")
+    nodes, levels = truth("shares").site.nodes, Hierarchy.of(seen.levels)
+    cases = [
+        samples.CaseSamples(
+            {"one": one, "two": two, "nodes": nodes, "trips": 1, "bytes": bytes},
+            np.full(3, 2 * (one_way(levels.names[int(levels.distance(one, two))], bytes) + hop * (two - one - 1))),
+            np.ones(3, dtype=int),
+            None,
+        )
+        for one in range(nodes)
+        for two in range(one + 1, nodes)
+        for bytes in (8, 65536)
+    ]
+    fitted = shares.fit(replace(seen, probes={**seen.probes, "nodepairs": cases}))
+    if not hop:
+        assert "pair_latency" not in fitted.settings
+        return
+    one, two = np.triu_indices(nodes, 1)
+    assert fitted.settings["pair_latency"] == pytest.approx(hop * (two - one - 1), abs=1e-8)

@@ -226,6 +226,7 @@ MATRIX_PREDICTIONS = (  # of a matrix without an experiment; a text is missing w
     *_fields(float, "parameters_low parameters_high", unit="s", blank=True, optional=True),
     *_fields(str, "interval_basis", optional=True, old=("interval",)),
     replace(RATIO, optional=True),
+    *_fields(float, "corrected", unit="s", blank=True, optional=True),
 )
 SCHEDULE = "a schedule"  # that models can predict: the row is no library default, and its pattern not only measured
 HIDDEN = Condition.NEVER

@@ -15,7 +15,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.models.evaluation.shared_lines import LINK_FACTORS
+from commodel.models.evaluation.shared_lines import LINK_FACTORS, PAIR_LATENCY
 from commodel.models.evaluation.values import Values, rank_types
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
@@ -196,12 +196,14 @@ def _predict_round_trips(parameters: ParameterSet) -> Callable[[np.ndarray, int]
     model, levels = Model.of_set(parameters), Hierarchy.of(parameters.settings.get("levels", {}))
     factors = {
         level: np.asarray(own)[levels.groups.get(level, slice(None))]  # of each node
-        for level, own in parameters.settings[LINK_FACTORS].items()
+        for level, own in parameters.settings.get(LINK_FACTORS, {}).items()
     }
+    by_pair = PAIR_LATENCY in parameters.settings
     known: dict[tuple, float] = {}
 
     def predict_round_trip(ends: np.ndarray, bytes: int) -> float:
         key = bytes, int(levels.distance(*ends)), *(tuple(own[ends].tolist()) for own in factors.values())
+        key = (*key, *ends.tolist()) if by_pair else key
         if key not in known:
             trip = Schedule.of(2, [0, 1], [0, 1], [1, 0], bytes, root=0).placed(ends)
             known[key] = float(model.cost(trip)[0])
@@ -214,7 +216,8 @@ def find_unequal_classes(entry: Family, evidence: Observed, parameters: Paramete
     """Return the distance classes within which far pairs take more than UNEQUAL_PAIRS_FACTOR times as long as near
     ones, each with that ratio. For models with values by pair of types, only pairs of the same types are compared. If
     links of single nodes or groups have values in `parameters`, times are compared with what these predict."""
-    predict_pair = _predict_round_trips(parameters) if parameters and LINK_FACTORS in parameters.settings else None
+    own = parameters is not None and not {LINK_FACTORS, PAIR_LATENCY}.isdisjoint(parameters.settings)
+    predict_pair = _predict_round_trips(parameters) if own else None
     levels, by_type = Hierarchy.of(evidence.levels), evidence.types and (entry.by_type or entry.by_class)
     seconds: dict[tuple[str, int, tuple[int, ...]], list[float]] = defaultdict(list)
     for case in evidence.probes.get("nodepairs", ()):

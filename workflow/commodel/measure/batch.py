@@ -9,6 +9,7 @@ A case with a raw file is not measured again, nor a pass with samples, so a kill
 `measure_now` measures a few points without a campaign.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -202,7 +203,7 @@ def measure(
     rig = Rig(plan, platform, launching, starter, names, folder, passes, **job)
     end_on_termination()
     with lock_folder(folder, "another measurement of this batch"):
-        attempt = OwnAttempt(folder, 60 * batch.minutes, commit())
+        attempt = OwnAttempt(folder, None if rig.how.simulated else 60 * batch.minutes, commit())
         try:
             measured = _measure(rig, batch, attempt, progress)
         except BaseException as error:
@@ -221,7 +222,7 @@ def _end_badly(attempt: OwnAttempt, error: BaseException) -> None:
 
 
 def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) -> int:
-    seconds = 60.0 * batch.minutes
+    seconds = math.inf if rig.how.simulated else 60.0 * batch.minutes  # no job ends a simulation, however slow it is
     deadline = time.monotonic() + seconds - min(MARGIN, MARGIN_SHARE * seconds)
     folder, work, ids = rig.folder, rig.work, set(batch.ids)
     work.remove_tree()  # of a killed batch

@@ -32,6 +32,7 @@ from commodel.platforms import container
 from commodel.platforms.build import programs
 from commodel.platforms.launchers import Job, Launcher, front_end, toolchain
 from commodel.platforms.platform import Platform
+from commodel.platforms.simulated_networks import write_changing_network
 from commodel.platforms.tools import find_build_root
 from commodel.records import LIBRARY, Batch, Case, Plan, Point, digest
 
@@ -259,7 +260,7 @@ def prepare(rig: Rig, start: Start, number: int) -> Job:
         names=rig.names,
         kept=() if how.simulated else start.kept,
         drives=start.drives,
-        network=Path(os.path.relpath(platform.simgrid_file.resolve(), here)) if platform.simgrid_file else None,
+        network=_find_network(platform, work, here),
         hostfile=Path(f"{start.name}.hosts"),
         folder=here,
     )
@@ -271,6 +272,14 @@ def prepare(rig: Rig, start: Start, number: int) -> Job:
     if how.hostfile:
         write_text(work / job.hostfile.name, job.hosts)
     return job
+
+
+def _find_network(platform: Platform, work: AnyPath, here: Path) -> Path | None:
+    """Return the file of a simulated network, as seen from the folder of the programs."""
+    if platform.simgrid_file is None:
+        return None
+    changing = write_changing_network(platform.simgrid_file, work)
+    return Path(changing.name) if changing else Path(os.path.relpath(platform.simgrid_file.resolve(), here))
 
 
 def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:

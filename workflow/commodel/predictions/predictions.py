@@ -304,6 +304,7 @@ def predict_shapes(
                 "parameters_low": predictions.low,
                 "parameters_high": predictions.high,
                 "interval_basis": [basis.text if seconds == seconds else "" for basis, seconds in bases],
+                "corrected": interval.corrected,
             }
 
 

@@ -27,6 +27,7 @@ from commodel.models.keys import key
 from commodel.patterns.schedule import Schedule, Step
 
 SOURCE, TARGET = 0, 1
+PAIR_LATENCY = "pair_latency"  # setting: seconds over those of the class, of nodes (0, 1), (0, 2), …, (1, 2), …
 LINK_FACTORS = "link_factors"  # setting: by level, how many times as slow as c_out the link of each group is
 
 
@@ -195,6 +196,27 @@ MIN_SLOWDOWN = 1.001  # by a line, over the time per byte of a single message: l
 MAX_LINES = 1 << 20  # lines of a kind whose state is kept between parts
 
 
+def read_pair_latency(values: Values) -> np.ndarray | None:
+    """Return the extra latency of every pair of nodes (nodes, nodes), or None if pairs of a class are equal."""
+    if (own := values.settings.get(PAIR_LATENCY)) is None:
+        return None
+    nodes = int((1 + np.sqrt(1 + 8 * len(own))) / 2)
+    matrix = np.zeros((nodes, nodes))
+    matrix[np.triu_indices(nodes, 1)] = own
+    return matrix + matrix.T
+
+
+def find_latency(schedule: Schedule, values: Values, classes: Classes) -> Array:
+    """Return the latency of every message, by its distance class, and by its pair of nodes if these differ."""
+    latency, matrix = classes.column("L", schedule.bytes, values), read_pair_latency(values)
+    if matrix is None:
+        return latency
+    ends = schedule.node[schedule.src], schedule.node[schedule.dst]
+    known = np.maximum(*ends) < len(matrix)
+    extra = matrix[tuple(np.where(known, end, 0) for end in ends)]
+    return np.maximum(latency + np.where(known, extra, 0.0), 0.0)
+
+
 class Lines:
     """All lines of a network. Their busy periods continue from one part of a schedule to the next."""
 
@@ -265,6 +287,10 @@ class Lines:
                 opposite[own] = np.where(passed[place] == other, place, -1)
         order = sort_order(rows)
         return PassedLines(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
+
+    @property
+    def has_pair_latency(self) -> bool:
+        return PAIR_LATENCY in self.values.settings
 
     @property
     def columns(self) -> list[np.ndarray]:

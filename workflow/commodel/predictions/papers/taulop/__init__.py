@@ -231,7 +231,12 @@ def table_2(evidence: Evidence, every: list[Run]) -> Figure:
         "one node, as in the authors' library. mlognP's copies are from round trips within nodes"
         + evidence.choose(", as copying takes no simulated time.", "."),
         "the paper's are of a cluster with noise and TCP's delays, "
-        + evidence.choose("where this is a simulated switch; ", "and this is another machine; ")
+        + evidence.choose(
+            "where this is a simulated switch; ",
+            "where all hosts share the processors of one machine: overheads of several ranks follow one another, and "
+            "most of an iteration with short messages is overhead; ",
+            "and this is another machine; ",
+        )
         + _off(every),
         (
             Numbers(
