@@ -27,7 +27,9 @@ from tests.bench.random_networks import DEFAULTS, HEAD, Drawn, draw_network, eag
 from commodel.api.fits import parameters_of_sheet
 from commodel.api.surveys import find_network
 from commodel.cli._output import table
+from commodel.compare.comparison import add_errors
 from commodel.compare.comparison_intervals import scale_predictions
+from commodel.compare.recommended import evaluate
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import SafePath
 from commodel.fits.probe_fits import fit
@@ -66,7 +68,11 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
                 "family": name,
                 "workload": f"{point.workload} {point.layout}",
                 "operation": point.operation,
+                "point": point.id,
                 "algorithm": point.algorithm,
+                "alternative": point.alternative,
+                "layout": point.layout,
+                "levels_crossed": point.reach,
                 "ranks": float(point.ranks),
                 "nodes": float(point.nodes),
                 "bytes": float(point.bytes),
@@ -78,8 +84,12 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
 
 
 def with_intervals(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of each family's predictions: what those of other jobs were off."""
-    return pd.concat([_with_intervals(own) for _, own in rows.groupby("family", sort=False)])
+    """Of each family's predictions: what those of other jobs were off; then the recommended prediction."""
+    models = pd.concat([_with_intervals(own) for _, own in rows.groupby("family", sort=False)])
+    once = {"held_out": True, "batch": "", "leaves": 0, "waves": 1}
+    once |= {"measured_low": models["measured"], "measured_high": models["measured"]}
+    recommended = evaluate(add_errors(models.assign(**once)))
+    return pd.concat([models, recommended[list(models)]], ignore_index=True)
 
 
 def _with_intervals(own: pd.DataFrame) -> pd.DataFrame:
@@ -134,7 +144,7 @@ def cluster(name: str, nodes: range, link: str, speed: str, latency: str, rest: 
 
 
 def switched(kind: str, shape: str, nodes: int, speed: str, latency: str) -> str:
-    """A fat tree or a dragonfly, as SimGrid builds them."""
+    """A fat tree, a dragonfly or a torus, as SimGrid builds them."""
     return cluster("all", range(nodes), "8GBps", speed, latency, f'topology="{kind}" topo_parameters="{shape}"')
 
 
@@ -226,6 +236,7 @@ PLATFORMS = {
         CALIBRATED,
         switched("FAT_TREE", "2;8,8;1,2;1,1", 64, "125MBps", "20us"),
     ),
+    "torus-64": (64, DEFAULTS, switched("TORUS", "4,4,4", 64, "1.25GBps", "2us")),
     "dragonfly-96-groups": (96, DEFAULTS, switched("DRAGONFLY", "4,2;3,1;4,2;2", 96, "1.5GBps", "1us")),
 }
 

@@ -8,11 +8,12 @@ import pytest
 
 from commodel.files.parameter_sets import write_parameters
 from commodel.fits.probe_fits import fit_set
+from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation.values import Values
 from commodel.models.families import family, shares
 from commodel.models.fitting import observed as samples
 from commodel.models.parameter_sets import read_set
-from commodel.models.probes.capacity import COMPUTE_SECONDS, TAKEN_FIRST, pattern
+from commodel.models.probes.capacity import COMPUTE_SECONDS, FIRST_RECEIVED_BYTES, pattern
 from commodel.patterns import build
 from commodel.patterns.schedule import Schedule, Work
 from commodel.predictions.model import Model
@@ -58,7 +59,7 @@ def test_what_a_line_holds_of_short_messages_is_seen_where_it_is_less():
 
 def test_a_fit_finds_the_largest_eager_message_and_that_messages_go_in_turn():
     """Limits are powers of two, or less by a header: what waits here is longer than 16 KiB less 100 B."""
-    late = TAKEN_FIRST * G["leaf"]
+    late = FIRST_RECEIVED_BYTES * G["leaf"]
 
     def capacity(case):
         waits = case["how"] == "eager" and case["bytes"] > 16284
@@ -236,7 +237,7 @@ def test_a_copy_of_the_cluster_model_is_one_of_the_caches():
     assert many["M_ctc.b"][0] == few["M_ctc.b"][0]
 
 
-def test_a_set_says_how_long_vectors_were_and_keeps_it(tmp_path):
+def test_a_set_states_how_long_vectors_were_and_keeps_it(tmp_path):
     known = parameters("shares")
     assert known.vectors == {"reduce": 64 * MIB, "copy": 64 * MIB}
     assert parameters("loggp").vectors == {"reduce": 64 * MIB}
@@ -253,7 +254,7 @@ def test_a_set_says_how_long_vectors_were_and_keeps_it(tmp_path):
         ("loggp", 0, "extrapolated: 96 KiB copied at once, measured up to 64 KiB"),
     ],
 )
-def test_what_is_longer_than_what_was_measured_says_so(name, longest, said):
+def test_what_is_longer_than_what_was_measured_is_marked(name, longest, said):
     """Of Bruck's messages each is half a vector, all of which it copies."""
     (found,) = predict(parameters(name, longest), [point("alltoall", "bruck", ranks=8, bytes=8192)])
     assert found.validity_text == said
@@ -263,3 +264,27 @@ def test_its_interval_widens_as_that_of_a_longer_message():
     known = replace(parameters("loggp", 0), left_out={"error": 0.2, "cases": 5}, draws={})
     (found,) = predict(known, [point("alltoall", "bruck", ranks=8, bytes=8192)])
     assert np.log(found.high / found.seconds) == pytest.approx(1.96 * np.log(1.2) * np.sqrt(np.log2(96 / 64)))
+
+
+@pytest.mark.parametrize("hop", [0.0, 2e-6])
+def test_a_fit_finds_the_latency_of_each_pair_where_nodes_are_in_no_groups(hop):
+    """Nodes in a row: a message takes a hop longer for each node between."""
+    seen = observed(truth("shares"), "shares")
+    nodes, levels = truth("shares").site.nodes, Hierarchy.of(seen.levels)
+    cases = [
+        samples.CaseSamples(
+            {"one": one, "two": two, "nodes": nodes, "trips": 1, "bytes": bytes},
+            np.full(3, 2 * (one_way(levels.names[int(levels.distance(one, two))], bytes) + hop * (two - one - 1))),
+            np.ones(3, dtype=int),
+            None,
+        )
+        for one in range(nodes)
+        for two in range(one + 1, nodes)
+        for bytes in (8, 65536)
+    ]
+    fitted = shares.fit(replace(seen, probes={**seen.probes, "nodepairs": cases}))
+    if not hop:
+        assert "pair_latency" not in fitted.settings
+        return
+    one, two = np.triu_indices(nodes, 1)
+    assert fitted.settings["pair_latency"] == pytest.approx(hop * (two - one - 1), abs=1e-8)

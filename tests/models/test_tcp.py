@@ -140,3 +140,9 @@ def test_the_validity_states_the_range_and_how_often_there_is_a_timeout():
 def test_another_recovery_is_refused():
     with pytest.raises(UserError, match="recovery: found 'udp', wanted timeout or tcp"):
         complete(family("cluster"), Values.of(fitted(recovery="udp")))
+
+
+@pytest.mark.parametrize("change", [{"held": 0.0}, {"timeout": 0.0}, {"gap_in": 0.0}, {"gap_out": 0.0, "way": 0.0}])
+def test_values_from_anywhere_end(change):
+    """A parameter set may hold any number of at least 0."""
+    assert np.isfinite(repeats_of(30, repeats=2, **{"held": 3.0, **change}).finish).all()

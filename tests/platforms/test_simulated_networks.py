@@ -9,7 +9,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.plan.config import load_platform
-from commodel.platforms.simulated_networks import check_value, read_network
+from commodel.platforms.simulated_networks import check_value, read_network, write_changing_network
 from commodel.platforms.tools import ROOT
 
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
@@ -30,7 +30,23 @@ REFUSED = {
         4,
         "smpi/wtime: found '1us', wanted a number without a unit",
     ),
-    "a trace file": (HEAD + '<trace id="t" file="/etc/passwd"/>' + CLUSTER, 4, "found <trace>"),
+    "a trace file": (HEAD + '<trace id="t" file="/etc/passwd"/>' + CLUSTER, 4, "found file= of <trace>"),
+    "a line of a trace": (
+        HEAD + '<trace id="t" periodicity="1">\n0 x\n</trace>' + CLUSTER,
+        6,
+        "found '0 x' in a <trace>",
+    ),
+    "an endless trace": (HEAD + '<trace id="t">\n0 1\n</trace>' + CLUSTER, 4, "without periodicity="),
+    "a trace of no link": (
+        HEAD + '<trace id="t" periodicity="1">0 1</trace><trace_connect trace="t" element="l" kind="LATENCY"/>',
+        4,
+        "found element='l', wanted the id of a <link> above",
+    ),
+    "a trace of a host's state": (
+        HEAD + '<trace_connect trace="t" element="l" kind="STATE"/>',
+        4,
+        "found kind='STATE'",
+    ),
     "a file of speeds": (HEAD + '<host id="h" speed="1f" speed_file="/etc/passwd"/>' + CLUSTER, 4, "found speed_file="),
     "a program": (HEAD + '<actor host="node-0" function="x"/>' + CLUSTER, 4, "found <actor>"),
     "another file": (HEAD + '<include file="x.xml"/>' + CLUSTER, 4, "found <include>"),
@@ -154,6 +170,26 @@ int main(int argc, char **argv) {
   return MPI_Finalize();
 }
 """
+
+
+LOAD = """<zone id="z" routing="Full"><host id="node-0" speed="1Gf"/><host id="node-1" speed="1Gf"/>
+<link id="l" bandwidth="100MBps" latency="1us"/><route src="node-0" dst="node-1"><link_ctn id="l"/></route></zone>
+<trace id="load" periodicity="0.5">
+0 1e8
+  0.25 2e7
+</trace><trace_connect trace="load" element="l" kind="BANDWIDTH"/></platform>"""
+
+
+def test_traces_become_files_that_links_name(tmp_path):
+    (tmp_path / "net.xml").write_text(HEAD + LOAD)
+    (tmp_path / "work").mkdir()
+    written = write_changing_network(tmp_path / "net.xml", tmp_path / "work")
+    assert (tmp_path / "work" / "net-0.trace").read_text() == "PERIODICITY 0.5\n0 1e8\n0.25 2e7\n"
+    text = written.read_text()
+    assert 'bandwidth_file="net-0.trace"' in text
+    assert "<trace" not in text
+    (tmp_path / "still.xml").write_text(HEAD + CLUSTER)
+    assert write_changing_network(tmp_path / "still.xml", tmp_path / "work") is None
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from math import isnan, nan
 import pytest
 
 from commodel.models.parameter_sets import published
+from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.papers import paper
 from commodel.predictions.papers.cluster import Machine
 from tests.predictions.papers.evidence import PLATFORM, evidence, rows
@@ -164,3 +165,21 @@ def test_nothing_is_made_of_what_is_not_there():
     assert isnan(known().times([1], operation="bcast")[0])
     assert known(("bcast", "linear", 4, 8, nan)).points(operation="bcast").empty
     assert known().fitted("cluster") is None
+
+
+def test_three_models_stand_beside_what_was_measured():
+    """LogP and Postal have P-LogP's values of a packet, also where it has others for farther nodes: of a packet sent
+    once, log2 p trips of L + g."""
+    values = {"L": 5e-5, "L.beyond": 6e-5, "o_s.1500": 1e-5, "o_r.1500": 2e-5, "g.1500": 1.3e-4}
+    numbers_of = {name: Estimate(value, "", value, value) for name, value in values.items()}
+    settings = {"levels": {"leaf": [0, 1]}, "classes": ["beyond"]}
+    forms = dict.fromkeys(("o_s", "o_r", "g"), "table")
+    plogp = ParameterSet("plogp", PLATFORM, "", numbers_of, forms=forms, settings=settings)
+    known_figures = paper("cluster").figures(known(("bcast", "binomial:1500", 8, 1500, 6e-4), sets=[FITTED, plogp]))
+    drawn = next(own for own in known_figures if own.name == "Figure 2")
+    times = rows(drawn, "Three models fitted here beside what was simulated")
+    assert times[8, 1500].here[0] == 6e-4
+    assert times[8, 1500].here[2:] == pytest.approx((3 * 1.8e-4, 3 * 1.8e-4))
+    errors = rows(drawn, "Mean error of the three, either way (×)")
+    assert errors[8,].here[1:] == pytest.approx((6 / 5.4, 6 / 5.4))
+    assert all(isnan(error) for error in errors[4,].here)

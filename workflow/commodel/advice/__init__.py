@@ -56,7 +56,7 @@ from commodel.predictions.prediction_intervals import (
 )
 from commodel.predictions.predictions import PredictedTimes
 from commodel.records import Point
-from commodel.units import format_bytes, over
+from commodel.units import format_bytes, format_extent
 
 REGRET_AT_STAKE = 0.10  # expected regret, above which points to measure are named
 SETTLING_POINTS = 2
@@ -74,7 +74,7 @@ class Workload:
 
     @property
     def text(self) -> str:
-        return f"{self.operation} over {over(self.leaves, self.ranks)}, {format_bytes(self.bytes)}"
+        return f"{self.operation} over {format_extent(self.leaves, self.ranks)}, {format_bytes(self.bytes)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +228,8 @@ def _correct(
         if recommender is not None:
             corrections = recommender.correct(Places.of_points([points[number] for number in here]))
             local[here], covariance[np.ix_(here, here)] = corrections.logs, corrections.covariance
+            residuals.low[here], residuals.high[here] = -corrections.half_width, corrections.half_width
+            residuals.corrected[here] = 0.0
     moved = np.where(of_residuals, residuals.corrected, 0.0)
     factors = np.exp(np.where(of_residuals, logs, 0.0) + local + moved)
     known = all(recommender is not None for recommender in recommenders.values())
@@ -248,21 +250,17 @@ def _residuals(
     logs = np.zeros(len(points))
     for place, of_models in weights.items():
         shares = {name: weight.weight for name, weight in of_models.items()}
-        recommender = recommenders[place]
-        if recommender is not None:
-            bands = recommender.bands
-        else:
-            known = combined_residuals(held_out, shares)
-            bands = fit_bands(known) if known is not None else {}
+        known = combined_residuals(held_out, shares) if recommenders[place] is None else None
+        bands = recommenders[place].bands if recommenders[place] else fit_bands(known) if known is not None else {}
         common = sum(share * np.log(ratios[name]) for name, share in shares.items() if share > 0)
         for number, point in enumerate(points):
             if find_placement(point) == place:
                 logs[number], series = common[number], PointSeries.of(point)
                 interval = find_residuals(bands, series) if bands else combine_intervals(kept, shares, series)
                 intervals[number] = interval
-    each = [intervals[number] for number in range(len(points))]
-    ends = (np.concatenate([getattr(interval, end) for interval in each]) for end in ("low", "high", "corrected"))
-    return Interval(*ends, [interval.bases[0] for interval in each]), logs
+    ordered = [intervals[number] for number in range(len(points))]
+    ends = (np.concatenate([getattr(interval, end) for interval in ordered]) for end in ("low", "high", "corrected"))
+    return Interval(*ends, [interval.bases[0] for interval in ordered]), logs
 
 
 def _points(

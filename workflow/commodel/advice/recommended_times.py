@@ -40,14 +40,14 @@ def _recommend(
         for name, rows in own.items()
     }
     points = [row.point for row in next(iter(own.values()))]
-    stacked = recommender.stack(times) * np.exp(recommender.correct_logs(Places.of_points(points)))
+    corrections = recommender.correct(Places.of_points(points))
+    stacked, factors = recommender.stack(times) * np.exp(corrections.logs), np.exp(corrections.half_width)
+    bases = recommender.find_bases([PointSeries.of(point) for point in points])
     heaviest = own[max(recommender.weights, key=recommender.weights.__getitem__)]
     predictions = []
-    for point, seconds, model in zip(points, stacked.tolist(), heaviest, strict=True):
-        interval = recommender.find_interval(PointSeries.of(point))
-        (moved,), basis = (seconds * np.exp(interval.corrected)).tolist(), interval.bases[0]
-        known = basis.of_residuals
-        ends = [float(seconds * np.exp(end[0])) if known else np.nan for end in (interval.low, interval.high)]
-        validity = assess_recommended(interval, model.validity_text)
-        predictions.append(Prediction(RECOMMENDED, point, moved, *ends, validity, basis, corrected=moved))
+    rows = zip(points, stacked.tolist(), factors.tolist(), bases, heaviest, strict=True)
+    for point, seconds, factor, basis, model in rows:
+        ends = (seconds / factor, seconds * factor) if basis.of_residuals else (np.nan, np.nan)
+        validity = assess_recommended(basis, model.validity_text)
+        predictions.append(Prediction(RECOMMENDED, point, seconds, *ends, validity, basis, corrected=seconds))
     return predictions

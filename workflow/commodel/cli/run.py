@@ -68,27 +68,33 @@ def run(
 
 
 def print_outcome(results: Results) -> None:
-    """Print the best model of each platform, the scores of all, and anomalies of the measurements."""
+    """Print the errors of the recommended prediction on each platform, the scores of all models, and anomalies of the
+    measurements."""
+    import pandas as pd  # slow to load: after the campaign
+
+    from commodel.compare.recommended import evaluate
     from commodel.files.tables import COMPARISON, read_table
     from commodel.reports import list_anomalies  # slow to load: after the campaign
 
     comparison = read_table(results.table("comparison"), COMPARISON)
-    rows = scores(comparison)
-    best = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
-    named = [f"{row['model']} on {row['platform']} (mean error μ {row['mean error μ']})" for row in best]
-    answer = f"Best model: {', '.join(named)}." if best else "No point has both a prediction and a measurement."
+    rows = scores(pd.concat([evaluate(comparison), comparison], ignore_index=True))
+    first = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
+    named = [f"{row['model']}, mean error μ {row['mean error μ']} on {row['platform']}" for row in first]
+    answer = f"Prediction to use: {'; '.join(named)}." if first else "No point has both a prediction and a measurement."
     anomalies = [f"{remark.platform}: {remark.text}" for remark in list_anomalies(results, comparison)]
     print_answer(answer, table(rows), anomalies)
 
 
 def scores(comparison: pd.DataFrame) -> list[dict]:
-    """Return rows by platform and model, measured platforms first and the best model first: mean proportional error
-    over all points and over the valid ones, and how often the model's choice is the fastest alternative."""
+    """Return rows by platform and model, measured platforms first, and the recommended prediction before models: mean
+    proportional error over all points and over the valid ones, and how often the choice is the fastest alternative."""
     from commodel.compare.comparison import summarize, summarize_choices
+    from commodel.compare.recommended import RECOMMENDED
 
     by = ["platform", "simulated", "family"]
     rows = summarize(comparison, by).merge(summarize_choices(comparison, by), on=by, how="left")
-    rows = rows.sort_values(["simulated", "platform", "mu_mean", "family"])
+    rows = rows.assign(model=rows["family"] != RECOMMENDED)
+    rows = rows.sort_values(["simulated", "platform", "model", "mu_mean", "family"])
 
     def digits(mu: float) -> float | str:
         return "∞" if math.isinf(mu) else "-" if math.isnan(mu) else round(float(mu), 3)

@@ -6,9 +6,11 @@
   to 1 and are least squares (stacked regression, Breiman 1996): of the errors of points left out, to predict, and of
   their differences within a workload, to rank.
 - Local correction: a Gaussian process over the residuals of the stack. Residuals are alike for an operation, an
-  algorithm, and near sizes and numbers of ranks. It is applied only if it lowers the errors of points left out.
-- Left out are, in turn: a workload, a size, a number of ranks and an operation. The same errors give the prediction
-  interval (`predictions/prediction_intervals.py`).
+  algorithm, and near sizes and numbers of ranks. Its scales have the largest marginal likelihood (Rasmussen and
+  Williams 2006, chapter 5). It is applied only if it lowers the errors of points left out.
+- Left out are, in turn: a workload, a size, a number of ranks and an operation.
+- Prediction interval: the standard deviation of the process at the point, times the factor that covers 95 % of the
+  points left out. It is wider where less was measured nearby.
 
 `evaluate` returns the recommended prediction of every held-out point, from fits without the point's workload.
 """
@@ -16,7 +18,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -29,10 +31,26 @@ from commodel.files.tables import COMPARISON, with_defaults
 from commodel.models import Array
 from commodel.parameters import Errors
 from commodel.patterns.operations import base
-from commodel.predictions.prediction_intervals import Interval, PointSeries, find_residuals, fit_bands
-from commodel.predictions.residuals import BYTES, NODES, RANKS, SIDES, WITHOUT, compute_matern, number_labels
+from commodel.predictions.prediction_intervals import (
+    COVERAGE,
+    IntervalBasis,
+    PointSeries,
+    cover_labels,
+    find_residuals,
+    fit_bands,
+)
+from commodel.predictions.residuals import (
+    ABSENT_AT,
+    BYTES,
+    NODES,
+    PLACEMENT_NAMES,
+    RANKS,
+    compute_matern,
+    number_labels,
+)
 from commodel.predictions.validity import VALID, Validity, ValidityKind, have_weight
 from commodel.records import Point
+from commodel.stats import NORMAL
 
 RECOMMENDED = "recommended"
 FEWEST_WORKLOADS = 3  # measured: with fewer nothing can be left out
@@ -42,27 +60,37 @@ FOLDS = 10  # parts of the workloads that `evaluate` leaves out in turn
 RANKING_WEIGHT = 2.0  # of squared differences within a workload: the variance of a difference is that of two errors
 BIAS_SHARE = 0.1  # of the squares of uncorrected residuals: a bias may differ elsewhere
 RIDGE = 1e-4  # added to mean squared errors: equal models share their weight
-BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which residuals are correlated
-SURE = 1.0  # standard errors by which the local correction has to lower the squared errors of workloads
-LEAST_GROWTH = 0.25  # of variances: the points left out are not all that will be predicted
+RANKS_REACH, PER_NODE_REACH = 6.0, 6.0  # doublings over which residuals are correlated
+BEYOND = {"bytes": 0.1, "ranks": 0.1, "per_node": 0.5}  # standard deviation of the first doubling beyond all measured
+SURE = 1.5  # standard errors by which the stack, and the local correction, have to lower squared errors of workloads
+NOISE = 0.02  # of a residual, in the unit of `Scales`
+LEAST_DEVIATION = 1e-3  # of residuals: a smaller one is rounding
 MAX_DISAGREEMENT = 4.0  # of predicted times, between a model and the one with the largest weight
 OPERATION = "operation"
-WORKLOAD = "workload"
+WORKLOAD, ALGORITHM = "workload", "algorithm"
 
 
 @dataclass(frozen=True)
 class Scales:
-    """Standard deviations of the parts of a residual, all logarithms."""
+    """Standard deviations of the parts of a residual, all logarithms, in units of `unit`."""
 
     operation: float
-    algorithm: float
+    size: float  # of an operation, at near sizes and ranks
+    algorithm: float  # at near sizes and ranks
+    point: float
+    reach: float  # doublings of the size over which residuals are correlated
     everywhere: float = 0.1
-    size: float = 0.1  # of an operation, at near sizes and ranks
-    point: float = 0.03
-    noise: float = 0.02
+    unit: float = 1.0
 
 
-CANDIDATES = tuple(Scales(operation, algorithm) for operation in (0.1, 0.3) for algorithm in (0.03, 0.1, 0.3))
+CANDIDATES = tuple(
+    Scales(operation, size, algorithm, point, reach)
+    for operation in (0.1, 0.3)
+    for size in (0.1, 0.3)
+    for algorithm in (0.05, 0.15, 0.4, 0.8)
+    for point in (0.03, 0.15)
+    for reach in (4.0, 8.0, 16.0)
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,22 +103,26 @@ class Places:
     workload: np.ndarray
     ranks: Array
     bytes: Array
+    per_node: Array  # ranks of a node; 1 if unknown
 
     @classmethod
     def of_rows(cls, rows: pd.DataFrame) -> Places:
         ranks = rows["leaves"].where(rows["leaves"] > 0, rows["ranks"])
         names = (rows["operation"].map(base), rows["alternative"], rows["layout"], rows["workload"])
-        return cls(*(column.to_numpy(str) for column in names), *(c.to_numpy(float) for c in (ranks, rows["bytes"])))
+        per_node = (rows["ranks"] / rows[NODES]).where(rows[NODES] > 0, 1.0)
+        amounts = (column.to_numpy(float) for column in (ranks, rows["bytes"], per_node))
+        return cls(*(column.to_numpy(str) for column in names), *amounts)
 
     @classmethod
     def of_points(cls, points: Sequence[Point]) -> Places:
         names = [(base(point.operation), point.alternative, point.layout, point.workload) for point in points]
-        amounts = [(point.leaves or point.ranks, point.bytes) for point in points]
-        return cls(*np.array(names, dtype=str).reshape(-1, 4).T, *np.array(amounts, dtype=float).reshape(-1, 2).T)
+        amounts = [(point.leaves or point.ranks, point.bytes, point.ranks / point.nodes) for point in points]
+        return cls(*np.array(names, dtype=str).reshape(-1, 4).T, *np.array(amounts, dtype=float).reshape(-1, 3).T)
 
     def labels(self) -> dict[str, np.ndarray]:
         """Return the labels by which points are left out in turn."""
-        return {WORKLOAD: self.workload, BYTES: self.bytes, RANKS: self.ranks, OPERATION: self.operation}
+        names = {WORKLOAD: self.workload, OPERATION: self.operation, ALGORITHM: self._names["alternative"]}
+        return names | {BYTES: self.bytes, RANKS: self.ranks}
 
     @cached_property
     def _names(self) -> dict[str, np.ndarray]:
@@ -100,23 +132,35 @@ class Places:
         names |= {"point": (self.workload, self.operation, self.alternative, self.layout)}
         return {name: _join(parts) for name, parts in names.items()}
 
-    def compare_with(self, other: Places) -> Alike:
+    def compare_with(self, other: Places, reach: float) -> Alike:
         """Return the correlations of the residuals of these points with those of other points."""
         same = {}
         for name, column in self._names.items():
             labels = number_labels(np.concatenate([column, other._names[name]]))
             same[name] = (labels[: len(column), None] == labels[len(column) :]).astype(float)
-        sizes, ranks = (
-            np.log2(np.maximum(getattr(self, name), 1))[:, None] - np.log2(np.maximum(getattr(other, name), 1))
-            for name in (BYTES, RANKS)
-        )
-        near = compute_matern(sizes, BYTES_REACH) * compute_matern(ranks, RANKS_REACH)
+        near = np.ones((len(self.ranks), len(other.ranks)))
+        for name, doublings in ((BYTES, reach), (RANKS, RANKS_REACH), ("per_node", PER_NODE_REACH)):
+            own, theirs = (np.log2(np.maximum(getattr(places, name), 1)) for places in (self, other))
+            near *= compute_matern(own[:, None] - theirs, doublings)
         of_algorithm = near * (same["stem"] + same["alternative"]) / 2
         return Alike(same["operation"], same["operation"] * near, of_algorithm, same["point"])
 
     def covariance(self, other: Places, scales: Scales) -> Array:
         """Return the prior covariance of the residuals of these and other points."""
-        return self.compare_with(other).covariance(scales)
+        return self.compare_with(other, scales.reach).covariance(scales)
+
+    def only(self, flags: np.ndarray) -> Places:
+        """Return some of the points."""
+        return Places(*(getattr(self, entry.name)[flags] for entry in fields(self)))
+
+    def extrapolate(self, known: Places) -> Array:
+        """Return the variance of the residual of each point for being beyond all known ones."""
+        variances = np.zeros(len(self.workload))
+        for name, deviation in BEYOND.items():
+            own, theirs = (np.log2(np.maximum(getattr(places, name), 1)) for places in (self, known))
+            doublings = np.maximum(np.maximum(own - theirs.max(), theirs.min() - own), 0.0)
+            variances += deviation**2 * doublings
+        return variances
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +176,7 @@ class Alike:
         parts = (
             getattr(scales, name) ** 2 * getattr(self, name) for name in ("operation", "size", "algorithm", "point")
         )
-        return scales.everywhere**2 + sum(parts)
+        return scales.unit**2 * (scales.everywhere**2 + sum(parts))
 
 
 def _join(parts: Sequence[np.ndarray]) -> np.ndarray:
@@ -144,10 +188,12 @@ def _join(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Corrections:
-    """The local corrections of some points: logarithms, with the covariance of their errors."""
+    """The local corrections of some points: logarithms, with the covariance of their errors, and the half width of
+    their prediction intervals."""
 
     logs: Array
     covariance: Array
+    half_width: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +205,8 @@ class Recommender:
     residuals: Array
     scales: Scales
     is_local: bool  # whether the local correction is applied
-    left_out: Mapping[str, Array]  # errors of each point where its workload, size, ranks or operation is left out
-    bands: Mapping[str, Errors]
+    factors: Mapping[str, float]  # of standard deviations, that cover 95 % of the points left out in each respect
+    bands: Mapping[str, Errors]  # which measured points an interval rests on
 
     @classmethod
     def fit(cls, rows: pd.DataFrame, families: Collection[str] | None = None) -> Recommender | None:
@@ -179,10 +225,18 @@ class Recommender:
         places = Places.of_rows(about)
         if about["workload"].nunique() < FEWEST_WORKLOADS:
             return None
-        scales, is_local, left_out = _choose_scales(places, residuals)
-        bands = _fit_bands(about, left_out)
+        from scipy.special import stdtrit  # here, because it is slow to load
+
+        scales = choose_scales(places, residuals)
+        is_local, left_out = _leave_out_all(places, residuals, scales)
+        groups = number_labels(places.workload)
+        student = float(stdtrit(groups.max(), (1 + COVERAGE) / 2)) / NORMAL  # a quantile of few workloads is too low
+        factors = {
+            name: student * cover_labels(np.abs(e) / deviation, groups) for name, (e, deviation) in left_out.items()
+        }
+        bands = fit_bands(collect_residuals(about, left_out[WORKLOAD][0]))
         named = {name: float(weight) for name, weight in zip(logs.columns, weights, strict=True) if weight > 0}
-        return cls(named, places, residuals, scales, is_local, left_out, bands)
+        return cls(named, places, residuals, scales, is_local, factors, bands)
 
     def stack(self, predictions: Mapping[str, Array]) -> Array:
         """Return the weighted geometric mean of predictions, each times its single-message ratio. Where a model has
@@ -190,69 +244,29 @@ class Recommender:
         logs = np.stack([np.log(predictions[name]) for name in self.weights], axis=-1)
         return np.exp(_combine(logs, np.array(list(self.weights.values()))))
 
-    def correct_logs(self, places: Places) -> Array:
-        """Return the logarithms of the local corrections of points; 0 if none is applied."""
-        if not self.is_local:
-            return np.zeros(len(places.workload))
-        return places.covariance(self.places, self.scales) @ (self._inverse @ self.residuals)
-
     def correct(self, places: Places) -> Corrections:
-        """Return the local corrections of points."""
-        prior = places.covariance(places, self.scales)
-        growth, own = self._growth(places), self._excess_within_workloads * np.eye(len(prior))
-        if not self.is_local:
-            return Corrections(np.zeros(len(prior)), prior * growth + own)
-        across = places.covariance(self.places, self.scales) @ self._inverse
-        covariance = prior - across @ self.places.covariance(places, self.scales)
-        return Corrections(across @ self.residuals, (covariance + covariance.T) / 2 * growth + own)
+        """Return the local corrections of points; 0 if none is applied."""
+        prior, logs = places.covariance(places, self.scales), np.zeros(len(places.workload))
+        if self.is_local:
+            across = places.covariance(self.places, self.scales)
+            logs = across @ (self._inverse @ self.residuals)
+            prior = prior - across @ self._inverse @ across.T
+        own = places.extrapolate(self.places) + (NOISE * self.scales.unit) ** 2
+        covariance = (prior + prior.T) / 2 + np.diag(own)
+        factors, known = np.full(len(logs), self.factors[WORKLOAD]), self.places.labels()
+        for name, label in places.labels().items():
+            if name != WORKLOAD:
+                factors = np.maximum(factors, np.where(np.isin(label, known[name]), 0.0, self.factors[name]))
+        half_width = factors * np.sqrt(np.diag(covariance))
+        return Corrections(logs, covariance * np.outer(factors, factors) / NORMAL**2, half_width)
 
     @cached_property
     def _inverse(self) -> Array:
         return _invert(self.places.covariance(self.places, self.scales), self.scales)
 
-    def _growth(self, places: Places) -> float:
-        """Return the factor of variances that points left out in the same respect show."""
-        known = self.places.labels()
-        respects = [
-            WORKLOAD,
-            *(n for n, v in places.labels().items() if n != WORKLOAD and not np.isin(v, known[n]).all()),
-        ]
-        growth = LEAST_GROWTH
-        for name in respects:
-            errors, variances = self.left_out[name], self._left_out_variances[name]
-            growth = max(growth, float(np.mean(errors**2 / variances)))
-        return growth
-
-    @cached_property
-    def _left_out_variances(self) -> dict[str, Array]:
-        prior = self.places.covariance(self.places, self.scales)
-        prior += self.scales.noise**2 * np.eye(len(prior))
-        if not self.is_local:
-            return dict.fromkeys(self.left_out, np.diag(prior))
-        return {
-            name: _leave_out(self._inverse, self.residuals, label)[1] for name, label in self.places.labels().items()
-        }
-
-    @cached_property
-    def _excess_within_workloads(self) -> float:
-        """Return the variance of errors within a left-out workload, minus the variance that the process predicts; at
-        least 0."""
-        errors, growth = self.left_out[WORKLOAD], self._growth(self.places)
-        prior = self.places.covariance(self.places, self.scales) + self.scales.noise**2 * np.eye(len(errors))
-        excess, count = 0.0, 0
-        for name in np.unique(self.places.workload):
-            out = np.flatnonzero(self.places.workload == name)
-            block = np.ix_(out, out)
-            covariance = np.linalg.inv(self._inverse[block]) if self.is_local else prior[block]
-            predicted = np.trace(covariance) - covariance.sum() / len(out)
-            excess += ((errors[out] - errors[out].mean()) ** 2).sum() - growth * predicted
-            count += len(out) - 1
-        return max(float(excess), 0.0) / max(count, 1)
-
-    def find_interval(self, workload: PointSeries) -> Interval:
-        """Return the range of the logarithm of measured over recommended time. If it excludes 0, the recommended time
-        is moved to its end."""
-        return find_residuals(self.bands, workload)
+    def find_bases(self, workloads: Sequence[PointSeries]) -> list[IntervalBasis]:
+        """Return which measured points the interval of each workload rests on."""
+        return [find_residuals(self.bands, workload).bases[0] for workload in workloads]
 
 
 def _usable(rows: pd.DataFrame) -> pd.DataFrame:
@@ -283,28 +297,38 @@ def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
 
 
 def _stack(logs: pd.DataFrame, places: Places) -> Array:
-    """Return the weights, by the points that all models predict."""
-    from scipy.optimize import nnls
+    """Return the weights, by the points that all models predict. If the stack is not clearly better than the best
+    model, that has all the weight."""
+    from scipy.optimize import nnls  # here, because it is slow to load
 
     whole = logs.notna().all(axis=1).to_numpy()
     if not whole.any():
         return np.full(logs.shape[1], 1 / logs.shape[1])
     values, operation, workload = logs.to_numpy()[whole], places.operation[whole], places.workload[whole]
-    squares = np.zeros((values.shape[1],) * 2)
     labels = [label[whole] for label in places.labels().values()]
     labels = [label for label in labels if len(np.unique(label)) > 1] or labels[:1]
-    groups = number_labels(workload)
+    groups, errors = number_labels(workload), [np.sqrt(BIAS_SHARE) * values]
     for label in labels:
-        errors = _subtract_bias(values, label, operation)
-        sums = np.zeros((groups.max() + 1, errors.shape[1]))
-        np.add.at(sums, groups, errors)
-        within = errors - (sums / np.bincount(groups)[:, None])[groups]
-        squares += (errors.T @ errors + RANKING_WEIGHT * within.T @ within) / len(errors)
-    squares = squares / len(labels) + BIAS_SHARE * values.T @ values / len(values) + RIDGE * np.eye(len(squares))
+        left_out = _subtract_bias(values, label, operation) / np.sqrt(len(labels))
+        sums = np.zeros((groups.max() + 1, values.shape[1]))
+        np.add.at(sums, groups, left_out)
+        within = left_out - (sums / np.bincount(groups)[:, None])[groups]
+        errors += [left_out, np.sqrt(RANKING_WEIGHT) * within]
+    errors = np.concatenate(errors)
+    squares = errors.T @ errors / len(values) + RIDGE * np.eye(values.shape[1])
     large = 1e3 * np.sqrt(np.trace(squares))
     system = np.vstack([np.linalg.cholesky(squares).T, np.full(len(squares), large)])
     weights = nnls(system, np.array([*np.zeros(len(squares)), large]))[0].round(9)
-    return weights / weights.sum()
+    weights /= weights.sum()
+    best = np.arange(len(squares)) == squares.diagonal().round(9).argmin()
+    gains = (errors @ best) ** 2 - (errors @ weights) ** 2
+    return weights if _exceeds_scatter(gains, np.resize(groups, len(gains))) else best.astype(float)
+
+
+def _exceeds_scatter(gains: Array, groups: np.ndarray) -> bool:
+    """Return whether the mean gain of workloads is above 0 by more than SURE standard errors."""
+    sums = np.bincount(groups, gains)
+    return bool(sums.mean() > SURE * sums.std(ddof=1) / np.sqrt(len(sums)))
 
 
 def _combine(logs: Array, weights: Array) -> Array:
@@ -332,8 +356,37 @@ def _subtract_bias(values: Array, label: np.ndarray, operation: np.ndarray) -> A
     return errors
 
 
+def choose_scales(places: Places, residuals: Array) -> Scales:
+    """Return the scales with the largest marginal likelihood; their unit in closed form."""
+    from scipy.linalg import solve_triangular  # here, because it is slow to load
+
+    alike = {reach: places.compare_with(places, reach) for reach in {scales.reach for scales in CANDIDATES}}
+    found, eye = [], np.eye(len(residuals))
+    for number, scales in enumerate(CANDIDATES):
+        factor = np.linalg.cholesky(alike[scales.reach].covariance(scales) + NOISE**2 * eye)
+        white = solve_triangular(factor, residuals, lower=True)
+        unit = max(float(np.sqrt(np.mean(white**2))), LEAST_DEVIATION)
+        length = len(residuals) * np.log(unit) + np.sum(white**2) / (2 * unit**2) + np.sum(np.log(np.diag(factor)))
+        found.append((float(f"{length:.6g}"), number, replace(scales, unit=float(f"{unit:.6g}"))))
+    return min(found)[2]
+
+
 def _invert(covariance: Array, scales: Scales) -> Array:
-    return np.linalg.inv(covariance + scales.noise**2 * np.eye(len(covariance)))
+    return np.linalg.inv(covariance + (NOISE * scales.unit) ** 2 * np.eye(len(covariance)))
+
+
+def _leave_out_all(places: Places, residuals: Array, scales: Scales) -> tuple[bool, dict[str, tuple[Array, Array]]]:
+    """Return whether correcting helps; and the error of each point and its standard deviation if all points of its
+    workload, size, number of ranks or operation are left out."""
+    inverse, labels = _invert(places.covariance(places, scales), scales), places.labels()
+    corrected = {name: _leave_out(inverse, residuals, label) for name, label in labels.items()}
+    if is_local := _helps({name: errors for name, (errors, _) in corrected.items()}, residuals, places):
+        found = corrected
+    else:
+        prior = np.diag(places.covariance(places, scales)) + (NOISE * scales.unit) ** 2
+        found = dict.fromkeys(labels, (residuals, prior))
+    beyond = {name: _count_left_out_beyond(places, label) for name, label in labels.items()}
+    return is_local, {name: (e, np.sqrt(v + beyond[name])) for name, (e, v) in found.items()}
 
 
 def _leave_out(inverse: Array, residuals: Array, label: np.ndarray) -> tuple[Array, Array]:
@@ -347,22 +400,14 @@ def _leave_out(inverse: Array, residuals: Array, label: np.ndarray) -> tuple[Arr
     return errors, variances
 
 
-def _choose_scales(places: Places, residuals: Array) -> tuple[Scales, bool, dict[str, Array]]:
-    """Return the scales with the least errors of points left out, whether correcting helps, and these errors."""
-    labels, alike = places.labels(), places.compare_with(places)
-    found = []
-    for scales in CANDIDATES:
-        inverse = _invert(alike.covariance(scales), scales)
-        left_out = {name: _leave_out(inverse, residuals, label)[0] for name, label in labels.items()}
-        found.append((float(f"{_mean_square(left_out, places):.4g}"), scales, left_out))
-    _, scales, left_out = min(found, key=lambda entry: entry[0])
-    without = dict.fromkeys(labels, residuals)
-    is_local = _helps(left_out, without, places)
-    return scales, is_local, left_out if is_local else without
-
-
-def _mean_square(left_out: Mapping[str, Array], places: Places) -> float:
-    return float(np.mean(_square_errors(left_out, places)))
+def _count_left_out_beyond(places: Places, label: np.ndarray) -> Array:
+    """Return the variance of each point for being beyond all points with other labels."""
+    variances = np.zeros(len(label))
+    for value in np.unique(label):
+        out = label == value
+        if not out.all():
+            variances[out] = places.only(out).extrapolate(places.only(~out))
+    return variances
 
 
 def _square_errors(left_out: Mapping[str, Array], places: Places) -> Array:
@@ -371,21 +416,11 @@ def _square_errors(left_out: Mapping[str, Array], places: Places) -> Array:
     return np.mean([left_out[name] ** 2 for name in several or [WORKLOAD]], axis=0)
 
 
-def _helps(corrected: Mapping[str, Array], without: Mapping[str, Array], places: Places) -> bool:
+def _helps(corrected: Mapping[str, Array], residuals: Array, places: Places) -> bool:
     """Return whether correcting lowers the squared errors of workloads, by more than their scatter."""
     groups = number_labels(places.workload)
-    gains = _square_errors(without, places) - _square_errors(corrected, places)
-    gains = np.bincount(groups, gains) / np.bincount(groups)
-    return bool(gains.mean() > SURE * gains.std(ddof=1) / np.sqrt(len(gains)))
-
-
-def _fit_bands(about: pd.DataFrame, left_out: Mapping[str, Array]) -> dict[str, Errors]:
-    """Return the bands of the errors of points left out. The recommended time needs no further correction, unless the
-    band excludes it."""
-    known = collect_residuals(about, left_out[WORKLOAD])
-    left = {BYTES: left_out[BYTES], RANKS: left_out[RANKS], NODES: left_out[RANKS], OPERATION: left_out[OPERATION]}
-    bands = fit_bands(replace(known, left=left))
-    return {name: replace(band, median=0.0) for name, band in bands.items()}
+    gains = residuals**2 - _square_errors(corrected, places)
+    return _exceeds_scatter(gains / np.bincount(groups)[groups], groups)
 
 
 def evaluate(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -438,7 +473,7 @@ def _summarize_points(rows: pd.DataFrame) -> dict[str, float]:
 
 def _find_sides(rows: pd.DataFrame) -> pd.Series:
     """Return the placement of each row; empty in older tables."""
-    sides = (rows[NODES] > WITHOUT[NODES]).map(SIDES)
+    sides = (rows[NODES] > ABSENT_AT[NODES]).map(PLACEMENT_NAMES)
     return sides.where(rows[NODES].notna(), "")
 
 
@@ -456,37 +491,35 @@ def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame
     scaled = scale_predictions(rows).groupby([rows["point"], rows["family"]]).first().unstack().reindex(about.index)
     scaled = scaled.reindex(columns=list(recommender.weights))
     stacked = recommender.stack({name: scaled[name].to_numpy(float) for name in scaled})
-    seconds = stacked * np.exp(recommender.correct_logs(Places.of_rows(about)))
+    corrections = recommender.correct(Places.of_rows(about))
+    seconds, factor = stacked * np.exp(corrections.logs), np.exp(corrections.half_width)
     nodes = about[NODES].where(about[NODES].notna(), None)
-    intervals = [
-        recommender.find_interval(
+    bases = recommender.find_bases(
+        [
             PointSeries(
                 row.operation, float(row.leaves or row.ranks), np.array([float(row.bytes)]), n, row.levels_crossed
             )
-        )
-        for row, n in zip(about.assign(operation=about["operation"].map(base)).itertuples(), nodes, strict=True)
-    ]
-    low, high, moved = (
-        seconds * np.exp([getattr(i, end)[0] for i in intervals]) for end in ("low", "high", "corrected")
+            for row, n in zip(about.assign(operation=about["operation"].map(base)).itertuples(), nodes, strict=True)
+        ]
     )
+    known = [basis.of_residuals for basis in bases]
     validity = rows.assign(share=rows["family"].map(recommender.weights)).sort_values("share", ascending=False)
     heaviest = validity.drop_duplicates("point").set_index("point")["validity"].reindex(about.index)
     return about.assign(
         family=RECOMMENDED,
-        predicted=moved,
-        corrected=moved,
-        predicted_low=np.where([i.bases[0].of_residuals for i in intervals], low, np.nan),
-        predicted_high=np.where([i.bases[0].of_residuals for i in intervals], high, np.nan),
-        interval_basis=[i.bases[0].text for i in intervals],
-        validity=[assess_recommended(i, v).text for i, v in zip(intervals, heaviest, strict=True)],
+        predicted=seconds,
+        corrected=seconds,
+        predicted_low=np.where(known, seconds / factor, np.nan),
+        predicted_high=np.where(known, seconds * factor, np.nan),
+        interval_basis=[basis.text for basis in bases],
+        validity=[assess_recommended(basis, v).text for basis, v in zip(bases, heaviest, strict=True)],
         held_out=True,
     )
 
 
-def assess_recommended(interval: Interval, heaviest: str) -> Validity:
+def assess_recommended(basis: IntervalBasis, heaviest: str) -> Validity:
     """Return the validity of a recommended prediction: extrapolated beyond the measured sizes or ranks; valid where its
     errors were measured; else that of the model with the largest weight."""
-    basis = interval.bases[0]
     if basis.is_extrapolated:
         return Validity(ValidityKind.EXTRAPOLATED, f"{basis.doublings:.1f} doublings beyond the measured points")
     return VALID if basis.of_residuals else Validity.parse(heaviest)

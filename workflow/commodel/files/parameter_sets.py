@@ -5,7 +5,8 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, Field, TypeAdapter, model_validator
+from annotated_types import Len
+from pydantic import BaseModel, Field, FiniteFloat, TypeAdapter, model_validator
 
 from commodel.errors import UserError, one_line
 from commodel.files.atomic import write_text
@@ -22,6 +23,7 @@ MAX_SET = 8 * MIB  # with the draws of a table for each pair of several types of
 FORM = TypeAdapter(ParameterSet)
 Above0 = Annotated[float, Field(gt=0)]
 MOST_LINKS = 4096
+MOST_PAIRS = 1 << 20
 
 
 class Contention(BaseModel):
@@ -61,6 +63,8 @@ class Settings(BaseModel):
     fitted_ranks: tuple[Ranks, Ranks] | None = None  # of the measured collectives that a set was fitted to
     links: dict[str, Annotated[int, Field(ge=1, le=MOST_LINKS)]] = {}
     link_factors: dict[str, list[Above0]] = {}  # by level, seconds per byte of each group's links over c_out
+    # Seconds of each pair of nodes over those of its distance class: (0, 1), (0, 2), …, (1, 2), …
+    pair_latency: Annotated[list[FiniteFloat], Len(max_length=MOST_PAIRS)] = []
     types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}
     # Ratios of round trips. Of a distance class to the first two nodes: the least and the greatest over the sizes.
     distance_ratios: dict[str, tuple[Above0, Above0]] = {}

@@ -15,19 +15,19 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.models.evaluation.shared_lines import LINK_FACTORS
+from commodel.models.evaluation.shared_lines import LINK_FACTORS, PAIR_LATENCY
 from commodel.models.evaluation.values import Values, rank_types
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.keys import Pair
 from commodel.models.probes import Site, probe
-from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, SMALLEST_SIZE, WITHIN
+from commodel.models.probes.mixture import AROUND, FAN, SMALLEST_SIZE, SUCCESSIVE_MESSAGES, WITHIN
 from commodel.models.probes.node_pairs import OF_TYPES
 from commodel.parameters import ParameterSet
 from commodel.patterns.layouts import nodes_read, place
 from commodel.patterns.schedule import Schedule, stack
 from commodel.predictions.model import Model
-from commodel.predictions.validity import is_off, single_message_ratios
+from commodel.predictions.validity import exceeds_factor, single_message_ratios
 from commodel.stats import median_interval
 
 MAX_LEFT_OUT_CASES = 12  # cases of a probe, spread over all it has
@@ -88,7 +88,7 @@ CONTENTION_FACTOR = 1.5  # measured over predicted time of concurrent messages, 
 UNEQUAL_PAIRS_FACTOR = 1.5  # far over near round trips of one distance class, above which pairs are not alike
 MIXTURE = "mixture"
 BY_TYPES = ("row", "fan")  # are probed for every two types of nodes
-OF_TURN = {AROUND: "rounds", IN_A_ROW: "row", FAN: "fan"}
+OF_TURN = {AROUND: "rounds", SUCCESSIVE_MESSAGES: "row", FAN: "fan"}
 
 
 def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
@@ -138,8 +138,10 @@ def _find_worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, floa
 
 def _is_contended(together: float, alone: float) -> bool:
     """Return whether concurrent messages are mispredicted by more than single messages."""
-    of_several = is_off(together, CONTENTION_FACTOR)
-    return of_several and not (is_off(alone, CONTENTION_FACTOR) and not is_off(together / alone, CONTENTION_FACTOR))
+    of_several = exceeds_factor(together, CONTENTION_FACTOR)
+    return of_several and not (
+        exceeds_factor(alone, CONTENTION_FACTOR) and not exceeds_factor(together / alone, CONTENTION_FACTOR)
+    )
 
 
 CENTRAL_SHARE = 0.8  # of the pairs of a class; a tenth at each end may be of slow nodes, or of noise
@@ -194,12 +196,14 @@ def _predict_round_trips(parameters: ParameterSet) -> Callable[[np.ndarray, int]
     model, levels = Model.of_set(parameters), Hierarchy.of(parameters.settings.get("levels", {}))
     factors = {
         level: np.asarray(own)[levels.groups.get(level, slice(None))]  # of each node
-        for level, own in parameters.settings[LINK_FACTORS].items()
+        for level, own in parameters.settings.get(LINK_FACTORS, {}).items()
     }
+    by_pair = PAIR_LATENCY in parameters.settings
     known: dict[tuple, float] = {}
 
     def predict_round_trip(ends: np.ndarray, bytes: int) -> float:
         key = bytes, int(levels.distance(*ends)), *(tuple(own[ends].tolist()) for own in factors.values())
+        key = (*key, *ends.tolist()) if by_pair else key
         if key not in known:
             trip = Schedule.of(2, [0, 1], [0, 1], [1, 0], bytes, root=0).placed(ends)
             known[key] = float(model.cost(trip)[0])
@@ -212,7 +216,8 @@ def find_unequal_classes(entry: Family, evidence: Observed, parameters: Paramete
     """Return the distance classes within which far pairs take more than UNEQUAL_PAIRS_FACTOR times as long as near
     ones, each with that ratio. For models with values by pair of types, only pairs of the same types are compared. If
     links of single nodes or groups have values in `parameters`, times are compared with what these predict."""
-    predict_pair = _predict_round_trips(parameters) if parameters and LINK_FACTORS in parameters.settings else None
+    own = parameters is not None and not {LINK_FACTORS, PAIR_LATENCY}.isdisjoint(parameters.settings)
+    predict_pair = _predict_round_trips(parameters) if own else None
     levels, by_type = Hierarchy.of(evidence.levels), evidence.types and (entry.by_type or entry.by_class)
     seconds: dict[tuple[str, int, tuple[int, ...]], list[float]] = defaultdict(list)
     for case in evidence.probes.get("nodepairs", ()):

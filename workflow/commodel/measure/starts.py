@@ -26,13 +26,14 @@ from commodel.patterns.operations import MPI, base, given_of, operation, paramet
 from commodel.patterns.schedule_files import write_play
 from commodel.patterns.trees.files import mrnet
 from commodel.patterns.trees.topologies import tree
-from commodel.patterns.trees.tree import on_hosts
+from commodel.patterns.trees.tree import place_on_hosts
 from commodel.patterns.written import is_written
 from commodel.platforms import container
 from commodel.platforms.build import programs
 from commodel.platforms.launchers import Job, Launcher, front_end, toolchain
 from commodel.platforms.platform import Platform
-from commodel.platforms.tools import workshop
+from commodel.platforms.simulated_networks import write_changing_network
+from commodel.platforms.tools import find_build_root
 from commodel.records import LIBRARY, Batch, Case, Plan, Point, digest
 
 SUFFIX = ".partition"
@@ -81,7 +82,7 @@ def with_topologies(rows: list[dict], work: AnyPath, hosts: Iterable[str]) -> li
     """Return the rows with a file in place of each topology; node i of every tree is on host i."""
     hosts, files = list(hosts), {}
     for spec in dict.fromkeys(row["topology"] for row in rows):
-        text = mrnet(on_hosts(tree(spec), hosts))
+        text = mrnet(place_on_hosts(tree(spec), hosts))
         files[spec] = f"{digest(text)}.top"
         write_text(work / files[spec], text)
     return [row | {"topology": files[row["topology"]]} for row in rows]
@@ -246,7 +247,9 @@ def prepare(rig: Rig, start: Start, number: int) -> Job:
         writer.writeheader()
         writer.writerows(rows)
     here = work.resolve()
-    folder = container.PROGRAMS if rig.inside else os.path.relpath(programs(workshop(), toolchain(platform)), here)
+    folder = (
+        container.PROGRAMS if rig.inside else os.path.relpath(programs(find_build_root(), toolchain(platform)), here)
+    )
     job = Job(
         platform=platform,
         starter=rig.starter,
@@ -257,7 +260,7 @@ def prepare(rig: Rig, start: Start, number: int) -> Job:
         names=rig.names,
         kept=() if how.simulated else start.kept,
         drives=start.drives,
-        network=Path(os.path.relpath(platform.simgrid_file.resolve(), here)) if platform.simgrid_file else None,
+        network=_find_network(platform, work, here),
         hostfile=Path(f"{start.name}.hosts"),
         folder=here,
     )
@@ -269,6 +272,14 @@ def prepare(rig: Rig, start: Start, number: int) -> Job:
     if how.hostfile:
         write_text(work / job.hostfile.name, job.hosts)
     return job
+
+
+def _find_network(platform: Platform, work: AnyPath, here: Path) -> Path | None:
+    """Return the file of a simulated network, as seen from the folder of the programs."""
+    if platform.simgrid_file is None:
+        return None
+    changing = write_changing_network(platform.simgrid_file, work)
+    return Path(changing.name) if changing else Path(os.path.relpath(platform.simgrid_file.resolve(), here))
 
 
 def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from commodel.errors import UserError, near, one_line, suggest
+from commodel.files.atomic import write_text
+from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, read_bytes
 from commodel.units import MAX_COUNT, shown
 
@@ -89,9 +91,43 @@ MAX_FILE = 64 * MIB
 ELEMENTS = {
     *("platform", "config", "prop", "AS", "zone", "host", "cluster", "cabinet", "peer", "router", "link", "link_ctn"),
     *("host_link", "backbone", "route", "ASroute", "zoneRoute", "bypassRoute", "bypassASroute", "bypassZoneRoute"),
+    *("trace", "trace_connect"),
 }
+CHANGING = {"BANDWIDTH": "bandwidth_file", "LATENCY": "latency_file"}  # of a link, by a trace
+TRACE_HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
+TRACE_LINE = re.compile(rf"\s*{NUMBER}\s+{NUMBER}\s*|\s*")
 FILES = re.compile(r"(?i)(.*_)?file|content|path")  # attributes that name one
 RADICAL = re.compile(r"[0-9]{1,8}(-[0-9]{1,8})?(,[0-9]{1,8}(-[0-9]{1,8})?)*")
+
+
+def write_changing_network(network: Path, folder: AnyPath) -> Path | None:
+    """Write a network whose traces are files that its links name, and return its path; None if it has no traces.
+
+    SimGrid 3.32 refuses to connect traces to links, and finds deadlocks at their changes unless it updates all links.
+    """
+    from xml.etree import ElementTree as ET  # here, because few networks change
+
+    root = ET.fromstring(read_network(network).content)  # noqa: S314, checked by `read_network`
+    traces = {trace.get("id"): trace for trace in root.iter("trace")}
+    connected = list(root.iter("trace_connect"))
+    if not connected:
+        return None
+    links = {link.get("id"): link for link in root.iter("link")}
+    for number, one in enumerate(connected):
+        trace, name = traces[one.get("trace")], f"{network.stem}-{number}.trace"
+        lines = [line.strip() for line in (trace.text or "").splitlines() if line.strip()]
+        write_text(folder / name, "\n".join([f"PERIODICITY {trace.get('periodicity')}", *lines, ""]))
+        links[one.get("element")].set(CHANGING[one.get("kind", "")], name)
+    for parent in list(root.iter()):
+        for child in [child for child in parent if child.tag in ("trace", "trace_connect")]:
+            parent.remove(child)
+    settings = root.find("config")
+    if settings is None:
+        settings = ET.Element("config")
+        root.insert(0, settings)
+    settings.append(ET.Element("prop", {"id": "network/optim", "value": "Full"}))
+    write_text(folder / network.name, TRACE_HEAD + ET.tostring(root, "unicode"))
+    return folder / network.name
 
 
 @dataclass(frozen=True)
@@ -136,7 +172,8 @@ def read_network(path: Path) -> Network:
     parser = expat.ParserCreate()
     reader = _Reader(path, parser)
     parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
-    parser.StartDoctypeDeclHandler = reader.doctype
+    parser.StartDoctypeDeclHandler, parser.CharacterDataHandler = reader.doctype, reader.text
+    parser.buffer_text = True
     try:
         parser.Parse(content, True)
     except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: an encoding that is none
@@ -151,7 +188,9 @@ class _Reader:
         self.path, self.parser, self.open, self.hosts = path, parser, [], 0
         self.names: set[str] = set()
         self.clusters: list[tuple[str, range, str]] = []
-        self.first = ""
+        self.first, self.trace = "", ""
+        self.links: set[str] = set()
+        self.traces: set[str] = set()
 
     def refuse(self, message: str) -> UserError:
         return UserError(message, file=self.path, line=self.parser.CurrentLineNumber)
@@ -182,7 +221,23 @@ class _Reader:
             self.first = self.first or attributes.get("id", "")
         if self.hosts > MAX_COUNT:
             raise self.refuse(f"found {self.hosts} hosts, wanted at most {MAX_COUNT}")
+        self.links |= {attributes.get("id", "")} if element == "link" else set()
+        self.traces |= {attributes.get("id", "")} if element == "trace" else set()
+        if element == "trace" and not re.fullmatch(NUMBER, attributes.get("periodicity", "")):
+            raise self.refuse("found a <trace> without periodicity=, wanted the seconds after which it starts again")
+        if element == "trace_connect":
+            if (kind := attributes.get("kind", "")) not in CHANGING:
+                raise self.refuse(f"found kind='{one_line(kind, 40)}', wanted {' or '.join(CHANGING)}")
+            for name, known in (("trace", self.traces), ("element", self.links)):
+                if (found := attributes.get(name, "")) not in known:
+                    kind = "link" if name == "element" else "trace"
+                    raise self.refuse(f"found {name}='{one_line(found, 40)}', wanted the id of a <{kind}> above")
         self.open.append(element)
+        self.trace = ""
+
+    def text(self, text: str) -> None:
+        if self.open and self.open[-1] == "trace":
+            self.trace += text
 
     def setting(self, name: str, value: str) -> None:
         try:
@@ -196,6 +251,9 @@ class _Reader:
 
     def end(self, element: str) -> None:
         self.open.pop()
+        for line in self.trace.splitlines() if element == "trace" else ():
+            if not TRACE_LINE.fullmatch(line):
+                raise self.refuse(f"found '{one_line(line, 40)}' in a <trace>, wanted SECONDS VALUE in each line")
 
     def numbers(self, radical: str) -> list[range]:
         if len(radical) > 10_000 or not RADICAL.fullmatch(radical):

@@ -28,6 +28,7 @@ from commodel.reports.sections import (
     trees,
 )
 from commodel.reports.sections.front import make_fronts
+from commodel.reports.sections.standings import Recommended
 from commodel.reports.shape import MICRO, Front, Report, Section, plain, simulation_banner
 from commodel.results.provenance import NO_TRACES, Traces
 from commodel.units import format_bytes
@@ -78,9 +79,11 @@ def build(
         settings = conditions.describe_settings(drift) if drift is not None else []
         trusted = select_held_out(frame)
         scatters, times = charts.predicted_measured(trusted), charts.time_over_bytes(frame)
+        recommended = Recommended.of(frame)
         answers = summary.sections(
             frame,
             trusted,
+            recommended,
             scatters,
             times,
             simulated,
@@ -91,11 +94,13 @@ def build(
         )
         of_kernels = kernels.sections(*partitions, frame, speeds, raw, simulated)
         errors = standings.errors(trusted)
-        choices = standings.choices(frame)
+        choices = standings.build_selection(frame)
         latencies = evidence.latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
         remarks = [*anomalies, *settings]
-        first = make_fronts(frame, trusted, scatters, times, parameter_sets, networks, trips, provenance or {}, remarks)
+        first = make_fronts(
+            frame, trusted, recommended, scatters, times, parameter_sets, networks, trips, provenance or {}, remarks
+        )
         del trusted
         sections = (
             *rebuilt,
@@ -119,7 +124,7 @@ def build(
             *origins.sections(provenance or {}, traces, simulated),
             glossary_section(),
         )
-        when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
+        when, results = origins.format_dates(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
         about = (plain(experiment), plain(title or experiment), simulation_banner(simulated))
         return Report(*about, sections, when, results, tuple(parameter_sets), first, samples)
 
@@ -140,7 +145,7 @@ def commands(report: Report, front: Front) -> list[tuple[str, str]]:
     if doubled := _doubled(here, front):
         family, settings = doubled
         for workload in [workload for over, workload in workloads if over == "ranks"][-1:]:
-            file = f"results/{name}/judged/{front.platform}/{family}.yaml"
+            file = f"results/{name}/validated/{front.platform}/{family}.yaml"
             questions.append((DOUBLES, f"commodel predict --params {file} {settings} {workload}"))
     return questions
 

@@ -23,13 +23,14 @@
 
 #include "events.h"
 
-enum { OPEN, RECOVERY, LOSS };                               /* of a connection */
-enum { SACKED = 1, LOST = 2, AGAIN = 4 };                    /* of a packet; AGAIN: sent again, and in flight */
+enum { OPEN, RECOVERY, LOSS };            /* states of a connection */
+enum { SACKED = 1, LOST = 2, AGAIN = 4 }; /* flags of a packet; AGAIN: sent again, and in flight */
 enum { ARRIVES, DELIVERED, ACKNOWLEDGED, TIMER, ANSWERS, GRANTED, STARTS }; /* events */
-enum { RETRANSMIT, PROBE, REORDER, DUPLICATES = 3 };         /* timers */
-enum { INITIAL_WINDOW = 10, FEWEST = 2, DONE = 0, DEADLOCKED = 1 };
+enum { RETRANSMIT, PROBE, REORDER };                                        /* timers */
+enum { DONE, DEADLOCKED };                                                  /* of a repeat */
+enum { INITIAL_WINDOW = 10, LEAST_THRESHOLD = 2, DUPLICATES = 3 };          /* packets */
 static const double tick = 4e-3;       /* s: of Linux's timers at 250 Hz */
-static const double unhurried = 40e-3; /* s: a delayed acknowledgement */
+static const double ack_delay = 40e-3; /* s: of an acknowledgement of a single packet */
 static const double written = 3.2;     /* windows that a sender may write ahead: tcp_sndbuf_expand of Linux */
 
 /* Numbers of the machine, then of the schedule by message, in the order of their steps. */
@@ -130,7 +131,7 @@ static double timeout_of(const Switch *net, const Flow *flow)
 
 static void start_timer(Switch *net, Flow *flow, int kind, double at)
 {
-    later(net, ceil(at / tick) * tick, (What){TIMER, flow - net->flows, kind, ++flow->timer});
+    later(net, (floor(at / tick) + 1) * tick, (What){TIMER, flow - net->flows, kind, ++flow->timer});
 }
 
 /* A timeout, or sooner a probe for a lost tail. */
@@ -290,7 +291,7 @@ static void deliver(Switch *net, Flow *flow, int64_t number, double now)
         if (net->awaited[packet->message] && --net->pending[flow->dst] == 0) advance(net, flow->dst, now);
     }
     if (in_order && flow->received - flow->answered < 2)
-        later(net, now + unhurried, (What){ANSWERS, flow - net->flows, number, flow->received});
+        later(net, now + ack_delay, (What){ANSWERS, flow - net->flows, number, flow->received});
     else
         answer(net, flow, number, now);
 }
@@ -306,7 +307,7 @@ static void begin_recovery(Flow *flow)
 {
     flow->state = RECOVERY;
     flow->flight = flow->window;
-    flow->threshold = most(floor(flow->window / 2), FEWEST);
+    flow->threshold = most(floor(flow->window / 2), LEAST_THRESHOLD);
     flow->end = flow->next;
     flow->delivered = flow->out = 0;
 }
@@ -420,7 +421,7 @@ static void expire(Switch *net, Flow *flow, int kind, double now)
         return;
     }
     net->timeouts++;
-    flow->threshold = flow->state == LOSS ? flow->threshold : most(floor(flow->window / 2), FEWEST);
+    flow->threshold = flow->state == LOSS ? flow->threshold : most(floor(flow->window / 2), LEAST_THRESHOLD);
     flow->lost = flow->again = 0;
     for (int64_t number = flow->una; number < flow->next; number++) {
         Packet *packet = &flow->packets[number];

@@ -17,12 +17,12 @@ from commodel.models.evaluation.repeated_rounds import (
     find_representatives,
 )
 from commodel.models.evaluation.replay import Costs, replay, replay_round_by_round
-from commodel.models.evaluation.shared_lines import Lines, Sharing
+from commodel.models.evaluation.shared_lines import Lines, Sharing, find_latency
 from commodel.models.evaluation.time_order import Bundles, Program, Traffic, replay_in_time, replay_parts
 from commodel.models.evaluation.values import Classes, Values, by_distance
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import KINDS, Schedule
-from commodel.progress import at, within
+from commodel.progress import report_step, report_within
 
 MAX_EXPANDED = 1 << 20  # messages: repeated rounds of more are not expanded
 MAX_MESSAGES, MAX_LINES = 1 << 26, 1 << 20  # messages and lines of a schedule that is replayed in pieces
@@ -39,7 +39,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
     lines, too_long = Lines(levels, values), schedule.messages > MAX_EXPANDED
     if too_long and _is_free_of_contention(schedule, lines, values):
         return _by_rounds(schedule, values, lines, contention_free=True)
-    if representatives := find_representatives(schedule, levels, lines.links, MAX_EXPANDED, lines.columns):
+    if representatives := _find_representatives(schedule, lines):
         return representatives.finish(
             _TimeOrderReplay(representatives.sent, values, levels, representatives).finish(representatives.replayed)
         )
@@ -61,10 +61,17 @@ def describe_round_by_round(schedule: Long, values: Values) -> str:
         or _fits_in_pieces(schedule, lines, values)
     ):
         return ""
-    if find_representatives(schedule, levels, lines.links, MAX_EXPANDED, lines.columns):
+    if _find_representatives(schedule, lines):
         return ""
     share = "an eighth too low" if _consists_of_rings(schedule) else "half of the time"
     return f"contention not modelled: predicted round by round, which may be {share}"
+
+
+def _find_representatives(schedule: Long, lines: Lines) -> Representatives | None:
+    """Return the representatives of all ranks, if nodes of equal placement are equal."""
+    if lines.has_pair_latency:
+        return None
+    return find_representatives(schedule, lines.levels, lines.links, MAX_EXPANDED, lines.columns)
 
 
 def _consists_of_rings(schedule: Long) -> bool:
@@ -89,7 +96,7 @@ def predict_in_pieces(schedule: Long, values: Values, levels: Hierarchy) -> Arra
 
     def finish(values: Values) -> Array:
         def load_piece(number: int) -> tuple[Program, Traffic]:
-            at(f"piece {number + 1} of {len(pieces)}")
+            report_step(f"piece {number + 1} of {len(pieces)}")
             piece = pieces[number].expand(schedule.node)
             return next(_TimeOrderReplay(piece, values, levels, part=True).prepare(piece, values))
 
@@ -97,7 +104,7 @@ def predict_in_pieces(schedule: Long, values: Values, levels: Hierarchy) -> Arra
 
     draws = []
     for draw in range(values.lead[0]):
-        with within(f"draw {draw + 1} of {values.lead[0]}"):
+        with report_within(f"draw {draw + 1} of {values.lead[0]}"):
             draws.append(finish(values.select_draws(draw, draw + 1)))
     return np.stack(draws)
 
@@ -117,14 +124,14 @@ def _by_rounds(schedule: Long, values: Values, lines: Lines, contention_free: bo
         )
 
         def shared(placed: Schedule) -> Sharing:
-            return lines.shared_by(
+            return lines.find_shared_lines(
                 placed, by_distance(placed, "G", values, levels) * placed.bytes, is_rendezvous(placed)
             )
 
         return Costs(
             send=values["o_s"] + sending,
             receive=values["o_r"] + receiving,
-            wire=by_distance(part, "L", values, levels),
+            wire=find_latency(part, values, Classes.of(part, levels)),
             request=np.where(rendezvous, 0.0, np.nan) if rendezvous.any() else None,
             grant=np.zeros(1) if rendezvous.any() else None,
             shared=shared,
@@ -136,7 +143,8 @@ def _by_rounds(schedule: Long, values: Values, lines: Lines, contention_free: bo
             is_rendezvous(part),
             copies_between_nodes(part.bytes, part.node[part.src] != part.node[part.dst], values),
         )
-        wire, transfer = (by_distance(part, name, values, levels) for name in "LG")
+        wire = find_latency(part, values, Classes.of(part, levels))
+        transfer = by_distance(part, "G", values, levels)
         transfer = transfer * part.bytes
         return Costs(
             send=values["o_s"] + sending,
@@ -195,7 +203,7 @@ class _TimeOrderReplay:
     ) -> None:
         """`part`: the schedule is a piece of a longer one."""
         self.values, self.classes = values, Classes.of(schedule, levels)
-        self.passed = Lines(levels, values).passed_by(
+        self.passed = Lines(levels, values).find_passed_lines(
             schedule, self.classes, representatives and representatives.rotation, part
         )
         self.pair, self.whole = None if representatives is None else representatives.pair, not (representatives or part)
@@ -216,7 +224,8 @@ class _TimeOrderReplay:
         copying = copies_between_nodes(schedule.bytes, self.classes.distance > 0, values)
         ends = (values[name] + seconds for name, seconds in zip(("o_s", "o_r"), copying, strict=True))
         send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
-        wire, byte_time = (self.classes.column(name, schedule.bytes, values) for name in "LG")
+        wire = find_latency(schedule, values, self.classes)
+        byte_time = self.classes.column("G", schedule.bytes, values)
         columns = send, receive, wire, byte_time * schedule.bytes, self.passed.seconds(schedule.bytes, values)
         work = np.broadcast_to(work_seconds(schedule, values), (*values.lead, len(schedule.work.step)))
         for draw in range(values.lead[0]):

@@ -33,17 +33,18 @@ import numpy as np
 
 from commodel.hierarchy import NODE
 from commodel.models.evaluation.link_sharing import IN_TURN, SHARED, copies, describe_round_by_round, levels_of, predict
-from commodel.models.evaluation.shared_lines import LINK_FACTORS
+from commodel.models.evaluation.shared_lines import LINK_FACTORS, PAIR_LATENCY
 from commodel.models.evaluation.values import TABLE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.channels import local_times
 from commodel.models.fitting.link_capacities import (
     distinguish_ways,
     fit_capacities,
-    fit_entering,
+    fit_inbound_cost,
     fit_link_factors,
+    fit_opposite_share,
+    fit_pair_latency,
     fit_port_factors,
-    fit_returning,
     is_slower,
     largest_eager,
     links_by_destination,
@@ -109,6 +110,7 @@ def fit(observed: Observed) -> Fitted:
         joining = {key(kind, level) for kind in ("c_pair", "c_all") for level in factors}
         shared = {name: draws for name, draws in shared.items() if parse(name).function not in joining}
     settings = {**observed.placement, "half_duplex": sorted(half_duplex)} | ({LINK_FACTORS: factors} if factors else {})
+    settings |= {PAIR_LATENCY: pairs} if (pairs := fit_pair_latency(observed, trips_by_class)) else {}
     partial = PartialFit({"o_s": o_s, "o_r": o_r}, {}, settings)
     for name, trip in trips_by_class.items():
         partial.add(*trip.named(name, o_s + o_r))
@@ -138,8 +140,8 @@ def fit(observed: Observed) -> Fitted:
                 in_network = np.maximum(half - sum(copies(size, partial.draws)), MIN_NETWORK_SHARE * half)
                 partial.add(*HalfTrip.of(size, in_network, MAX_PIECES, half[0]).named(name, o_s + o_r))
     if is_slower(observed, "in", partial.estimate(), predict):
-        partial.add(fit_entering(observed, trips_by_class, lambda size: copies(size, partial.draws)[1]))
-    if (back := fit_returning(observed)) is not None:
+        partial.add(fit_inbound_cost(observed, trips_by_class, lambda size: copies(size, partial.draws)[1]))
+    if (back := fit_opposite_share(observed)) is not None:
         ways = {True: partial.estimate(back=back[0]), False: partial.estimate()}
         if [held for _, held in distinguish_ways(observed, "against", ways, predict)] == [True]:
             partial.values["back"] = back

@@ -23,13 +23,15 @@ from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import COLLINEAR, least_squares, mean
 from commodel.models.fitting.round_trips import NEVER, HalfTrip
 from commodel.models.keys import key, parse, sample
-from commodel.models.probes.capacity import TAKEN_FIRST, TINY, pattern
+from commodel.models.probes.capacity import FIRST_RECEIVED_BYTES, TINY, pattern
 from commodel.patterns.layouts import nodes_read
 from commodel.patterns.schedule import Schedule
 
 MIN_SLOWDOWN = 1.1  # over a single message, from which messages share a link
 CLEAR_EXCESS = 1.15  # over the time that known capacities explain
 SENDER_FACTOR = 1.5  # over the sender's busy time: shorter times may be the sender's, not the network's
+MOST_PAIRED = 128  # nodes, up to which each pair may have a latency of its own
+SPREAD, UNEQUAL_PAIRS = (5, 95), 1.3  # percentiles of a class's small messages, and their ratio from which pairs differ
 DEVIATIONS = 3  # standard deviations
 INTERPOLATION_ERROR = 0.05  # relative error of interpolation below which a sample is dropped
 HALF_DUPLEX = 1.5  # slowdown by traffic in the opposite direction, from which a link is half duplex
@@ -84,10 +86,10 @@ def fit_link_factors(
             name = next(name for name in trips if name != NODE)
             size = int(observed.cases("nodepairs")["bytes"].max())
             added[sample(key("c_out", NODE), size)] = trips[name].parts(np.array([float(size)]))[1][:, 0] / size
-    each = _pick(observed.cases("capacity"), how="each") if observed.probes.get("capacity") else None
+    each_group = _pick(observed.cases("capacity"), how="each") if observed.probes.get("capacity") else None
     names = list(trips)
-    for level, column in observed.levels.items() if each is not None else ():
-        cases, beyond = _pick(each, level=level), names[names.index(level) + 1 :] if level in names else []
+    for level, column in observed.levels.items() if each_group is not None else ():
+        cases, beyond = _pick(each_group, level=level), names[names.index(level) + 1 :] if level in names else []
         if not len(cases) or not beyond:
             continue
         where = [list(nodes_read(str(text))) for text in cases["where"].tolist()]
@@ -139,6 +141,30 @@ def fit_port_factors(observed: Observed) -> np.ndarray:
     return np.where(factors > CLEAR_EXCESS, factors, 1.0)
 
 
+def fit_pair_latency(observed: Observed, trips: Trips) -> list[float]:
+    """Return how much longer a small message takes between each pair of nodes than its distance class says, if pairs of
+    a class differ; else an empty list. This describes networks whose nodes are in no nested groups, such as a torus."""
+    cases = observed.cases("nodepairs") if observed.probes.get("nodepairs") else None
+    if cases is None or cases["nodes"].max() > MOST_PAIRED:
+        return []
+    small = _pick(cases, bytes=cases["bytes"].min())
+    nodes, ends = int(small["nodes"].max()), (small["one"].astype(int), small["two"].astype(int))
+    levels = Hierarchy.of(observed.levels)
+    distance = levels.distance(*ends)
+    expected = np.full(len(small), np.nan)
+    for number in np.unique(distance).tolist():
+        if levels.names[number] in trips:
+            here = distance == number
+            expected[here] = trips[levels.names[number]].at(small["bytes"][here].astype(float))[0]
+    ratio = _half(small) / expected
+    spreads = [np.ptp(np.log(np.percentile(ratio[distance == number], SPREAD))) for number in np.unique(distance)]
+    if not np.isfinite(ratio).all() or max(spreads) < np.log(UNEQUAL_PAIRS):
+        return []
+    extra = np.zeros((nodes, nodes))
+    extra[ends] = extra[ends[::-1]] = _half(small) - expected
+    return [float(f"{seconds:.4g}") for seconds in extra[np.triu_indices(nodes, 1)].tolist()]
+
+
 def _half(cases: Cases) -> Array:
     """Return half a round trip in each case."""
     return cases.seconds[0] / (2 * cases["trips"])
@@ -172,7 +198,7 @@ def _reference_group(observed: Observed, level: str) -> int:
     return -1
 
 
-def fit_entering(observed: Observed, trips: Trips, receiving: Callable[[Array], Array]) -> dict[str, Array]:
+def fit_inbound_cost(observed: Observed, trips: Trips, receiving: Callable[[Array], Array]) -> dict[str, Array]:
     """Return seconds per byte of the messages that enter a node's port from other nodes.
 
     They arrive at about the same time, so the receiver handles one after the other, for `receiving` seconds of their
@@ -185,7 +211,7 @@ def fit_entering(observed: Observed, trips: Trips, receiving: Callable[[Array], 
     return _samples_of(key("c_in", NODE), _shares(cases, trips, NODE, "in", list(trips)[-1], 0.0))
 
 
-def fit_returning(observed: Observed) -> Array | None:
+def fit_opposite_share(observed: Observed) -> Array | None:
     """Return the share of the opposite line that comes back for a message, from the slowdown by traffic in both
     directions.
 
@@ -229,7 +255,7 @@ def largest_eager(observed: Observed, trips: Trips) -> float | None:
     cases, near = _pick(observed.cases("capacity"), how="eager"), next((name for name in trips if name != NODE), "")
     if not len(cases) or not near:
         return None
-    waits = cases.seconds[0] > trips[near].at(np.array([float(TAKEN_FIRST)]))[0, 0] / 2
+    waits = cases.seconds[0] > trips[near].at(np.array([float(FIRST_RECEIVED_BYTES)]))[0, 0] / 2
     if not waits.any():
         return NEVER
     return float(cases["bytes"][cases["bytes"] < cases["bytes"][waits].min()].max(initial=0))
@@ -248,10 +274,10 @@ def _shares(cases: Cases, trips: Trips, level: str, how: str, distance: str, bus
     A size is missing if messages are as fast as a single one, or if a busy end may explain the time.
     """
     shares, network_bound = {}, []
-    cases = _beyond_tiny(_pick(cases, level=level, how=how, ways=1), trips, distance, busy)
+    cases = _subtract_tiny_excess(_pick(cases, level=level, how=how, ways=1), trips, distance, busy)
     for size in np.unique(cases["bytes"])[::-1].tolist():
         same_size = _pick(cases, bytes=size)
-        byte_seconds, many = _slowed(same_size, trips, distance)
+        byte_seconds, many = _select_slowed(same_size, trips, distance)
         if many.any():
             shares[size] = mean((byte_seconds / (same_size["flows"] * size))[:, many])
             if not network_bound or byte_seconds[0, many].max() > SENDER_FACTOR * busy * same_size["flows"].max():
@@ -261,7 +287,7 @@ def _shares(cases: Cases, trips: Trips, level: str, how: str, distance: str, bus
     return {size: share for size, share in shares.items() if size >= network_bound[-1]}
 
 
-def _beyond_tiny(cases: Cases, trips: Trips, distance: str, busy: float = 0.0) -> Cases:
+def _subtract_tiny_excess(cases: Cases, trips: Trips, distance: str, busy: float = 0.0) -> Cases:
     """Return the cases without the excess of tiny messages between the same nodes over a single tiny message.
 
     The excess is not the network's: these nodes are nearer or farther than others, or one end handles messages one
@@ -283,13 +309,13 @@ def _inside(cases: Cases, trips: Trips) -> dict[str, Array]:
     Caches are faster than the memory behind them.
     """
     cases = _pick(cases, level=NODE, how="inside", ways=1)
-    byte_seconds, many = _slowed(cases, trips, NODE)
+    byte_seconds, many = _select_slowed(cases, trips, NODE)
     per_byte = np.maximum(byte_seconds / (cases["flows"] * cases["bytes"]), 0)
     sizes = np.unique(cases["bytes"][many]).astype(int).tolist()
     return {sample(key("c_inside", NODE), size): mean(per_byte[:, many & (cases["bytes"] == size)]) for size in sizes}
 
 
-def _slowed(cases: Cases, trips: Trips, distance: str) -> tuple[Array, np.ndarray]:
+def _select_slowed(cases: Cases, trips: Trips, distance: str) -> tuple[Array, np.ndarray]:
     """Return the seconds of the bytes of concurrent messages, and the cases with about as many messages as slowed
     ones."""
     if not len(cases) or distance not in trips:
@@ -304,7 +330,7 @@ def _slowed(cases: Cases, trips: Trips, distance: str) -> tuple[Array, np.ndarra
 def _all_groups(cases: Cases, trips: Trips, level: str, distance: str, known: Mapping[int, float]) -> dict[int, Array]:
     """Return seconds per byte of all groups together, by size, where capacities of single groups do not explain the
     time."""
-    shares, cases = {}, _beyond_tiny(_pick(cases, level=level, how="all", ways=1), trips, distance)
+    shares, cases = {}, _subtract_tiny_excess(_pick(cases, level=level, how="all", ways=1), trips, distance)
     for size in np.unique(cases["bytes"])[::-1].tolist() if distance in trips else ():
         same_size = _pick(cases, bytes=size)
         latency, single = trips[distance].parts(same_size["bytes"])

@@ -47,10 +47,11 @@ class Machine:
 
     def __call__(self, name: str, size: float) -> float:
         """Return the value of a parameter for a packet of this size; NaN if it is missing."""
-        if name not in self.values.functions and name not in self.values:
+        if name in self.values:
+            return float(np.ravel(self.values[name])[0])
+        if name not in self.values.functions:
             return nan
-        function = name in self.values.functions
-        return float(np.ravel(self.values.at(name, np.array([size])) if function else self.values[name])[0])
+        return float(np.ravel(self.values.at(name, np.array([size])))[0])
 
     def latency(self, size: float, ranks: int) -> float:
         gap = self.values.at("g_s", np.array([size]))
@@ -218,8 +219,8 @@ def gathers(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | No
     paper = Machine(printed)
     here = Machine(fitted) if fitted and "B_L" in fitted.values else paper
 
-    def choices(knows: Machine) -> list[str]:
-        return [knows.coordinated(ranks, size) for size in GATHERED]
+    def choices(machine: Machine) -> list[str]:
+        return [machine.coordinated(ranks, size) for size in GATHERED]
 
     def predicted(values: ParameterSet | None, choices: Sequence[str]) -> list[float]:
         return predict_patterns(values, "gather", choices, ranks, GATHERED)

@@ -40,9 +40,9 @@ from commodel.reports.shape import (
     Table,
     Text,
     Tiling,
-    comparable,
     digits,
     finite,
+    has_rank,
     origin_line,
     raw_link,
     show,
@@ -126,7 +126,7 @@ def classes(column: Column, value: object, text: str, marked: bool) -> str:
         names.append("long")
     if marked:
         names.append("best")
-    elif column.scale is not None and comparable(value):
+    elif column.scale is not None and has_rank(value):
         names += shade(column.scale, value)
     if text in ("no", "n/a"):
         names.append("dim")

@@ -1,4 +1,4 @@
-"""The first screen of a platform: the best model, what to use, what that gains, the network, and anomalies.
+"""The first screen of a platform: the recommended prediction, what to use, what that gains, the network, and anomalies.
 
 `make_fronts` builds one screen a platform: four tiles, the map of the fastest alternatives (workload × message size),
 the map of mean errors (model × operation), and two charts."""
@@ -13,6 +13,7 @@ from operator import itemgetter
 
 import pandas as pd
 
+from commodel.compare import combined_prediction
 from commodel.compare.alternatives import find_fastest
 from commodel.compare.comparison import summarize, summarize_choices
 from commodel.compare.model_ranking import (
@@ -26,6 +27,7 @@ from commodel.compare.model_ranking import (
     sort_by_error,
 )
 from commodel.compare.network import Network, classes
+from commodel.compare.recommended import RECOMMENDED
 from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import COVERAGE
@@ -39,12 +41,12 @@ from commodel.reports.shape import (
     CLOSE,
     MICRO,
     MU,
-    Behind,
     Cell,
     Chart,
     Front,
     Grid,
     Remark,
+    SourceRows,
     Table,
     Tile,
     by_frequency,
@@ -56,7 +58,7 @@ from commodel.reports.shape import (
     plain,
     ratio,
     shade,
-    shortened,
+    shorten_list,
     size,
 )
 from commodel.units import format_seconds
@@ -89,7 +91,7 @@ def use_grid(part: pd.DataFrame) -> Grid:
         for length, row in last.items():
             picks = (("operation", operation), *((("size", label),) if len(same) == 1 else ()), ("bytes", str(length)))
             fill = LIBRARY if row.own else colours[stem(row.use)]
-            place, behind = (at, sizes.index(length)), Behind("Comparison", (("point", row.point),))
+            place, behind = (at, sizes.index(length)), SourceRows("Comparison", (("point", row.point),))
             cells.append(Cell(*place, winner(row), fill, hint(operation, label, row), row.own, picks, behind))
     columns = tuple(size(length) for length in sizes)
     heads = tuple((operation, label) for operation, label, _ in lines)
@@ -106,7 +108,7 @@ def winner(row) -> str:
 def hint(operation: str, label: str, row) -> str:
     line = f"{operation}, {label}, {size(row.bytes)}: {winner(row).removeprefix(CLOSE)}, {format_seconds(row.measured)}"
     if row.ties:
-        line += f"; statistically tied with {shortened(list(row.ties), 4)}"
+        line += f"; statistically tied with {shorten_list(list(row.ties), 4)}"
     else:
         line += f"; {row.gain:.2f}× faster than {row.next}"
     no_default = row.own or not math.isfinite(row.over)
@@ -161,14 +163,14 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
     title = "Mean error by model and operation"
     if best is not None:
         title = f"{best['family']} predicts best: mean μ {figures(best['mu_mean'])}"
-    return Grid("trust", title, TRUST, heads, tuple(columns), tuple(cells), "operation", "family")
+    return Grid("trust", title, TRUST, heads, tuple(columns), tuple(cells), "operation", "model")
 
 
-def link_mean_error(platform: str, operation: str, family: str) -> Behind:
+def link_mean_error(platform: str, operation: str, family: str) -> SourceRows:
     """Return the cell that a mean μ of a model was taken from."""
     if operation == ALL:
-        return Behind("Families", (("platform", platform), ("family", family)), "mu_mean")
-    return Behind("Mean μ by operation", (("platform", platform), ("operation", operation)), f"= {family}")
+        return SourceRows("Families", (("platform", platform), ("family", family)), "mu_mean")
+    return SourceRows("Mean μ by operation", (("platform", platform), ("operation", operation)), f"= {family}")
 
 
 def figures(mu: float) -> str:
@@ -190,7 +192,7 @@ LATENCIES = (("alpha", "beta", HALF_TRIP), ("alpha.a", "beta.a", HALF_TRIP), ("L
 
 def summarize_network(
     sets: Sequence[ParameterSet], networks: Sequence[Network], trips: Sequence[Mapping]
-) -> tuple[Tile, Behind | None]:
+) -> tuple[Tile, SourceRows | None]:
     """Return latency and bandwidth as measured between the nearest nodes, else between two ranks, else as fitted."""
     for network in networks:
         rows = classes(network)
@@ -203,7 +205,7 @@ def summarize_network(
             farthest = f"{format_seconds(far['latency'])}, {rate(far['bandwidth'])}"
             line += f"; {len(rows)} distance classes, the farthest {farthest}"
         where = (("platform", plain(network.platform)), ("class", near["class"]))
-        return Tile("Network", figure, f"{line}."), Behind("Classes", where)
+        return Tile("Network", figure, f"{line}."), SourceRows("Classes", where)
     if trips := [trip for trip in trips if trip["median"] > 0]:
         pair = min((trip["pair"] for trip in trips), key=lambda pair: Pair.parse(pair).within)
         trips = sorted((trip for trip in trips if trip["pair"] == pair), key=itemgetter("bytes"))
@@ -214,7 +216,7 @@ def summarize_network(
         line = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
         line += ", between two ranks of one node" if Pair.parse(pair).within else ""
         where = (("platform", short["platform"]), ("pair", pair), ("bytes", short["bytes"]))
-        return Tile("Network", figure, f"{line}."), Behind("Latency", where, "median")
+        return Tile("Network", figure, f"{line}."), SourceRows("Latency", where, "median")
     for latency, byte, what in LATENCIES:
         for fitted in sets:
             constant, per_byte = fitted.values.get(latency), find_longest_value(fitted, byte)
@@ -229,7 +231,7 @@ def summarize_network(
                 line = f"{what}{interval(constant.low, constant.high)} and bandwidth of long messages"
                 line += f", fitted by {fitted.family}"
                 named = (("platform", plain(fitted.platform)), ("family", fitted.family), ("name", latency))
-                return Tile("Network", plain(figure), plain(f"{line}.")), Behind("Parameters", named, "value")
+                return Tile("Network", plain(figure), plain(f"{line}.")), SourceRows("Parameters", named, "value")
     return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth."), None
 
 
@@ -254,6 +256,7 @@ MOST_ANOMALIES, MOST_CONDITIONS = 3, 2  # sentences on the first screen; of thes
 def make_fronts(
     frame: pd.DataFrame,
     judged: pd.DataFrame,
+    recommended: standings.Recommended,
     scatters: Mapping[str, Chart],
     times: Mapping[str, Sequence[Chart]],
     sets: Sequence[ParameterSet],
@@ -269,10 +272,11 @@ def make_fronts(
     frame = select_salient(frame)
     order = frame.drop_duplicates("platform").sort_values(["simulated", "platform"], kind="stable")["platform"]
     return tuple(
-        front(
+        make_front(
             platform,
             frame[frame["platform"] == platform],
             judged[judged["platform"] == platform],
+            recommended.only(platform),
             [parameters for parameters in sets if plain(parameters.platform) == platform],
             [network for network in networks if plain(network.platform) == platform],
             [trip for trip in trips if trip["platform"] == platform],
@@ -285,7 +289,7 @@ def make_fronts(
     )
 
 
-def front(platform, part, judged, sets, networks, trips, batches, anomalies, scatter, times) -> Front:
+def make_front(platform, part, judged, recommended, sets, networks, trips, batches, anomalies, scatter, times) -> Front:
     best = find_best_model(judged) if judged["mu"].notna().any() else None
     simulated = bool(part["simulated"].any())
     where = (("platform", platform),)
@@ -297,15 +301,9 @@ def front(platform, part, judged, sets, networks, trips, batches, anomalies, sca
         tuple(
             replace(tile, behind=behind)
             for tile, behind in (
-                (
-                    summarize_trust(judged, best),
-                    link_mean_error(platform, ALL, best["family"]) if best is not None else None,
-                ),
-                (summarize_default_gains(part, bool(choices.cells)), Behind("Selection", where)),
-                (
-                    summarize_gain(part, best),
-                    Behind("Choosing", (*where, ("family", best["family"]))) if best is not None else None,
-                ),
+                summarize_prediction(platform, judged, best, recommended.evaluation),
+                (summarize_default_gains(part, bool(choices.cells)), SourceRows("Selection", where)),
+                summarize_gain(platform, part, best, recommended.picked),
                 summarize_network(sets, networks, trips),
             )
         ),
@@ -328,11 +326,11 @@ def origin(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> s
     words += [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else []
     words += [] if simulated or not hosts else [count(len(hosts), "host")]
     words += [f"up to {int(part['ranks'].max())} ranks"] if len(part) else []
-    words += [shortened(libraries, 2)] if libraries else []
+    words += [shorten_list(libraries, 2)] if libraries else []
     words += (
-        [shortened(sorted({describe_container(about.get("container")) for about in batches}), 2)] if batches else []
+        [shorten_list(sorted({describe_container(about.get("container")) for about in batches}), 2)] if batches else []
     )
-    words += [f"commit {shortened([commit[:7] for commit in commits], 2)}"] if commits else []
+    words += [f"commit {shorten_list([commit[:7] for commit in commits], 2)}"] if commits else []
     return plain(" · ".join(words))
 
 
@@ -353,10 +351,30 @@ def format_error(mu: float) -> str:
     return f"{float(f'{100 * (mu - 1):.2g}'):g} %" if mu < 2 else f"factor {digits(mu)}"
 
 
-def summarize_trust(judged: pd.DataFrame, best: pd.Series | None) -> Tile:
-    question = "Best model"
+def summarize_prediction(
+    platform: str, judged: pd.DataFrame, best: pd.Series | None, evaluation: pd.DataFrame
+) -> tuple[Tile, SourceRows | None]:
+    """Return the error of the recommended prediction; that of the best model if too little was measured."""
+    found = evaluation[evaluation["prediction"] == RECOMMENDED]
     if best is None:
-        return Tile(question, "none", "No model predicts a time above 0 for a measured point.")
+        return Tile("Best model", "none", "No model predicts a time above 0 for a measured point."), None
+    if found.empty:
+        return summarize_best_model(judged, best), link_mean_error(platform, ALL, best["family"])
+    row = found.iloc[0]
+    line = f"Mean error on {count(row['points'], 'held-out point')}."
+    if row["width"] == row["width"]:
+        line += (
+            f" {percent(row['coverage'])} of measured times lie in its intervals (median high/low {row['width']:.2f})."
+        )
+    single = evaluation[evaluation["prediction"] != RECOMMENDED]
+    for other in single.itertuples():
+        line += f" Best single model there: {other.prediction} ({format_error(other.mu_mean)})."
+    where = SourceRows("Recommended", (("platform", platform), ("prediction", RECOMMENDED)), "mu_mean")
+    return Tile("Recommended prediction", f"error {format_error(row['mu_mean'])}", line), where
+
+
+def summarize_best_model(judged: pd.DataFrame, best: pd.Series) -> Tile:
+    question = "Best model"
     rows, tied = rank_models(judged), find_tied_models(judged, best)
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
     others = drop_equal_models(judged, rows, 3)[1:]
@@ -369,7 +387,7 @@ def summarize_trust(judged: pd.DataFrame, best: pd.Series | None) -> Tile:
         for name, part in by_operation(judged)
         if (own := part.loc[(part["family"] == best["family"]) & part["mu"].notna(), "mu"]).size and own.mean() > FAIR
     ]
-    line += f" Poor for {shortened(poor, 3)}." if poor else ""
+    line += f" Poor for {shorten_list(poor, 3)}." if poor else ""
     return Tile(question, f"{best['family']}, error {format_error(best['mu_mean'])}", line)
 
 
@@ -389,18 +407,35 @@ def summarize_default_gains(part: pd.DataFrame, chosen_from: bool) -> Tile:
     return Tile(question, f"{found[0].alternative} for {found[0].operation}", f"{found[0].scope}. {default}", shares)
 
 
-def summarize_gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
-    question = "Gain"
-    chosen = part[part["chosen"] & (part["family"] == best["family"])] if best is not None else part.iloc[:0]
-    if chosen.empty:
-        return Tile(question, "nothing to choose", "The best model predicts two measured alternatives of no workload.")
+def summarize_gain(
+    platform: str, part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame
+) -> tuple[Tile, SourceRows | None]:
+    """Return the gain over the MPI default by choices of the recommended prediction; of the best model if too little
+    was measured."""
+    if len(picked):
+        pick = combined_prediction.summarize_picks(picked.assign(operation=ALL)).iloc[0]
+        pick = pick.rename({"workloads": "groups"})
+        pick["over_default"] = 1 / pick["gain"]
+        several = picked["operation"].nunique() > 1
+        operation = ALL if several else picked["operation"].iloc[0]
+        where = SourceRows("Following", (("platform", platform), ("operation", operation)))
+        return describe_gain("the recommended prediction", pick, part), where
+    if best is None or not (part["chosen"] & (part["family"] == best["family"])).any():
+        line = "No workload has two alternatives that are measured and predicted."
+        return Tile("Gain", "nothing to choose", line), None
     pick = summarize_choices(part[part["family"] == best["family"]], ["family"]).iloc[0]
+    where = SourceRows("Choosing", (("platform", platform), ("family", best["family"])))
+    return describe_gain(best["family"], pick, part), where
+
+
+def describe_gain(model: str, pick: pd.Series, part: pd.DataFrame) -> Tile:
+    question = "Gain"
     regret = f"Regret: {percent(pick['regret_mean'])} mean, {percent(pick['regret_max'])} worst."
     if not pick["regret_max"] > 0:
         regret = "Regret: none."
-    model, workloads, over = best["family"], count(pick["groups"], "workload"), pick["over_default"]
+    workloads, over = count(pick["groups"], "workload"), pick["over_default"]
     if not over > 0:
-        line = f"{model} chooses the fastest alternative in {percent(pick['right'])} of {workloads}."
+        line = f"Choices by {model} are the fastest alternative in {percent(pick['right'])} of {workloads}."
         return Tile(question, f"{percent(pick['right'])} right", f"{line} {regret}")
     if over <= 1 / LEAST_GAIN:
         line = f"than the MPI default: alternatives chosen by {model}, geometric mean of {workloads}."

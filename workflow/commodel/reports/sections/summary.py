@@ -22,7 +22,7 @@ from commodel.compare.model_ranking import (
     rank_by_class,
     rank_models,
 )
-from commodel.compare.recommended import RECOMMENDED, evaluate, summarize_recommended
+from commodel.compare.recommended import RECOMMENDED
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.reports.frames import scale_to_shown_units, select_salient
 from commodel.reports.sections import conditions, standings
@@ -39,7 +39,7 @@ from commodel.reports.shape import (
     percent,
     plain,
     ratio,
-    shortened,
+    shorten_list,
     simulation,
     size,
     span,
@@ -157,8 +157,8 @@ def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
     after = [f"{model} ({ratio(mu[model])})" for model in drop_equal_models(part, rows, 3)[1:] if model not in tied]
     equal = [f"{model} ({ratio(mu[model])})" for model in tied]
-    line = f"Statistically tied with it: {shortened(equal)}. " if equal else ""
-    line += f"Equal predictions: {shortened(same)}. " if same else ""
+    line = f"Statistically tied with it: {shorten_list(equal)}. " if equal else ""
+    line += f"Equal predictions: {shorten_list(same)}. " if same else ""
     line += f"Next: {comma(after)}." if after else ""
     lines += [line.strip()] if line else []
     poor = []
@@ -259,7 +259,7 @@ def describe_leads(rows: pd.DataFrame) -> list[str]:
             for (operation, fan_in), entry in classes.groupby(["operation", "fan_in"], sort=False)
         ]
         gaps = classes.dropna(subset=["mu_next"])
-        line = f"{family} is clearly the best for {shortened(places, 4)}"
+        line = f"{family} is clearly the best for {shorten_list(places, 4)}"
         if len(gaps):
             widest = gaps.loc[(gaps["mu_next"] / gaps["mu"]).idxmax()]
             line += f"; widest lead: μ {ratio(widest['mu'])}, next {widest['next']} at {ratio(widest['mu_next'])}"
@@ -278,6 +278,7 @@ TIMES = (
 def sections(
     frame: pd.DataFrame,
     judged: pd.DataFrame,
+    recommended: standings.Recommended,
     scatters: Mapping[str, Chart],
     times: Mapping[str, Sequence[Chart]],
     simulated: set[str],
@@ -290,9 +291,7 @@ def sections(
     uses, classes = (
         _measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(judged))
     )
-    recommended = evaluate(frame)
-    picked = standings.combined_picks(frame, recommended)
-    evaluation = summarize_recommended(recommended, frame)
+    evaluation, picked = recommended.evaluation, recommended.picked
     remarks = {RECOMMENDED_FIRST: describe_recommended(evaluation), BEST_MODEL: anomalies, MISSING: probes}
     findings = find_answers(frame, judged, uses, simulated, remarks)
     blocks = [found.summarize(simulated) for found in findings]

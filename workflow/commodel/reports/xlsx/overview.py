@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from commodel.reports.content import DOUBLES, commands
-from commodel.reports.shape import Behind, Front, Grid, Report, Tile
+from commodel.reports.shape import Front, Grid, Report, SourceRows, Tile
 from commodel.reports.xlsx.charts import ROW, ChartData
 from commodel.reports.xlsx.layout import Places
 from commodel.reports.xlsx.layout import cell as link_to
@@ -189,7 +189,7 @@ class Overview:
             ("What if L doubles? Enter 2 in this cell of the calculator", calculator[1]),
             (
                 "Best model by operation and fan-in: marked in each row",
-                places.behind(Behind("Mean μ by fan_in", where)),
+                places.behind(SourceRows("Mean μ by fan_in", where)),
             ),
         ]
         ways = [entry for entry in deep if entry[1]]
