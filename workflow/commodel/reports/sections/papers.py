@@ -56,6 +56,7 @@ def section(figure: Figure, evidence: Evidence) -> Section:
     words.append(f"Why they differ: {figure.why}")
     about = Answer(f"{figure.name}: {figure.title}", tuple(words))
     charts = [chart(figure, panel, " (simulated)" if simulated and not real else "") for panel in figure.panels]
+    charts = [drawn for drawn in charts if drawn.series]  # nothing was measured or predicted there
     tables = [table(figure, numbers, place) for place, numbers in enumerate(figure.numbers)]
     return Section(figure.name, "", (about, *charts, *tables))
 
