@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "reports" / "example"
 
 
-def test_it_is_small_and_tells_no_path():
+def test_it_is_small_and_shows_no_path():
     assert sum(path.stat().st_size for path in EXAMPLE.glob("*.html")) < 1_700_000
     assert sum(path.stat().st_size for path in EXAMPLE.iterdir()) < 2_200_000
     page = (EXAMPLE / "index.html").read_text(encoding="utf-8")

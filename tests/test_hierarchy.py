@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.hierarchy import Hierarchy, as_far, reached
+from commodel.hierarchy import Hierarchy, covers_reach, describe_reach
 
 HOSTS = [f"rack{rack}-{node}" for rack in range(2) for node in range(4)]
 
 
-def test_counts_ranges_and_host_patterns_say_the_same():
+def test_counts_ranges_and_host_patterns_state_the_same():
     forms = [
         {"leaf": 2, "rack": 4},
         {"leaf": [["0-1"], [2, 3], ["4", "5"], ["6-7"]], "rack": ["0-3", "4-7"]},
@@ -42,15 +42,15 @@ def test_distances_names_and_what_is_crossed():
 def test_how_far_ranks_reach(nodes, reach, words):
     levels = Hierarchy.written({"leaf": 2, "rack": 4}, 8)
     assert levels.reach(np.array(nodes)) == reach
-    assert reached(reach) == words
+    assert describe_reach(reach) == words
     assert Hierarchy().reach(np.array(nodes)) == ""
 
 
 def test_what_reaches_as_far():
-    assert as_far("node/leaf/rack", "node/leaf")
-    assert as_far("node/leaf", "node/leaf")
-    assert not as_far("node/leaf", "node/leaf/rack")
-    assert not as_far("node/leaf-2", "node/leaf")  # of another hierarchy
+    assert covers_reach("node/leaf/rack", "node/leaf")
+    assert covers_reach("node/leaf", "node/leaf")
+    assert not covers_reach("node/leaf", "node/leaf/rack")
+    assert not covers_reach("node/leaf-2", "node/leaf")  # of another hierarchy
 
 
 def test_without_levels_there_are_two_classes_and_any_node():

@@ -17,7 +17,7 @@ def test_every_folder_is_a_room_and_the_top_floor_is_small():
 
 
 @pytest.mark.parametrize("name", ROOMS)
-def test_a_room_says_what_it_is_in_two_sentences(name):
+def test_a_room_states_what_it_is_in_two_sentences(name):
     first = docstring(name).split("\n\n")[0].replace("\n", " ")
     assert first.count(". ") + 1 == 2, first
 

@@ -5,7 +5,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from commodel.stats import NOISE, left_out, median_interval, noise, r_squared, resampled
+from commodel.stats import NOISE, count_omitted, estimate_noise, median_interval, r_squared, resample_statistic
 
 
 def at_most(below, count):
@@ -15,7 +15,7 @@ def at_most(below, count):
 
 @pytest.mark.parametrize("count", [*range(1, 60), 100, 999])
 def test_the_interval_holds_at_least_95_percent_and_no_narrower_one_does(count):
-    below = left_out(count)
+    below = count_omitted(count)
     inside = 1 - 2 * at_most(below, count)
     if count >= 6:
         assert inside >= 0.95
@@ -41,7 +41,7 @@ def test_resamples_start_with_the_statistic_itself():
     samples = np.array([1.0, 2.0, 9.0])
     rng = np.random.default_rng(1)
     for name, value in (("median", 2.0), ("mean", 4.0), ("min", 1.0)):
-        assert resampled(samples, np.array([1, 1, 2]), name, 10, rng)[0] == value
+        assert resample_statistic(samples, np.array([1, 1, 2]), name, 10, rng)[0] == value
 
 
 def test_r_squared():
@@ -61,13 +61,15 @@ def test_an_interval_holds_the_medians_of_all_passes():
 def test_resampling_draws_passes():
     """When passes differ and samples within a pass do not, a resampled median is one of the passes' values."""
     samples, passes = np.repeat([1.0, 3.0], 20), np.repeat([1, 2], 20)
-    values = resampled(samples, passes, "median", 200, np.random.default_rng(1))
+    values = resample_statistic(samples, passes, "median", 200, np.random.default_rng(1))
     assert set(values.tolist()) == {1.0, 2.0, 3.0}
 
 
 def test_noise_of_a_median_is_that_of_samples_of_which_some_lost_packets():
     """Of normal logarithms the standard deviation of the median is known: 1.2533 of the mean's."""
     logs = np.random.default_rng(1).normal(0, 0.4, (4000, 15))
-    assert np.mean([noise(np.exp(row)) for row in logs]) == pytest.approx(np.std(np.median(logs, axis=1)), rel=0.05)
-    assert noise([0.06] * 9) == NOISE
-    assert noise([0.06]) > 5 * NOISE
+    assert np.mean([estimate_noise(np.exp(row)) for row in logs]) == pytest.approx(
+        np.std(np.median(logs, axis=1)), rel=0.05
+    )
+    assert estimate_noise([0.06] * 9) == NOISE
+    assert estimate_noise([0.06]) > 5 * NOISE

@@ -14,7 +14,7 @@ from commodel.models.parameter_sets import set_given
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.prediction_intervals import PARAMETERS, fit_bands
 from commodel.predictions.predictions import predict
-from commodel.progress import heard_by
+from commodel.progress import listen_with
 from tests.predictions.residuals import make_residuals
 
 SITE = Setting("p", nodes=2, cores=8)
@@ -49,9 +49,9 @@ def advised(carried, *layouts):
     return advise(WORKLOAD, Evidence([carrying], SITE), layouts, WAYS, streams=False)
 
 
-def test_who_waits_hears_which_choice_is_priced_for_which_job():
+def test_who_waits_hears_which_choice_is_predicted_for_which_job():
     evidence, said = Evidence([set_given("hockney", ["alpha=10us", "beta=1ns"])], SITE), []
-    with heard_by(said.append):
+    with listen_with(said.append):
         decide([WORKLOAD, replace(WORKLOAD, bytes=8)], evidence, ["block:8"], lambda workload: WAYS)
     assert [text for text in said if "alternative" not in text] == ["workload 1 of 2", "workload 2 of 2"]
     assert said[-1] == "workload 2 of 2, alternative 2 of 2 by hockney"
@@ -70,7 +70,7 @@ def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_on
     assert "2 of 4 choices: nothing was measured between nodes" in note
 
 
-def test_where_both_were_measured_there_is_nothing_to_say():
+def test_where_both_were_measured_there_is_nothing_to_state():
     both = fit_bands(make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=np.tile([1.0, 2.0, 2.0], 15)))
     advice = advised(both, "block:8", "block:4")
     assert not [note for note in advice.notes if note.startswith("NO INTERVAL")]
@@ -105,7 +105,7 @@ def test_families_are_weighed_where_ranks_are_to_sit():
     assert blind["within one node"]["hockney"] == pytest.approx(blind["within one node"]["loggp"])
 
 
-def test_each_choice_has_the_price_of_those_that_are_right_where_its_ranks_sit():
+def test_each_choice_has_the_prediction_of_those_that_are_right_where_its_ranks_sit():
     """In one list of choices as in a list of those of one layout."""
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {"hockney": 12.0, "loggp": 1.1})
     sets = [

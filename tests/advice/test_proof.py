@@ -7,13 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.advice.proof import Gain, between, control, drop_wrong, gain, in_turn, joined, of_all, steadied
-from commodel.records import LIBRARY
+from commodel.advice.proof import (
+    Gain,
+    average_gains,
+    choose_unmeasured_sizes,
+    compute_control,
+    compute_gain,
+    drop_wrong,
+    join_gains,
+    order_starts,
+    pool_variances,
+)
+from commodel.records import LIBRARY, PlacedWorkload
 
 
 def test_a_gain_by_hand():
     """Ratios 2 and 8: mean of the logarithms is that of 4, and t at one degree of freedom 12.706 of their error."""
-    gained = gain([1.0, 1.0], [2.0, 8.0])
+    gained = compute_gain([1.0, 1.0], [2.0, 8.0])
     assert gained.times == pytest.approx(4)
     assert gained.high == pytest.approx(4 * np.exp(12.706 * np.log(2)), rel=1e-3)
     assert gained.low == pytest.approx(16 / gained.high)
@@ -22,27 +32,27 @@ def test_a_gain_by_hand():
 
 def test_what_both_share_is_in_no_interval():
     """A network that gets ten times as slow meanwhile."""
-    gained = gain([1, 3, 10], [2, 6, 20])
+    gained = compute_gain([1, 3, 10], [2, 6, 20])
     assert (gained.low, gained.times, gained.high) == pytest.approx((2, 2, 2))
     assert gained.pays
-    assert gain([2, 6, 20], [1, 3, 10]).harms
+    assert compute_gain([2, 6, 20], [1, 3, 10]).harms
 
 
 def test_slower_by_less_than_is_allowed_is_no_harm_but_does_not_pay():
-    gained = gain([1.03, 1.03, 1.03], [1, 1, 1])
+    gained = compute_gain([1.03, 1.03, 1.03], [1, 1, 1])
     assert not gained.harms
     assert not gained.pays
 
 
-def test_intervals_hold_the_true_gain_as_often_as_they_say():
+def test_intervals_hold_the_true_gain_as_often_as_they_state():
     random = np.random.default_rng(5)
     samples = random.lognormal(np.log(1.2), 0.1, (2000, 4))
-    held = [gained.low <= 1.2 <= gained.high for gained in (gain([1.0] * 4, row) for row in samples)]
+    held = [gained.low <= 1.2 <= gained.high for gained in (compute_gain([1.0] * 4, row) for row in samples)]
     assert np.mean(held) == pytest.approx(0.95, abs=0.015)
 
 
 @pytest.mark.parametrize("freedom", [2, 8, 1000])
-def test_cases_say_together_how_much_pairs_differ(freedom):
+def test_cases_state_together_how_much_pairs_differ(freedom):
     """Variances of cases are inverse χ² with so many degrees of freedom. Intervals hold as often as they say, and those
     of three pairs are narrower than Student's own, the more the more alike cases are. At 2 degrees, where some cases
     differ ten times as much as others, they hold 93 %."""
@@ -50,8 +60,8 @@ def test_cases_say_together_how_much_pairs_differ(freedom):
     held, width, own = [], [], []
     for _ in range(30):
         spread = 0.1 * np.sqrt(freedom / random.chisquare(freedom, 40))
-        gains = [gain([1.0] * 3, np.exp(random.normal(0.2, scatter, 3))) for scatter in spread]
-        steady = steadied(gains)
+        gains = [compute_gain([1.0] * 3, np.exp(random.normal(0.2, scatter, 3))) for scatter in spread]
+        steady = pool_variances(gains)
         held += [seen.low <= np.exp(0.2) <= seen.high for seen in steady]
         width += [np.log(seen.high / seen.low) for seen in steady]
         own += [np.log(seen.high / seen.low) for seen in gains]
@@ -59,39 +69,41 @@ def test_cases_say_together_how_much_pairs_differ(freedom):
     assert np.mean(width) < (0.85 if freedom == 2 else 0.65) * np.mean(own)
 
 
-def test_a_few_cases_say_nothing_of_each_other():
-    gains = [gain([1, 1, 1], row) for row in ([1, 2, 3], [1, 1.1, 1.2], [2, 2, 3])]
-    assert steadied(gains) == gains
-    assert joined(gains[0], gains[1]).pairs == gains[0].pairs + gains[1].pairs
+def test_a_few_cases_inform_nothing_of_each_other():
+    gains = [compute_gain([1, 1, 1], row) for row in ([1, 2, 3], [1, 1.1, 1.2], [2, 2, 3])]
+    assert pool_variances(gains) == gains
+    assert join_gains(gains[0], gains[1]).pairs == gains[0].pairs + gains[1].pairs
 
 
 @given(st.lists(st.integers(1, 1 << 22), min_size=1, max_size=6, unique=True).map(sorted))
 def test_a_size_between_is_one_that_the_same_rule_holds_for(sizes):
     for size, following in zip(sizes, [*sizes[1:], 1 << 60], strict=True):
-        case = between(sizes)[size]
+        case = choose_unmeasured_sizes(sizes)[size]
         assert size <= case < following
         assert case > size or following <= 2 * size or size < 3
 
 
 def test_sizes_between_by_hand():
-    assert between([8, 512, 32768]) == {8: 64, 512: 4096, 32768: 49152}
-    assert between([0]) == {0: 0}
+    assert choose_unmeasured_sizes([8, 512, 32768]) == {8: 64, 512: 4096, 32768: 49152}
+    assert choose_unmeasured_sizes([0]) == {0: 0}
 
 
 @given(st.integers(1, 9))
 def test_with_and_without_come_first_in_turn(pairs):
-    turns = in_turn(pairs)
+    turns = order_starts(pairs)
     assert [turns[at] != turns[at + 1] for at in range(0, 2 * pairs, 2)] == [True] * pairs
     assert abs(sum(turns[::2]) - sum(turns[1::2])) <= 1
 
 
 def test_the_mean_of_all_cases_by_hand():
-    assert of_all([gain([1, 1, 1], [2, 2, 2]), gain([1, 1, 1], [8, 8, 8])]) == pytest.approx((4, 4, 4))
+    assert average_gains([compute_gain([1, 1, 1], [2, 2, 2]), compute_gain([1, 1, 1], [8, 8, 8])]) == pytest.approx(
+        (4, 4, 4)
+    )
 
 
-def test_one_slow_start_says_no_more_of_many_cases_than_of_one():
-    noisy = gain([1, 1, 4], [1, 1, 1])
-    assert of_all([noisy] * 50) == pytest.approx((noisy.times, noisy.low, noisy.high))
+def test_one_slow_start_states_no_more_of_many_cases_than_of_one():
+    noisy = compute_gain([1, 1, 4], [1, 1, 1])
+    assert average_gains([noisy] * 50) == pytest.approx((noisy.times, noisy.low, noisy.high))
     assert noisy.low < 1 < noisy.high
 
 
@@ -103,27 +115,27 @@ def _same(low, high):
 def test_intervals_reach_as_far_as_cases_without_a_rule_want_them():
     """One case of twenty may miss 1 by chance, the next may not."""
     holding = [_same(0.9, 1.1)] * 18
-    by_chance = control([*holding, _same(0.9, 1.1), _same(1.5, 1.6)])
+    by_chance = compute_control([*holding, _same(0.9, 1.1), _same(1.5, 1.6)])
     assert (by_chance.cases, by_chance.differ, by_chance.wider) == (20, 1, 0.0)
-    changed = control([*holding, _same(0.8, 0.9), _same(1.5, 1.6)])
+    changed = compute_control([*holding, _same(0.8, 0.9), _same(1.5, 1.6)])
     assert (changed.differ, np.exp(changed.wider)) == (2, pytest.approx(1 / 0.9))
     assert _same(1.05, 1.2).widened(changed.wider).low == pytest.approx(1.05 * 0.9)
     assert not _same(1.05, 1.2).widened(changed.wider).pays
     assert _same(1.2, 1.3).widened(changed.wider).pays
-    assert of_all([gain([1, 1, 1], [2, 2, 2])], changed.wider) == pytest.approx((2, 1.8, 2 / 0.9))
-    assert control([]).wider == 0
+    assert average_gains([compute_gain([1, 1, 1], [2, 2, 2])], changed.wider) == pytest.approx((2, 1.8, 2 / 0.9))
+    assert compute_control([]).wider == 0
 
 
 def test_the_control_widens_no_honest_intervals_by_much():
     random = np.random.default_rng(5)
     pairs = random.lognormal(0, 0.1, (200, 40, 4))
-    wider = [control(gain([1.0] * 4, row) for row in cases).wider for cases in pairs]
+    wider = [compute_control(compute_gain([1.0] * 4, row) for row in cases).wider for cases in pairs]
     assert np.median(wider) < 0.02
-    drifting = control(gain([1.0] * 4, row * 1.3) for row in pairs[0])
+    drifting = compute_control(compute_gain([1.0] * 4, row * 1.3) for row in pairs[0])
     assert drifting.wider > 0.15
 
 
-WORKLOADS = [("reduce", 8, "block", size) for size in (64, 4096)]
+WORKLOADS = [PlacedWorkload("reduce", 8, "block", size) for size in (64, 4096)]
 CASE = ("in-place", 8, 64)
 
 
@@ -172,5 +184,5 @@ def test_rules_that_fail_only_together_all_go():
 @pytest.mark.parametrize(("ranks", "forced"), [(2, [2]), (3, [2, 3]), (8, [2, 3, 8])])
 def test_no_more_ranks_are_started_than_there_are(ranks, forced):
     """Two ranks of a machine with two cores have no room for a third."""
-    workloads = [("reduce", ranks, "block", size) for size in (64, 4096)]
+    workloads = [PlacedWorkload("reduce", ranks, "block", size) for size in (64, 4096)]
     assert dropped({}, "linear", "linear", workloads=workloads)[2][1] == ("linear", forced)

@@ -41,7 +41,7 @@ def test_predict_returns_the_rows_of_the_verb(ranks, sizes, words):
     assert table["algorithm"].tolist() == verb["algorithm"].tolist()
 
 
-def test_a_linear_broadcast_costs_what_logp_says():
+def test_a_linear_broadcast_costs_what_logp_states():
     """p − 2 gaps, then send overhead, latency, receive overhead and the bytes of one message."""
     table = commodel.predict("bcast", 8, 1001, model="loggp", algorithm="linear", **LOGGP)
     assert table["seconds"][0] == pytest.approx(6 * (1e-6 + 1000e-9) + 2e-6 + 1e-6 + 1e-6 + 1000e-9)

@@ -20,7 +20,7 @@ from statistics import median
 
 import numpy as np
 
-from commodel.advice.sequential_sampling import Arm, Arms, Measured, believe, seconds_of
+from commodel.advice.sequential_sampling import Arm, Arms, Measured, compute_belief, seconds_of
 from commodel.api.library_rules import FEWEST_SAMPLES, SECONDS
 from commodel.cli._output import table
 from commodel.errors import UserError
@@ -60,8 +60,8 @@ def read(path: Path, parameters: ParameterSet) -> tuple[Arms, Seconds]:
     """The workloads of a table with several ways, each way with its prediction, and the medians of what they took."""
     times: dict[tuple, list[float]] = {}
     for _, row in read_rows(path, ("operation", "algorithm", "ranks", "bytes", "seconds")):
-        workload = row["operation"], int(row["ranks"]), row.get("layout") or "block", int(row["bytes"])
-        if workload[1] <= MOST_RANKS:
+        workload = PlacedWorkload(row["operation"], int(row["ranks"]), row.get("layout") or "block", int(row["bytes"]))
+        if workload.ranks <= MOST_RANKS:
             times.setdefault((workload, row["algorithm"]), []).append(float(row["seconds"]))
     ways = [workload for workload, _ in times]
     contested = [workload for workload in dict.fromkeys(ways) if ways.count(workload) > 1]
@@ -78,13 +78,12 @@ def predictions(
     """Of every algorithm there is for each workload; the library takes what is best, as far as it knows."""
     points: dict[Point, tuple[PlacedWorkload, str]] = {}
     for workload in workloads:
-        names = dict(zip(("operation", "ranks", "layout", "bytes"), workload, strict=True))
         for name in [
-            *(name for name, entry in find_algorithms(workload[0]).items() if entry.argument != PIPELINED),
+            *(name for name, entry in find_algorithms(workload.operation).items() if entry.argument != PIPELINED),
             *WITH_ARGUMENT,
         ]:
             with suppress(UserError):
-                points[make_point(Setting.unlimited(), names | {"algorithm": name})] = workload, name
+                points[make_point(Setting.unlimited(), workload._asdict() | {"algorithm": name})] = workload, name
     predicted = {points[row.point]: row.seconds for row in predict(parameters, points, strict=False, draws=0)}
     predicted = {way: seconds for way, seconds in predicted.items() if seconds > 0}
     for workload in workloads:
@@ -110,7 +109,7 @@ def collect_measured(points: Iterable[int], seconds: Seconds) -> list[Measured]:
 def by_worth(arms: Arms, seconds: Seconds, random: np.random.Generator, timed: bool = False) -> Run:
     points: list[int] = []
     while True:
-        belief = believe(arms, collect_measured(points, seconds))
+        belief = compute_belief(arms, collect_measured(points, seconds))
         yield points, belief.choices()
         left = unmeasured(arms, points)
         if not left:
@@ -122,17 +121,17 @@ def by_worth(arms: Arms, seconds: Seconds, random: np.random.Generator, timed: b
 def in_random_order(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Run:
     points = [int(arm) for arm in random.permutation(len(seconds))]
     for count in range(0, len(points) + 1, STEP):
-        yield points[:count], believe(arms, collect_measured(points[:count], seconds)).choices()
+        yield points[:count], compute_belief(arms, collect_measured(points[:count], seconds)).choices()
 
 
 def by_variance(arms: Arms, seconds: Seconds, random: np.random.Generator, whole: bool = False) -> Run:
-    operations = np.array([arm.workload[0] for arm in arms.arms])
-    names = sorted({(arm.workload[0], arm.algorithm) for arm in arms.arms})
-    layouts = sorted({arm.workload[2] for arm in arms.arms})
+    operations = np.array([arm.workload.operation for arm in arms.arms])
+    names = sorted({(arm.workload.operation, arm.algorithm) for arm in arms.arms})
+    layouts = sorted({arm.workload.layout for arm in arms.arms})
     features = np.array(
         [
-            [np.log2(arm.workload[1]), np.log2(max(arm.workload[3], 1)), layouts.index(arm.workload[2])]
-            + [(arm.workload[0], arm.algorithm) == name for name in names]
+            [np.log2(arm.workload.ranks), np.log2(max(arm.workload.bytes, 1)), layouts.index(arm.workload.layout)]
+            + [(arm.workload.operation, arm.algorithm) == name for name in names]
             for arm in arms.arms
         ],
         dtype=float,
@@ -154,7 +153,7 @@ def by_variance(arms: Arms, seconds: Seconds, random: np.random.Generator, whole
         mean[ours], spread[ours] = np.mean(answers, axis=0), np.var(answers, axis=0)
         known = mean.copy()
         known[list(measured)] = np.log(seconds[list(measured)])
-        yield list(measured), arms.cheapest(known)
+        yield list(measured), arms.choose_fastest(known)
 
 
 Tree = tuple  # (value,) or (feature, threshold, below, above)
@@ -198,7 +197,7 @@ def forest(
 def regrets(run: Run, arms: Arms, seconds: Seconds) -> tuple[np.ndarray, float]:
     """The mean regret by number of points, each filled up to the next; and when a tenth of the time of all points is
     over."""
-    fastest, spent = seconds[arms.cheapest(seconds)], costs(seconds)
+    fastest, spent = seconds[arms.choose_fastest(seconds)], costs(seconds)
     counts, times, values = [], [], []
     for points, pick in run:
         counts.append(len(points))
@@ -216,9 +215,9 @@ def costs(seconds: Seconds) -> np.ndarray:
 def compare_regrets(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Iterator[tuple[float, float]]:
     """The regret that is expected in each round of a search, and the real one."""
     measured = collect_measured(random.choice(len(seconds), LOT, replace=False), seconds)
-    fastest = seconds[arms.cheapest(seconds)]
+    fastest = seconds[arms.choose_fastest(seconds)]
     while True:
-        belief = believe(arms, measured)
+        belief = compute_belief(arms, measured)
         expected = float(np.mean(belief.regret()))
         yield expected, float(np.mean(seconds[belief.choices()] / fastest)) - 1
         points = belief.next_points(AT_ONCE, without=belief.seen)
@@ -258,7 +257,7 @@ def main(path: Path, rates: dict[str, str]) -> None:
         "forest by variance, whole workloads": (lambda *set_given: by_variance(*set_given, whole=True), arms, SEEDS),
     }
     full = len(seconds)
-    fastest = seconds[arms.cheapest(seconds)]
+    fastest = seconds[arms.choose_fastest(seconds)]
     library_ways = [way for way, arm in enumerate(arms.arms) if arm.algorithm == LIBRARY]
     left_alone = np.mean(seconds[library_ways] / fastest[arms.workload[library_ways]]) - 1
     given = " ".join(f"{name}={value}" for name, value in rates.items())

@@ -107,7 +107,7 @@ def test_a_gather_that_loses_packets_is_behind_the_window_that_loses_none():
     assert doubt.startswith("cluster: loses packets: 25 % delivered")
 
 
-def test_families_without_a_buffer_say_that_they_see_no_loss(params):
+def test_families_without_a_buffer_state_that_they_see_no_loss(params):
     text = run(f"advise {GATHER} --params {FAST_ETHERNET} --params {params}").stdout
     assert "by cluster a buffer overflows and packets have to be sent again: linear 75 %" in text
     assert "loggp does not see that" in text
@@ -219,7 +219,7 @@ def test_a_workbook(platform, tmp_path):
     assert [row[head.index("use")] for row in rows] == wanted
 
 
-def test_values_by_hand_are_told_wherever_the_advice_goes(platform, tmp_path):
+def test_values_by_hand_are_reported_wherever_the_advice_goes(platform, tmp_path):
     what_if = "--set loggp:L=2ms --set hockney:alpha=2ms"
     plain, changed = (run(f"advise {WORKLOAD} --platform {platform} {more}").stdout for more in ("", what_if))
     by_hand = "loggp L=2ms in place of 20 µs"
@@ -249,7 +249,7 @@ def test_weights_come_from_the_errors_measured(platform):
     assert "SIMULATED" in said.stdout
 
 
-def test_families_that_were_not_probed_where_ranks_sit_have_no_say_unless_that_was_measured(platform, tmp_path):
+def test_families_that_were_not_probed_where_ranks_sit_have_weight_0_unless_that_was_measured(platform, tmp_path):
     """Within a node, where nothing was measured, Hockney alone was probed."""
     for name, probed in (("loggp", ["beyond"]), ("hockney", ["node", "beyond"])):
         path = tmp_path / f"results/study/fitted/made-up/{name}.yaml"
@@ -303,7 +303,7 @@ def test_predictions_without_a_set_are_the_recommended_ones(platform, tmp_path):
     assert recommended["validity"] == "valid"
 
 
-def test_what_the_weights_come_from_is_said_where_it_is_another_operation(platform):
+def test_what_the_weights_come_from_is_stated_where_it_is_another_operation(platform):
     said = run(f"advise --operation bcast --ranks 8 --bytes 8 --platform {platform}").stdout
     assert "too little of bcast was measured here: the weights come from allreduce" in said
 

@@ -36,7 +36,7 @@ def sets(tmp_path, monkeypatch):
     return tmp_path / "sets"
 
 
-def test_sets_are_moved_to_the_job_and_say_so(sets, tmp_path):
+def test_sets_are_moved_to_the_job_and_are_marked(sets, tmp_path):
     out = tmp_path / "out"
     said = run(f"calibrate --params {sets}", *PLATFORM, "--setting", "b=2 a=1", "--out", out)
     assert said.stdout.splitlines()[3].split()[:7] == ["hockney", "2", "[2,", "2]", "3", "[3,", "3]"]
@@ -54,7 +54,7 @@ def test_sets_are_moved_to_the_job_and_say_so(sets, tmp_path):
 
 
 @pytest.mark.parametrize(("nodes", "ranks"), [(2, 2), (4, 4), (100, 8)])
-def test_no_point_needs_more_nodes_than_asked_for(sets, tmp_path, nodes, ranks):
+def test_no_point_needs_more_nodes_than_requested(sets, tmp_path, nodes, ranks):
     """Points kept aside would be of eight ranks; the platform has 64 nodes."""
     run(f"calibrate --params {sets} --nodes {nodes}", *PLATFORM, "--out", tmp_path / "out")
     points = json.loads((tmp_path / "out" / "calibration.json").read_text())["points"]
@@ -70,7 +70,7 @@ def test_for_programs_numbers_in_columns(sets, tmp_path, style):
     assert float(row["before"]) > float(row["after"])
 
 
-def test_a_job_says_its_setting_in_the_environment(sets, tmp_path, monkeypatch):
+def test_a_job_states_its_setting_in_the_environment(sets, tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, "friday")
     run(f"calibrate --params {sets}", *PLATFORM, "--out", tmp_path / "out")
     assert json.loads((tmp_path / "out" / "calibration.json").read_text())["setting"] == "friday"

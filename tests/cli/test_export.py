@@ -27,7 +27,7 @@ def test_goal(params, tmp_path):
     assert (tmp_path / "out.goal").read_text().startswith("num_ranks 16\n")
 
 
-def test_goal_has_the_work_or_says_so(params):
+def test_goal_has_the_work_or_is_marked(params):
     assert "calc 3000\n" in run(f"export goal {REDUCE} --params {params}").stdout
     assert "calc 6000\n" in run(f"export goal {REDUCE} --params {params} --gamma 2ns").stdout
     assert "calc 6000000\n" in run(f"export goal {REDUCE} --gamma 2ns --unit ps").stdout

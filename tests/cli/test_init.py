@@ -82,7 +82,7 @@ def test_plain_snakemake_plans_there(own):
     assert (own / "results/sample/plan.json").exists()
 
 
-def test_what_only_the_installation_has_can_be_copied_as_the_message_says(own, monkeypatch):
+def test_what_only_the_installation_has_can_be_copied_as_the_message_states(own, monkeypatch):
     monkeypatch.chdir(own)
     for kind, name in (("experiment", "paper-tan"), ("platform", "tree-256")):
         said = run("plan paper-tan", code=2).stderr

@@ -103,7 +103,7 @@ def test_the_wave_equation_and_a_csv(model_sets):
     assert all(float(row["seconds"]) > 0 for row in rows)
 
 
-def test_a_platform_and_a_layout_that_says_its_ranks(model_sets):
+def test_a_platform_and_a_layout_that_states_its_ranks(model_sets):
     layout = f"processes:{ROOT}/params/layouts/fermi/M2.csv"
     out = run(
         f"predict --kernel summa --params {model_sets} --platform fermi --layout {layout} --blocks 16 --format json"
@@ -121,7 +121,7 @@ def test_a_workbook_of_a_kernel(model_sets, tmp_path):
     ]
     assert "hloggp sums [µs]" in texts
     assert any(text.startswith("SIMULATED") for text in texts)
-    assert {"Families", "Iterations"} <= set(book.sheetnames)
+    assert {"Models", "Iterations"} <= set(book.sheetnames)
 
 
 PINWHEEL = write(Rectangles.of([0, 2, 1, 0, 1], [0, 0, 2, 1, 1], [2, 1, 2, 1, 1], [1, 2, 1, 2, 1]))
@@ -209,7 +209,7 @@ FERMI = f"--speeds {FERMI_SPEEDS} --platform fermi"
 M10 = f"{FERMI} --layout {LAYOUT}"
 
 
-def test_the_table_says_who_gets_what_and_how_long_it_takes():
+def test_the_table_states_who_gets_what_and_how_long_it_takes():
     answer, blank, *lines = output(f"partition {M10} --blocks 128").splitlines()
     assert (
         answer.startswith("gemm, 128×128 blocks over 29 processes of fermi (simulated), by geometric: "),
@@ -292,7 +292,7 @@ def test_the_wave_has_cells_and_speeds_of_its_own():
     assert (said["iterations"], said["rows"][0]["speed"] > 1e8) == (1, True)
 
 
-def test_ranks_of_a_layout_that_does_not_say_them():
+def test_ranks_of_a_layout_that_does_not_state_them():
     like = f"{FERMI} --layout block:2 --blocks 64"
     assert {row["kind"] for row in read_rows(f"partition {like} --ranks 4")["rows"]} == {"fat/1"}
     assert "wanted --ranks" in output(f"partition {like}", code=2)
@@ -467,7 +467,7 @@ def test_processes_of_so_many_cores_are_laid_out_on_more_and_more_nodes(taulop, 
     assert len(table) == 1 + 9 * 3 + 7 * 2  # 12 cores and 8
 
 
-def test_sentences_say_what_looking_at_computation_alone_costs(taulop, layouts):
+def test_sentences_state_what_looking_at_computation_alone_costs(taulop, layouts):
     text = output(f"advise --kernel gemm {WAVE} --params {taulop} --layout {layouts}")
     assert "Fastest, communication included: M" in text
     assert text.endswith("The speeds are declared, not measured (simulated).\n")

@@ -45,7 +45,7 @@ def test_a_report_is_written_where_nothing_can_be_drawn(finished, tmp_path, limi
     assert (tmp_path / "e.xlsx").stat().st_size > 20_000
 
 
-def test_pictures_that_were_asked_for_are_missed_in_one_line(finished, tmp_path):
+def test_pictures_that_were_requested_are_missed_in_one_line(finished, tmp_path):
     done = run("ulimit -v 4000000", "report", "--in", "results/e", "--pictures", tmp_path, cwd=finished)
     assert done.returncode == 2
     assert done.stderr.startswith("commodel: address space is limited to")

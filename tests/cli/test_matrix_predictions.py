@@ -103,7 +103,7 @@ def test_what_is_no_parquet_cannot_be_joined(folder):
     assert result.stderr.count("\n") == 1
 
 
-def test_values_by_hand_stand_with_the_prices_and_not_among_results(folder):
+def test_values_by_hand_stand_with_the_predictions_and_not_among_results(folder):
     plain = ("predict", "--matrix", "big.yaml", "--params", "loggp.yaml", "--params", "tan.yaml", "--draws", 0)
     what_if = (*plain, "--set", "loggp:L=1ms", "--out", "b.csv")
     run(*plain, "--out", "a.csv")

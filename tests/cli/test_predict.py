@@ -92,7 +92,7 @@ def test_lop_on_infiniband(partners, microseconds):
     assert "129 messages in a step, probed up to 64" in beyond["validity"]
 
 
-def test_no_price_is_below_0():
+def test_no_prediction_is_below_0():
     """What a line that falls says beyond its end is no prediction."""
     values = sets(**{"L": "98us", "o.a": "49us", "o.b": "-10us"})
     text = output(f"predict --family tan {values} --operation reduce --topology flat:32 --format csv")
@@ -260,7 +260,7 @@ def test_barrier_needs_no_bytes_and_csv_has_the_columns():
         ("--operation bcast --ranks 4", "give --params FILE or --set NAME=VALUE"),
     ],
 )
-def test_a_pattern_is_checked_before_parameters_are_asked_for(tmp_path, monkeypatch, arguments, message):
+def test_a_pattern_is_checked_before_parameters_are_requested(tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     assert message in refused(f"predict {arguments}")
 
@@ -268,13 +268,15 @@ def test_a_pattern_is_checked_before_parameters_are_asked_for(tmp_path, monkeypa
 def test_without_a_set_one_is_named_that_a_run_has_left(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("mine", "other"):
-        (tmp_path / "results/e/judged" / name).mkdir(parents=True)
-        (tmp_path / "results/e/judged" / name / "logp.yaml").touch()
+        (tmp_path / "results/e/validated" / name).mkdir(parents=True)
+        (tmp_path / "results/e/validated" / name / "logp.yaml").touch()
     (tmp_path / "params/platforms").mkdir(parents=True)
     (tmp_path / "params/platforms/other.yaml").write_text("{launcher: local, nodes: 1, cores: 4}", encoding="utf-8")
     for more, name in (("", "mine"), ("--platform other", "other")):
         said = refused(f"predict --operation bcast --ranks 4 --bytes 1 {more}")
-        assert said == f"commodel: give --params FILE, such as results/e/judged/{name}/logp.yaml, or --set NAME=VALUE\n"
+        assert (
+            said == f"commodel: give --params FILE, such as results/e/validated/{name}/logp.yaml, or --set NAME=VALUE\n"
+        )
 
 
 def test_families_of_several_sets_stand_side_by_side():
@@ -305,7 +307,7 @@ def test_a_set_is_read_another_way(tmp_path):
         assert said in refused(f"predict {line} --set {text}")
 
 
-def test_a_value_by_hand_stands_beside_its_price(tmp_path):
+def test_a_value_by_hand_stands_beside_its_prediction(tmp_path):
     path = tmp_path / "set.yaml"
     write_parameters(path, set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]))
     line = f"--params {path} {LINEAR} --ranks 2 --bytes 1"
@@ -315,14 +317,14 @@ def test_a_value_by_hand_stands_beside_its_price(tmp_path):
     assert "by hand" not in plain
 
 
-def test_prices_of_a_plan_with_values_by_hand_are_not_the_campaign_s(tmp_path):
+def test_predictions_of_a_plan_with_values_by_hand_are_not_the_campaign_s(tmp_path):
     (tmp_path / "plan.json").write_text("{}")
     write_parameters(tmp_path / "set.yaml", set_given("hockney", ["alpha=1us", "beta=1ns"]))
     plan = f"--plan {tmp_path}/plan.json --set alpha=2us --out {tmp_path}/predictions/hockney.csv"
     assert "these predictions would lie among the results" in refused(f"predict --params {tmp_path}/set.yaml {plan}")
 
 
-def test_sets_of_other_platforms_say_so(tmp_path):
+def test_sets_of_other_platforms_are_marked(tmp_path):
     """Their predictions are as good as ever, of the machine that they were fitted on."""
     values = {"loggp": ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"], "hockney": ["alpha=1us", "beta=1ns"]}
     for name, platform in (("loggp", "here"), ("hockney", "there"), ("logp", "")):

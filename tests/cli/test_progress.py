@@ -14,7 +14,7 @@ from commodel.api import snakemake_runs
 from commodel.api.snakemake_runs import JobErrors
 from commodel.cli import _output
 from commodel.cli._output import CopiedStream, Line, count_progress, show_waiting
-from commodel.progress import at, within
+from commodel.progress import report_step, report_within
 
 CLEARED = "\r\x1b[K"
 
@@ -51,7 +51,7 @@ def test_items_are_counted_on_a_terminal(screen):
     assert shown.getvalue().endswith(CLEARED)
 
 
-def test_who_waits_is_told_what_for(screen):
+def test_waiting_states_its_reason(screen):
     shown, ends = screen(terminal=True), time.monotonic() + 60
     with show_waiting("predicting"):
         while "predicting: 0 s" not in shown.getvalue():
@@ -61,11 +61,11 @@ def test_who_waits_is_told_what_for(screen):
 
 def test_where_nobody_looks_what_takes_very_long_leaves_lines(screen):
     shown, ends = screen(terminal=False), time.monotonic() + 60
-    with show_waiting("predicting", aloud=True), within("bcast"):
-        at("part 2 of 3")
+    with show_waiting("predicting", aloud=True), report_within("bcast"):
+        report_step("part 2 of 3")
         while not shown.getvalue():
             assert time.monotonic() < ends
-        at("part 3 of 3")
+        report_step("part 3 of 3")
         time.sleep(0.01)
     assert shown.getvalue() in (
         "predicting: 0 s, bcast\n",
@@ -74,17 +74,17 @@ def test_where_nobody_looks_what_takes_very_long_leaves_lines(screen):
     )
 
 
-def test_the_line_says_what_the_work_is_at(screen):
+def test_the_line_states_what_the_work_is_at(screen):
     shown, ends = screen(terminal=True), time.monotonic() + 60
     with show_waiting("predicting"):
-        with within("bcast"):
-            at("part 2 of 3")
+        with report_within("bcast"):
+            report_step("part 2 of 3")
             while "predicting: 0 s, bcast, part 2 of 3" not in shown.getvalue():
                 assert time.monotonic() < ends
-        at("what comes next")
+        report_step("what comes next")
         while "predicting: 0 s, what comes next" not in shown.getvalue():
             assert time.monotonic() < ends
-    at("nobody hears that")
+    report_step("nobody hears that")
     assert shown.getvalue().endswith(CLEARED)
 
 
@@ -96,7 +96,7 @@ def test_an_error_comes_through(screen):
 
 
 @pytest.mark.parametrize(("terminal", "patience"), [(False, 0.0), (True, 600.0)], ids=["nobody looks", "it is quick"])
-def test_nothing_is_said(screen, terminal, patience):
+def test_nothing_is_stated(screen, terminal, patience):
     shown = screen(terminal, patience)
     with show_waiting("predicting"):
         assert list(count_progress([1, 2], "numbers")) == [1, 2]
@@ -260,7 +260,7 @@ def test_the_last_lines_are_kept_for_what_nobody_understands():
     assert list(complaints.last)[-1] == "sbatch: 29"
 
 
-def test_who_stops_a_run_is_told_of_jobs_that_may_still_be_in_the_queue(monkeypatch, tmp_path, capsys):
+def test_a_stopped_run_names_jobs_that_may_still_be_in_the_queue(monkeypatch, tmp_path, capsys):
     def stopped(command, log, show, tick, hold):
         show("SLURM run ID: one-1")
         show("SLURM run ID: two-2")

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.errors import UserError
 from commodel.platforms.tools import ROOT
-from commodel.results.campaign import held
+from commodel.results.campaign import lock_folder
 
 FOLLOW = "commodel.api.campaigns.follow"
 EXPERIMENT = """
@@ -69,7 +69,7 @@ def test_nobody_slips_in_while_snakemake_begins(project, monkeypatch, name, prof
     begun = []
 
     def follow(campaign, command, log, quiet):
-        with pytest.raises(UserError, match="it is at work already"), held(campaign.folder, "it"):
+        with pytest.raises(UserError, match="it is at work already"), lock_folder(campaign.folder, "it"):
             pass
         assert not campaign.hold.closed
         begun.append(log)
@@ -78,7 +78,7 @@ def test_nobody_slips_in_while_snakemake_begins(project, monkeypatch, name, prof
     monkeypatch.setattr(FOLLOW, follow)
     result = CliRunner(env=environment).invoke(main, ["run", name, *profile])
     assert (result.exit_code, begun) == (7, ["run"]), result.output
-    with held(Path("results", name), "it"):
+    with lock_folder(Path("results", name), "it"):
         pass
 
 
@@ -93,7 +93,7 @@ def test_an_experiment_may_lie_anywhere(project):
 @pytest.mark.parametrize("more", [[], ["--dry-run"]], ids=["run", "dry run"])
 def test_a_missing_compiler_is_named_and_so_is_what_runs_without(project, monkeypatch, more):
     monkeypatch.setattr("commodel.plan.planning.find_tool", lambda program: None if program == "mpicc" else program)
-    monkeypatch.setattr("commodel.plan.planning.workshop", Path.cwd)
+    monkeypatch.setattr("commodel.plan.planning.find_build_root", Path.cwd)
     monkeypatch.setattr(FOLLOW, lambda *arguments: pytest.fail("Snakemake was started"))
     for name in ("fast-ethernet-32.yaml", "fast-ethernet-32.xml"):
         shutil.copy(ROOT / "params/platforms" / name, "params/platforms")

@@ -148,5 +148,5 @@ def test_a_row_a_node_for_programs(show_network):
     assert [row["node"] for row in rows if row["slow"]] == ["n6"]
 
 
-def test_results_without_pairs_say_which_probe_is_lacking(show_network):
+def test_results_without_pairs_state_which_probe_is_lacking(show_network):
     assert "probes: [auto, nodepairs]" in show_network("e", "--platform", "other", code=2)

@@ -9,33 +9,52 @@ from statistics import mean
 import pytest
 
 from commodel.advice import tuning
-from commodel.advice.proof import MAX_CONTROLS, WORTH, Row, Stage, gain, on_trial, prove, proven, worth_a_proof
-from commodel.advice.sequential_sampling import REST, Arm, Arms, believe
-from commodel.advice.tuning import chosen, search
-from commodel.api.library_rules import OPEN, find_dialect
+from commodel.advice.proof import (
+    MAX_CONTROLS,
+    MIN_GAIN_TO_PROVE,
+    Row,
+    Stage,
+    compute_gain,
+    confirm_rules,
+    prove,
+    select_for_proof,
+    select_for_trial,
+)
+from commodel.advice.sequential_sampling import DEFAULT_BESIDE_RULES, Arm, Arms, compute_belief
+from commodel.advice.tuning import choose_algorithms, search
+from commodel.api.library_rules import OF_OPEN_MPI, find_dialect
 from commodel.cli import tune
 from commodel.errors import UserError
-from commodel.records import LIBRARY, Choice, Timed
-from tests.cli.knownmpi import CASES, OWN, SIZES, WAYS, arms, cost, machine
+from commodel.records import LIBRARY, Choice, PlacedWorkload, Timed
+from tests.cli.simulated_mpi import CASES, OWN, SIZES, WAYS, arms, cost, machine
 
 
 def test_it_finds_the_fastest_and_proves_it(tmp_path):
     place = machine(tmp_path)
     searched = search(place, arms(), 1e9, lambda text: None)
-    choices = chosen(searched, WORTH)
-    ways = [OWN[case[0]] if choices[case] == LIBRARY else choices[case] for case in CASES]
-    best = [min(cost(case[0], way, case[3]) for way in WAYS[case[0]]) for case in CASES]
-    assert mean(cost(case[0], way, case[3]) / least for case, way, least in zip(CASES, ways, best, strict=True)) < 1.05
-    assert mean(cost(case[0], OWN[case[0]], case[3]) / least for case, least in zip(CASES, best, strict=True)) > 1.3
+    choices = choose_algorithms(searched, MIN_GAIN_TO_PROVE)
+    ways = [OWN[case.operation] if choices[case] == LIBRARY else choices[case] for case in CASES]
+    best = [min(cost(case.operation, way, case.bytes) for way in WAYS[case.operation]) for case in CASES]
+    assert (
+        mean(cost(case.operation, way, case.bytes) / least for case, way, least in zip(CASES, ways, best, strict=True))
+        < 1.05
+    )
+    assert (
+        mean(
+            cost(case.operation, OWN[case.operation], case.bytes) / least
+            for case, least in zip(CASES, best, strict=True)
+        )
+        > 1.3
+    )
     assert len(searched.belief.seen) < len(searched.arms.arms)
     assert not searched.ignored
     trial = prove(place, "trial", choices, 3, lambda text: None)
     assert {row.size for row in trial.rows}.isdisjoint(SIZES)
     for row in trial.rows:
-        way = OWN[row.workload[0]] if row.algorithm == LIBRARY else row.algorithm
-        times = [cost(row.workload[0], name, row.size) for name in (OWN[row.workload[0]], way)]
+        way = OWN[row.workload.operation] if row.algorithm == LIBRARY else row.algorithm
+        times = [cost(row.workload.operation, name, row.size) for name in (OWN[row.workload.operation], way)]
         assert row.gain.times == pytest.approx(times[0] / times[1])
-    stay = worth_a_proof(trial)
+    stay = select_for_proof(trial)
     assert all(stay[row.workload] == (row.algorithm if row.gain.times > 1 else LIBRARY) for row in trial.rows)
 
 
@@ -43,13 +62,21 @@ def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path
     """MPICH's device does an operation that has no rule: here 100 times as fast as any rule, which no start with rules
     for other sizes would show."""
     place = replace(machine(tmp_path), device={"alltoall": 100})
-    searched = search(place, arms((LIBRARY, REST)), 1e9, lambda text: None)
-    assert {choice for case, choice in chosen(searched, WORTH).items() if case[0] == "alltoall"} == {LIBRARY}
-    assert any(choice != LIBRARY for case, choice in chosen(searched, WORTH).items() if case[0] == "bcast")
+    searched = search(place, arms((LIBRARY, DEFAULT_BESIDE_RULES)), 1e9, lambda text: None)
+    assert {
+        choice
+        for case, choice in choose_algorithms(searched, MIN_GAIN_TO_PROVE).items()
+        if case.operation == "alltoall"
+    } == {LIBRARY}
+    assert any(
+        choice != LIBRARY
+        for case, choice in choose_algorithms(searched, MIN_GAIN_TO_PROVE).items()
+        if case.operation == "bcast"
+    )
     belief = searched.belief
     for number, (seconds, _) in belief.medians().items():
         (operation, *_, size), algorithm = belief.arms.arms[number].workload, belief.arms.arms[number].algorithm
-        way = OWN[operation] if algorithm in (LIBRARY, REST) else algorithm
+        way = OWN[operation] if algorithm in (LIBRARY, DEFAULT_BESIDE_RULES) else algorithm
         faster = place.device.get(operation, 1) if algorithm == LIBRARY else 1
         assert seconds == pytest.approx(cost(operation, way, size) / faster)
     assert {ruled for name, ruled in place.requested if name.startswith("round")} == {True, False}
@@ -60,7 +87,11 @@ def test_rules_that_change_nothing_are_found_out(tmp_path):
     place = replace(machine(tmp_path, deaf=("alltoall",)), unsteady=1.12)
     searched = search(place, arms(), 1e9, lambda text: None)
     assert searched.ignored == ["alltoall"]
-    assert {algorithm for case, algorithm in chosen(searched, WORTH).items() if case[0] == "alltoall"} == {LIBRARY}
+    assert {
+        algorithm
+        for case, algorithm in choose_algorithms(searched, MIN_GAIN_TO_PROVE).items()
+        if case.operation == "alltoall"
+    } == {LIBRARY}
 
 
 def test_two_algorithms_that_are_as_fast_as_each_other_do_not_mean_that_rules_change_nothing(tmp_path, monkeypatch):
@@ -68,8 +99,11 @@ def test_two_algorithms_that_are_as_fast_as_each_other_do_not_mean_that_rules_ch
         (tmp_path / name).mkdir()
     known, usual = arms(), cost
     checked = search(machine(tmp_path / "first"), known, 0.0, lambda text: None).belief.seen
-    pair = {(arm.workload[0], arm.algorithm, arm.workload[3]) for arm in (known.arms[number] for number in checked)}
-    monkeypatch.setattr("tests.cli.knownmpi.cost", lambda *way: 1e-4 if way in pair else usual(*way))
+    pair = {
+        (arm.workload.operation, arm.algorithm, arm.workload.bytes)
+        for arm in (known.arms[number] for number in checked)
+    }
+    monkeypatch.setattr("tests.cli.simulated_mpi.cost", lambda *way: 1e-4 if way in pair else usual(*way))
     searched = search(machine(tmp_path / "again"), known, 1e9, lambda text: None)
     assert len(searched.belief.seen) > len(checked)
     assert not searched.ignored
@@ -92,9 +126,13 @@ def test_what_was_timed_is_not_timed_again(tmp_path):
 
 def test_a_rule_for_barriers_is_measured_where_it_is_worth_a_start(tmp_path):
     """Both ways gain as much, but each point of the barrier takes a start of its own."""
-    ways = [Arm((name, 8, "block", 0), way, 1e-3) for name in ("barrier", "bcast") for way in ("linear", "binomial")]
+    ways = [
+        Arm(PlacedWorkload(name, 8, "block", 0), way, 1e-3)
+        for name in ("barrier", "bcast")
+        for way in ("linear", "binomial")
+    ]
     place = machine(tmp_path)
-    known = believe(Arms.of(ways), {})
+    known = compute_belief(Arms.of(ways), {})
     costs = tuning._costs(place.measure, known, 1.0)
     assert costs[:2] == pytest.approx(costs[2:] + 1)
     assert known.next_points(1, costs) == [2]
@@ -124,14 +162,14 @@ def test_a_rule_changes_what_open_mpi_does_without_one_where_han_comes_first(mon
     assert find_dialect(Path("library")).spread == spread
 
 
-def test_nothing_is_said_of_more_ranks():
-    text = OPEN.text([Choice("bcast", 8, 64, "linear")])
+def test_nothing_is_stated_of_more_ranks():
+    text = OF_OPEN_MPI.text([Choice("bcast", 8, 64, "linear")])
     assert re.search(r"^9 # ranks and more\n1 # message sizes\n0 0 0 0 # library", text, re.MULTILINE)
 
 
 def test_a_rule_for_barriers_has_a_start_of_its_own(tmp_path):
     """Else it would line up ranks in another way before everything else."""
-    place, barrier = machine(tmp_path), ("barrier", 8, "block", 0)
+    place, barrier = machine(tmp_path), PlacedWorkload("barrier", 8, "block", 0)
     requested = []
     object.__setattr__(
         place, "_start", lambda name, cases, rows: requested.append((name, cases, rows)) or Timed({}, 1.0)
@@ -154,20 +192,26 @@ def test_what_has_no_valid_sample_took_no_time_it_is_not_known(tmp_path):
     searched = search(late, arms(), 1e9, lambda text: None)
     assert not {searched.arms.arms[arm].workload for arm in searched.belief.seen} & {CASES[0]}
     assert len(searched.belief.seen) > len(CASES)
-    sizes = {row.size for row in prove(machine(tmp_path), "trial", chosen(searched, WORTH), 3, lambda text: None).rows}
-    late = replace(machine(tmp_path), late=tuple(("bcast", 8, "block", size) for size in sizes))
-    proof = prove(late, "proof", chosen(searched, WORTH), 3, lambda text: None)
-    assert {row.workload[0] for row in proof.rows} == {"alltoall"}
+    sizes = {
+        row.size
+        for row in prove(
+            machine(tmp_path), "trial", choose_algorithms(searched, MIN_GAIN_TO_PROVE), 3, lambda text: None
+        ).rows
+    }
+    late = replace(machine(tmp_path), late=tuple(PlacedWorkload("bcast", 8, "block", size) for size in sizes))
+    proof = prove(late, "proof", choose_algorithms(searched, MIN_GAIN_TO_PROVE), 3, lambda text: None)
+    assert {row.workload.operation for row in proof.rows} == {"alltoall"}
 
 
 def test_before_a_search_ends_two_algorithms_of_each_operation_were_timed_barriers_too():
     """Though a rule for barriers needs a start of its own, and one of 49 cases is worth little."""
     barrier = [
-        Arm(("barrier", 8, "block", 0), name, prediction) for name, prediction in (("linear", 1e-4), ("bruck", 1e-5))
+        Arm(PlacedWorkload("barrier", 8, "block", 0), name, prediction)
+        for name, prediction in (("linear", 1e-4), ("bruck", 1e-5))
     ]
     known = Arms.of([*arms().arms, *barrier])
-    first = tuning._checks(tuning._telling(known))
-    timed = {(known.arms[arm].workload[0], known.arms[arm].algorithm) for start in first for arm in start}
+    first = tuning._checks(tuning._choose_check_pairs(known))
+    timed = {(known.arms[arm].workload.operation, known.arms[arm].algorithm) for start in first for arm in start}
     assert {name for name, _ in timed} == {"bcast", "alltoall", "barrier"}
     assert {way for name, way in timed if name == "barrier"} == {"linear", "bruck"}
 
@@ -175,9 +219,14 @@ def test_before_a_search_ends_two_algorithms_of_each_operation_were_timed_barrie
 def test_a_rule_that_is_not_expected_to_gain_much_is_not_tried(tmp_path):
     """Of the library's own choice nobody expects to be slower than by what starts differ."""
     searched = search(machine(tmp_path), arms(), 1e9, lambda text: None)
-    named = {bar: {case for case, way in chosen(searched, bar).items() if way != LIBRARY} for bar in (1.0, WORTH, 1e3)}
-    assert named[1e3] == set() < named[WORTH] <= named[1.0]
-    assert all(chosen(searched, WORTH)[case] != OWN[case[0]] for case in named[WORTH])
+    named = {
+        bar: {case for case, way in choose_algorithms(searched, bar).items() if way != LIBRARY}
+        for bar in (1.0, MIN_GAIN_TO_PROVE, 1e3)
+    }
+    assert named[1e3] == set() < named[MIN_GAIN_TO_PROVE] <= named[1.0]
+    assert all(
+        choose_algorithms(searched, MIN_GAIN_TO_PROVE)[case] != OWN[case.operation] for case in named[MIN_GAIN_TO_PROVE]
+    )
 
 
 def test_where_rules_slow_down_twice_what_they_are_not_for_none_stays(tmp_path):
@@ -189,10 +238,10 @@ def test_where_rules_slow_down_twice_what_they_are_not_for_none_stays(tmp_path):
     assert trial.rows[0].gain.times > 1
     assert [row.harms for row in trial.rows] == [False, False, True]
     well = prove(machine(tmp_path / "well"), "trial", choices, 3, lambda text: None)
-    assert worth_a_proof(well)[alltoall[0]] == "linear"
-    assert set(proven(trial, trial).values()) == {LIBRARY}
+    assert select_for_proof(well)[alltoall[0]] == "linear"
+    assert set(confirm_rules(trial, trial).values()) == {LIBRARY}
     for proof, before in ((trial, well), (well, trial)):
-        assert proven(proof, before)[alltoall[0]] == "linear"
+        assert confirm_rules(proof, before)[alltoall[0]] == "linear"
 
 
 def test_gains_are_held_against_cases_without_a_rule(tmp_path):
@@ -210,7 +259,7 @@ def test_gains_are_held_against_cases_without_a_rule(tmp_path):
     assert rows[CASES[0]].gain.times == pytest.approx(1.2)
     real = {row.workload: row.gain.times for row in quiet.rows}[CASES[2]]
     assert rows[CASES[2]].gain.low == pytest.approx(real, rel=1e-3)
-    for stay in (worth_a_proof(turning), proven(turning, quiet)):
+    for stay in (select_for_proof(turning), confirm_rules(turning, quiet)):
         assert [case for case, way in stay.items() if way != LIBRARY] == [CASES[2]]
     assert tune._control("trial", quiet) == [
         "In the trial 0 of 4 cases that rules leave as they were took other times, no more than by chance."
@@ -227,12 +276,16 @@ def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_pat
     place = replace(machine(tmp_path), device={"bcast": 1.04})
     trial = prove(place, "trial", choices, 3, lambda text: None, spread=True)
     assert (trial.control.cases, trial.control.differ) == (3, 0)
-    assert worth_a_proof(trial)[CASES[2]] == "scatter-allgather"
-    noisy = [gain([2, 1, 4], [1, 1, 1]), gain([1, 1, 1], [1, 1, 1]), gain([1, 1, 1], [1.2, 1.2, 1.2])]
+    assert select_for_proof(trial)[CASES[2]] == "scatter-allgather"
+    noisy = [
+        compute_gain([2, 1, 4], [1, 1, 1]),
+        compute_gain([1, 1, 1], [1, 1, 1]),
+        compute_gain([1, 1, 1], [1.2, 1.2, 1.2]),
+    ]
     rows = [Row(case, 1, choices[case], seen) for case, seen in zip(CASES, noisy, strict=False)]
     assert [row.gain.harms for row in rows] == [False] * 3
-    assert worth_a_proof(Stage(rows))[CASES[2]] == "scatter-allgather"
-    assert worth_a_proof(Stage(rows, spread=True))[CASES[2]] == LIBRARY
+    assert select_for_proof(Stage(rows))[CASES[2]] == "scatter-allgather"
+    assert select_for_proof(Stage(rows, spread=True))[CASES[2]] == LIBRARY
 
 
 def test_in_trial_and_proof_each_operation_with_rules_has_starts_of_its_own(tmp_path):
@@ -247,29 +300,29 @@ def test_in_trial_and_proof_each_operation_with_rules_has_starts_of_its_own(tmp_
 
 def test_in_a_trial_there_is_what_rules_cannot_change():
     choices = dict.fromkeys(CASES, LIBRARY) | {CASES[0]: "linear"}
-    assert on_trial(choices) == dict.fromkeys(CASES[:3], LIBRARY) | {CASES[0]: "linear"}
-    many = {("reduce", 8, "block", size): LIBRARY for size in range(30)}
-    beside = on_trial(choices | many, spread=True)
+    assert select_for_trial(choices) == dict.fromkeys(CASES[:3], LIBRARY) | {CASES[0]: "linear"}
+    many = {PlacedWorkload("reduce", 8, "block", size): LIBRARY for size in range(30)}
+    beside = select_for_trial(choices | many, spread=True)
     assert [beside[case] for case in CASES[:3]] == ["linear", LIBRARY, LIBRARY]
-    assert {case[0] for case in beside} == {"bcast", "alltoall", "reduce"}
+    assert {case.operation for case in beside} == {"bcast", "alltoall", "reduce"}
     assert 6 < len(beside) - 3 <= MAX_CONTROLS
 
 
 def stage_of(*pairs):
     """Rules for the first cases, each with the logarithms of its gains."""
-    gains = [gain([1.0] * len(logs), [exp(log) for log in logs]) for logs in pairs]
+    gains = [compute_gain([1.0] * len(logs), [exp(log) for log in logs]) for logs in pairs]
     return Stage([Row(case, 64, "linear", seen) for case, seen in zip(CASES, gains, strict=False)])
 
 
 def test_what_gains_little_in_the_trial_is_not_proven():
     trial = stage_of([0.1, 0.2], [0.04, 0.03], [-0.1, 0.3])
-    assert [worth_a_proof(trial)[case] for case in CASES[:3]] == ["linear", LIBRARY, "linear"]
+    assert [select_for_proof(trial)[case] for case in CASES[:3]] == ["linear", LIBRARY, "linear"]
 
 
 def test_a_rule_is_proven_by_trial_and_proof_together_but_has_to_be_faster_in_both():
     """The first is faster in all pairs; the second by chance in the trial; of the third nobody knows."""
     trial = stage_of([0.2, 0.25], [0.9, 0.95], [0.5, -0.3])
     proof = stage_of([0.21, 0.2, 0.25], [-0.01, 0.0, -0.02], [0.6, -0.3, 0.1])
-    assert [case for case, way in proven(proof, trial).items() if way != LIBRARY] == [CASES[0]]
-    alone = gain([1.0] * 3, [exp(log) for log in (0.21, 0.2, 0.25)])
+    assert [case for case, way in confirm_rules(proof, trial).items() if way != LIBRARY] == [CASES[0]]
+    alone = compute_gain([1.0] * 3, [exp(log) for log in (0.21, 0.2, 0.25)])
     assert proof.rows[0].gain.times == pytest.approx(alone.times)

@@ -54,7 +54,7 @@ def test_doctor_names_what_is_missing_and_what_it_would_give():
 
 
 @pytest.mark.parametrize("command", ["report --in results/sample", "show network sample", "status sample"])
-def test_what_reads_results_says_that_there_are_none_yet(command, monkeypatch, tmp_path):
+def test_what_reads_results_states_that_there_are_none_yet(command, monkeypatch, tmp_path):
     output(f"init {tmp_path}")
     monkeypatch.chdir(tmp_path)
     said = "commodel: results/sample: no plan here: nothing has been run yet\n"
@@ -117,7 +117,7 @@ def test_help_loads_nothing_heavy(verb):
     assert not HEAVY & loaded(verb, "--help")
 
 
-def test_the_price_of_a_point_loads_its_own_family_only():
+def test_the_prediction_of_a_point_loads_its_own_family_only():
     modules = loaded(*PREDICT.split())
     assert not HEAVY & modules
     families = {name for name in modules if name.startswith("commodel.models.families.")}

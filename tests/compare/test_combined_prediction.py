@@ -47,12 +47,12 @@ def test_enough_points_of_the_operation_decide_alone():
     assert weigh_models(["one"], held_out.iloc[1:], "reduce")["one"].points == FEWEST_POINTS - 1 + 50
 
 
-def test_prices_without_a_say_do_not_count():
+def test_predictions_with_weight_0_do_not_count():
     held_out = pd.concat([rows("one", [1.2] * 6), rows("one", [50.0] * 6, validity="size not modelled: valid for 8 B")])
     assert weigh_models(["one"], held_out, "reduce")["one"].error == pytest.approx(np.log(1.2))
 
 
-def test_prices_beyond_what_a_family_knows_have_a_say_and_count():
+def test_predictions_beyond_what_a_family_knows_have_weight_and_count():
     """Else a family that is right at the few points it knows would outvote those that know all."""
     far = rows("one", [50.0] * 6, validity="extrapolated: far")
     held_out = pd.concat([rows("one", [1.01] * 6), far, rows("two", [1.1] * 12)])
@@ -67,7 +67,7 @@ def test_where_nothing_was_measured_all_count_alike():
     assert np.isnan(trusted["one"].error)
 
 
-def test_a_factor_that_all_alternatives_share_says_nothing_against_a_choice():
+def test_a_factor_that_all_alternatives_share_informs_nothing_against_a_choice():
     groups = [0, 0, 0, 1, 1, 1]
     held_out = rows("one", [2.0, 2.0, 2.0, 0.5, 0.5, 0.5], groups=groups)
     trusted = weigh_models(["one"], held_out, "reduce")["one"]
@@ -82,7 +82,7 @@ def test_contrast_recovers_the_spread_of_a_ratio():
     assert weigh_models(["one"], held_out, "reduce")["one"].contrast == pytest.approx(0.1 * np.sqrt(2), rel=0.05)
 
 
-def test_between_sides_of_a_node_no_error_is_common_to_two_prices():
+def test_between_sides_of_a_node_no_error_is_common_to_two_predictions():
     """Each family is 20 % off, and its ratios 1 %: of one side that tells 1.3 from 1, of two it does not."""
     predictions = {"one": np.array([[1.0, 1.3]]), "two": np.array([[1.0, 1.3]])}
     here, there = (
@@ -113,7 +113,7 @@ def test_who_was_never_tried_on_a_side_has_no_word_there():
 SURE = ModelWeight(0.75, 0.0, 0.0, 9), ModelWeight(0.25, 0.0, 0.0, 9)
 
 
-def test_the_common_price_is_the_weighted_geometric_mean():
+def test_the_common_prediction_is_the_weighted_geometric_mean():
     predictions = {"one": np.array([[1.0, 4.0]]), "two": np.array([[16.0, 4.0]])}
     voted = combine_predictions(predictions, dict(zip(predictions, SURE, strict=True)))
     assert voted.seconds.tolist() == pytest.approx([2.0, 4.0])

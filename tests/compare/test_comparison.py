@@ -90,7 +90,7 @@ def test_errors(comparison):
     assert rows.loc[POINTS[1].id, "covered"]
 
 
-def test_prices_stand_alone_where_no_point_was_measured():
+def test_predictions_stand_alone_where_no_point_was_measured():
     """Observations are those of probes then."""
     plan = planned(Batch("b", "p", 8, tuple(POINTS)), families=("f",))
     probes = {"kind": "probe", "id": "x", "seconds": 1.0, "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
@@ -100,7 +100,7 @@ def test_prices_stand_alone_where_no_point_was_measured():
     assert not rows["best"].any()
 
 
-def test_a_point_without_measurement_stays_and_says_so(comparison):
+def test_a_point_without_measurement_stays_and_is_marked(comparison):
     row = comparison.set_index("point").loc[POINTS[-1].id]
     assert np.isnan(row["measured"])
     assert np.isnan(row["mu"])
@@ -108,7 +108,7 @@ def test_a_point_without_measurement_stays_and_says_so(comparison):
     assert row["predicted"] == 3.0
 
 
-def test_a_point_without_measurement_says_why():
+def test_a_point_without_measurement_states_why():
     """And where none is known, no more than that; a point that was measured after all is ok."""
     why = pd.DataFrame([(POINTS[6].id, "budget"), (POINTS[0].id, "crash")], columns=["id", "status"])
     rows = compared(predicted("f"), why).set_index("point")["measurement"]
@@ -116,13 +116,13 @@ def test_a_point_without_measurement_says_why():
     assert set(rows.drop(POINTS[6].id)) == {"ok"}
 
 
-def test_a_point_without_a_valid_sample_says_so():
+def test_a_point_without_a_valid_sample_is_marked():
     rows = compared(predicted("f"), good=False).set_index("point")["measurement"]
     assert rows[POINTS[0].id] == "not measured: no valid sample"
     assert rows[POINTS[6].id] == "not measured"
 
 
-def test_a_point_whose_passes_differ_says_how_well_it_is_known():
+def test_a_point_whose_passes_differ_states_how_well_it_is_known():
     """As where others used the machine meanwhile; the words about its passes stay what they are."""
     scatter = {POINTS[0].id: 5.0, POINTS[1].id: 2.0}
     rows = compared(predicted("f"), requested=3, scatter=scatter).set_index("point")["measurement"]
@@ -134,7 +134,7 @@ def test_a_point_whose_passes_differ_says_how_well_it_is_known():
     assert not Measurement.parse(rows[POINTS[0].id]).passes
 
 
-def test_a_point_with_some_of_its_passes_says_so():
+def test_a_point_with_some_of_its_passes_is_marked():
     rows = compared(predicted("f"), requested=3).set_index("point")["measurement"]
     assert set(rows.drop(POINTS[6].id)) == {"ok, 1 of 3 passes"}
     assert "ok" in set(compared(predicted("f"), requested=3, simulated=True)["measurement"])
@@ -171,13 +171,13 @@ def test_summaries(comparison):
     assert choice["regret_max"] == pytest.approx(0.25)
 
 
-def test_a_choice_that_cannot_be_told_from_the_best_is_right(comparison):
+def test_a_choice_that_cannot_be_reported_from_the_best_is_right(comparison):
     close = comparison.assign(measured_low=comparison["measured_low"] - 1.0)
     (choice,) = summarize_choices(close, ["family"]).to_dict("records")
     assert choice["right"] == 0.5
 
 
-def test_a_price_of_zero_is_infinitely_wrong():
+def test_a_prediction_of_zero_is_infinitely_wrong():
     free = compared(pd.concat([predicted("f"), predicted("free", 0.0)]))
     rows = summarize(free, ["family"]).set_index("family")
     assert rows.loc["free", "mu_mean"] == rows.loc["free", "mu_valid"] == np.inf
@@ -246,7 +246,7 @@ def test_clearly_faster_is_beyond_doubt_and_by_enough_to_matter(second, clear):
     assert not is_clearly_faster(second, first)
 
 
-def test_a_row_says_how_many_processes_shared_the_processors_of_a_host():
+def test_a_row_states_how_many_processes_shared_the_processors_of_a_host():
     points = [Point("p", "bcast", "linear", "", layout, 8, 64) for layout in ("block:3", "cyclic:2")]
     times = {point.id: 1.0 for point in points}
     rows = compared(predicted("f"), points=points, measured=times, processors={"b": 2})
@@ -311,7 +311,7 @@ def test_means_over_the_library_are_geometric():
     assert pick["over_default"] == pytest.approx(1)
 
 
-def test_layouts_that_a_family_prices_the_same_are_a_tie():
+def test_layouts_that_a_family_predictions_the_same_are_a_tie():
     blind = laid_out([2, 2 + 1e-12, 3, 3])
     assert blind["chosen"].tolist() == [True, False, False, False, False, False]  # the first in the plan
     assert blind["tie"].tolist() == blind["chosen"].tolist()
@@ -401,7 +401,7 @@ def test_what_messages_alone_are_off_by_is_no_error_but_moves_the_interval(tmp_p
     np.testing.assert_allclose(telling[ends], right[ends] * factor)
 
 
-def test_what_prices_blind_to_their_size_are_off_by_says_nothing_of_others():
+def test_what_predictions_blind_to_their_size_are_off_by_informs_nothing_of_others():
     """Short messages predicted within a tenth, long ones thousandfold too low: of these a set carries nothing,
     either."""
     long = {point.id for point in SERIES if point.bytes > 8}
@@ -434,7 +434,7 @@ def test_what_goes_farther_than_all_that_was_measured_has_no_band(tmp_path):
     assert near["interval_basis"].endswith("12 workloads of bcast")
 
 
-def test_what_a_fit_has_seen_tells_nothing_about_its_errors():
+def test_what_a_fit_has_seen_shows_nothing_about_its_errors():
     table = made(held_out=False)
     assert set(table["interval_basis"]) == {PARAMETERS}
     assert (table["predicted_low"] == table["parameters_low"]).all()
@@ -462,7 +462,7 @@ def test_a_vote_errs_by_the_weighted_mean_of_what_its_families_err():
     assert combined_residuals(first[first["measured"].isna()], {"f": 1.0}) is None
 
 
-def test_a_vote_does_not_err_where_a_family_was_blind_to_the_size_and_had_no_say():
+def test_a_vote_does_not_err_where_a_family_was_blind_to_the_size_and_had_weight_0():
     rows = made()
     rows = rows[rows["measured"].notna()]
     large = rows["bytes"] > 8

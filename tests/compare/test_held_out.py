@@ -135,7 +135,7 @@ def test_the_fit_does_not_see_the_times_that_are_held_out():
     assert fit_seen(changed, "hockney", "t.csv") == fit_seen(parts, "hockney", "t.csv")
 
 
-def test_the_set_says_what_was_held_out():
+def test_the_set_states_what_was_held_out():
     parameters = fit_seen(split(exact(), "ranks > 4"), "hockney", "t.csv")
     source = "fitted from 20 points of t.csv; these points are not held out; the other 20, where ranks > 4, are"
     assert parameters.source == source
@@ -300,7 +300,7 @@ def test_sizes_ranks_and_jobs_are_held_out_in_turn(scored):
     assert {family for _, family in scored} >= {"hockney", "nearest point"}
 
 
-def test_prices_are_off_by_what_the_other_job_is_slower(scored):
+def test_predictions_are_off_by_what_the_other_job_is_slower(scored):
     """Of other sizes and ranks half of the points are of the slower job."""
     assert scored["a setting", "hockney"]["μ"] == scored["a setting", "hockney"]["worst"] + "0" == "2.00"
     for title in ("other sizes", "more ranks"):
@@ -308,7 +308,7 @@ def test_prices_are_off_by_what_the_other_job_is_slower(scored):
         assert scored[title, "hockney"]["covered"] == "100 %"
 
 
-def test_choices_are_the_fastest_and_their_gain_over_the_library_is_told(scored):
+def test_choices_are_the_fastest_and_their_gain_over_the_library_is_reported(scored):
     row = scored["a setting", "hockney"]
     assert (row["points"], row["workloads"], row["regret"], row["worst regret"]) == (32, "16", "0.0 %", "0 %")
     fastest = [

@@ -26,7 +26,7 @@ from commodel.patterns.points import Setting
 from commodel.predictions.predictions import predict
 from commodel.records import Batch, Point
 from commodel.reports.sections.conditions import describe_settings, list_settings
-from commodel.results.recalibrations import Calibration, NotedFactor, NotedPace
+from commodel.results.recalibrations import Calibration, RecordedFactor, RecordedFactors
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
 from tests.planning import planned
@@ -69,7 +69,7 @@ def measure_in_job(witnesses, machine, job):
 
 @pytest.mark.parametrize("count", [4, 6])
 @pytest.mark.parametrize(("latency", "per_byte"), [(1.0, 1.0), (2.0, 1.0), (1.0, 2.0), (0.7, 3.0)])
-def test_a_campaign_s_prices_are_moved_to_a_job_of_known_factors(latency, per_byte, count):
+def test_a_campaign_s_predictions_are_moved_to_a_job_of_known_factors(latency, per_byte, count):
     witnesses, job = make_witnesses(LOGGP), moved(LOGGP, latency, per_byte)
     used, kept = select_witnesses(witnesses, [LOGGP], FLAT, count, 8)
     assert (len(used), len(kept), len(set(used) & set(kept))) == (count, 8, 0)
@@ -77,9 +77,9 @@ def test_a_campaign_s_prices_are_moved_to_a_job_of_known_factors(latency, per_by
         [LOGGP], measure_in_job(used, LOGGP, job), measure_in_job(kept, LOGGP, job), "job", {}
     )
     assert not none
-    assert done.pace.latency.value == pytest.approx(latency, rel=1e-6)
-    assert done.pace.per_byte.value == pytest.approx(per_byte, rel=1e-6)
-    assert done.pace.latency.low <= latency <= done.pace.latency.high
+    assert done.factors.latency.value == pytest.approx(latency, rel=1e-6)
+    assert done.factors.per_byte.value == pytest.approx(per_byte, rel=1e-6)
+    assert done.factors.latency.low <= latency <= done.factors.latency.high
     assert done.checked == 8
     still_off = np.mean(
         np.exp(
@@ -105,26 +105,26 @@ def test_of_every_distance_there_is_a_short_and_a_long_point():
         assert all(entry.ranks == 2 for entry in near)  # the quickest that tell as much
 
 
-def test_points_with_local_work_tell_less():
+def test_points_with_local_work_show_less():
     worked = replace(LOGGP, values={**LOGGP.values, "gamma": LOGGP.values["G"]})
     used, _ = select_witnesses(make_witnesses(worked), [worked], FLAT, TAKEN, 8)
     assert "reduce" not in {entry.point.operation for entry in used}
 
 
-def test_families_that_see_no_size_have_one_factor_and_what_has_none_says_so():
+def test_families_that_see_no_size_have_one_factor_and_what_has_none_is_marked():
     witnesses, job = make_witnesses(LOGGP, off=0.0), moved(LOGGP, 2.0, 2.0)
     used, kept = select_witnesses(witnesses, [LOGP, LOGGP], FLAT, TAKEN, 8)
     done, complaints = recalibrate_sets(
         [LOGGP, LOGP, PMNF], measure_in_job(used, LOGGP, job), measure_in_job(kept, LOGGP, job), "job", {}
     )
-    paces = {entry.moved.family: entry.pace for entry in done}
+    paces = {entry.moved.family: entry.factors for entry in done}
     assert list(complaints) == ["pmnf"]
     assert not paces["logp"].per_byte.known
     assert paces["logp"].latency.value == pytest.approx(2.0, rel=0.05)
     assert [entry.after for entry in done] == sorted(entry.after for entry in done)
 
 
-def test_without_a_campaign_what_prices_are_off_widens_the_interval():
+def test_without_a_campaign_what_predictions_are_off_widens_the_interval():
     """Messages against predictions: a family that is always off by a fifth does not take that for another job."""
     site = Setting("p", 16, 4, levels=(("leaf", (0,) * 8 + (1,) * 8),))
     messages, _ = list_message_witnesses(site)
@@ -149,18 +149,18 @@ def test_without_a_campaign_what_prices_are_off_widens_the_interval():
     )
     for errors, holds in (({}, False), ({"loggp": {"bcast": band}}, True)):
         ((done,), _) = recalibrate_sets([LOGGP], used, [], "job", errors)
-        assert done.pace.latency.value == pytest.approx(1.2)
-        assert (done.pace.latency.low < 1) is holds
+        assert done.factors.latency.value == pytest.approx(1.2)
+        assert (done.factors.latency.low < 1) is holds
         assert done.checked == 0
 
 
-def test_two_points_tell_two_factors_only_where_errors_are_known():
+def test_two_points_show_two_factors_only_where_errors_are_known():
     used = measure_in_job(
         select_witnesses(make_witnesses(LOGGP), [LOGGP], FLAT, FEWEST_POINTS, 8)[0], LOGGP, moved(LOGGP, 2.0, 2.0)
     )
     ((done,), _) = recalibrate_sets([LOGGP], used, [], "job", {})
-    assert done.pace.together
-    assert done.pace.latency.low <= 2.0 <= done.pace.latency.high
+    assert done.factors.together
+    assert done.factors.latency.low <= 2.0 <= done.factors.latency.high
 
 
 def test_witnesses_are_points_that_were_measured_and_are_quick():
@@ -222,7 +222,7 @@ def comparison(latency=1.0, per_byte=1.0, noise=0.01, **more):
     return pd.DataFrame(rows).assign(**({"simulated": False} | more))
 
 
-def test_batches_are_told_apart_against_the_prices_of_the_nearest_family():
+def test_batches_are_distinguished_against_the_predictions_of_the_nearest_family():
     rows = measure_drift(PLAN, comparison(2.0, 3.0), [FITTED, WRONG], {}).set_index("allocation")
     assert set(rows["family"]) == {"hockney"}
     assert set(rows["against"]) == {BATCHES}
@@ -234,7 +234,7 @@ def test_batches_are_told_apart_against_the_prices_of_the_nearest_family():
     assert not describe_settings(rows.reset_index())  # what a family is off may look the same
 
 
-def test_where_people_tell_settings_apart_these_are_the_jobs():
+def test_where_people_show_settings_apart_these_are_the_jobs():
     rows = comparison(2.0)
     labelled = rows.assign(setting=np.where(rows["batch"] == "small", "", "friday"))
     assert set(measure_drift(PLAN, labelled, [FITTED, WRONG], {})["allocation"]) == {"(none)", "friday"}
@@ -251,9 +251,9 @@ def test_batches_of_a_simulated_platform_are_one_job():
 
 def calibration(latency, after=1.05):
     """By two families, of which one is nearer afterwards."""
-    factor = NotedFactor(latency, latency / 1.05, latency * 1.05, True)
-    untold = NotedFactor(1.0, 1.0, 1.0, False)
-    near = NotedPace(factor, untold, False, 6, 0.01, 1.4, after, 6)
+    factor = RecordedFactor(latency, latency / 1.05, latency * 1.05, True)
+    untold = RecordedFactor(1.0, 1.0, 1.0, False)
+    near = RecordedFactors(factor, untold, False, 6, 0.01, 1.4, after, 6)
     far = replace(near, latency=replace(factor, value=9.0), after=2.0)
     return Calibration("rails=2", "p", "q", False, "2026-11-23", (), {"far": far, "near": near})
 

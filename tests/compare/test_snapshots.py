@@ -72,7 +72,7 @@ def test_a_value_that_was_zero_exceeds_every_share_where_intervals_part():
     assert change.verdict == SAME
 
 
-def test_what_only_one_has_is_told_and_fails_nothing():
+def test_what_only_one_has_is_reported_and_fails_nothing():
     several = changes(snapshot({"a": time(1.0), "b": time(1.0)}), snapshot({"a": time(1.0), "c": time(1.0)}))
     assert [change.verdict for change in several] == [SAME, GONE, NEW]
     assert not any(change.exceeds(0.1) for change in several)
@@ -105,7 +105,7 @@ def test_nothing_in_common_is_refused():
         changes(snapshot({"a": time(1.0)}), snapshot({"b": time(1.0)}))
 
 
-def test_provenance_tells_what_differs_only():
+def test_provenance_shows_what_differs_only():
     old = snapshot({}, about={("net", "mpi"): "MPICH 4", ("net", "cpu"): "x"})
     new = snapshot({}, about={("net", "mpi"): "MPICH 5", ("net", "cpu"): "x", ("net", "kernel"): "6"})
     assert provenance(old, new) == [("net", "mpi", "MPICH 4", "MPICH 5"), ("net", "kernel", "", "6")]

@@ -122,7 +122,7 @@ def test_without_time_for_one_pass_the_rest_is_marked(campaign):
 
 
 @pytest.mark.alone
-def test_a_second_driver_is_told_who_the_first_is(campaign):
+def test_a_second_driver_is_reported_who_the_first_is(campaign):
     here = campaign(seconds="1 s")
     with here.start() as driver:
         until(here.now, by=driver)

@@ -44,7 +44,7 @@ SINGLE = "single_messages: {node: {%s}}"
         ("ranks: many", "ranks", "a whole number"),
     ],
 )
-def test_settings_that_prices_rely_on(tmp_path, written, key, wanted):
+def test_settings_that_predictions_rely_on(tmp_path, written, key, wanted):
     (tmp_path / "set.yaml").write_text(SET % written)
     with pytest.raises(UserError) as refused:
         read_parameters(tmp_path / "set.yaml")

@@ -14,7 +14,7 @@ from commodel.models.families import family, family_names
 from commodel.models.parameter_sets import set_given
 from commodel.parameters import ParameterSet
 from commodel.predictions.predictions import predict
-from commodel.predictions.recalibration import Factor, Pace, can_recalibrate, from_json, scale_set
+from commodel.predictions.recalibration import Factor, RecalibrationFactors, can_recalibrate, from_json, scale_set
 from tests.cli import running
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
@@ -70,7 +70,7 @@ def test_of_samples_what_they_have_beyond_the_smallest_is_time_per_byte():
 
 
 @pytest.mark.parametrize("count", [3, 4, 6, 24])
-def test_intervals_hold_the_truth_as_often_as_they_say(count):
+def test_intervals_hold_the_truth_as_often_as_they_state(count):
     """Times with noise that nobody was told of; of these factors 95 % give or take three standard errors of that."""
     rng, points = np.random.default_rng(count), (SIX * 4)[:count] if count > 6 else [SIX[n] for n in ORDER[:count]]
     latency, per_byte, noise, jobs = 1.7, 0.6, 0.05, 60 if count > 6 else 150
@@ -116,7 +116,7 @@ def test_noise_that_is_known_and_errors_that_all_share_widen_an_interval():
     assert width[2] == pytest.approx(1.96 * 0.1, rel=0.05)
 
 
-def test_what_points_do_not_tell_is_not_told():
+def test_what_points_do_not_show_is_not_reported():
     short = [point("bcast", "linear", ranks=2, bytes=1), point("bcast", "binomial", ranks=4, bytes=1)]
     pace = estimate_factors(HOCKNEY, short, np.log([2.0, 2.0]))
     assert (pace.latency.value, pace.per_byte.known, pace.per_byte.value) == (pytest.approx(2.0, rel=1e-3), False, 1.0)
@@ -130,7 +130,7 @@ def test_what_points_do_not_tell_is_not_told():
 
 
 def test_draws_are_those_of_the_set_and_of_the_factors():
-    wide = Pace(Factor(2.0, 1.6, 2.5), Factor(1.0, 0.99, 1.01), False, 6)
+    wide = RecalibrationFactors(Factor(2.0, 1.6, 2.5), Factor(1.0, 0.99, 1.01), False, 6)
     other = scale_set(HOCKNEY, wide, "friday", "setting friday")
     (short,) = predict(other, SIX[:1])
     assert short.seconds == pytest.approx(20e-6, rel=1e-3)
@@ -152,7 +152,7 @@ def sets():
 
 
 @pytest.mark.parametrize("name", sorted(sets()))
-def test_every_family_s_prices_follow_both_factors_alike(name):
+def test_every_family_s_predictions_follow_both_factors_alike(name):
     """Both at once are a change of the unit of time: every prediction without local work is so many times as high."""
     parameters: ParameterSet = sets()[name]
     if not can_recalibrate(parameters):
@@ -226,7 +226,7 @@ def table_of(name):
     return Measured(points, times(*FACTORS.get(name, (1.0, 1.0)), points), 0, settings=[name] * len(points))
 
 
-def test_another_setting_may_be_asked_for(table):
+def test_another_setting_may_be_requested(table):
     sunday = fit_in_settings(table, "hockney", "", "sunday")
     assert sunday.values["beta.a"].value == pytest.approx(3e-9, rel=1e-3)
     monday = {entry["setting"]: entry for entry in sunday.provenance[PACES]}["monday"]

@@ -43,7 +43,7 @@ def test_a_bend_is_followed_until_the_curve_is_within_the_tolerance():
     assert np.abs(Speed.of(blind).at(sizes) / truth - 1).max() > 0.4  # as many sizes, blindly
 
 
-def test_fewer_sizes_where_less_is_asked_for():
+def test_fewer_sizes_where_less_is_requested():
     counts = [
         len(sample_speeds(["a"], machine({"a": cached})[0], 16, 65536, within, 60)["a"]) for within in (0.02, 0.1, 0.5)
     ]

@@ -36,7 +36,7 @@ def obvious(parameters, points):
     return [predict(parameters, [entry])[0].seconds for entry in points]
 
 
-def test_one_is_not_priced_with_the_other_s_messages():
+def test_one_is_not_predicted_with_the_other_s_messages():
     assert [prediction.seconds for prediction in predict(LOGGP, BOTH)] == pytest.approx(obvious(LOGGP, BOTH), rel=1e-12)
     assert max(np.divide(obvious(LOGGP, ALGORITHM), obvious(LOGGP, TREE))) > 10
 
@@ -145,7 +145,7 @@ def test_where_all_are_off_none_is(table):
 
 
 @pytest.mark.parametrize(("values", "count"), [(COLLAPSING, 0), (SAME, 1)])
-def test_loggp_that_is_hockney_says_so(table, values, count):
+def test_loggp_that_is_hockney_is_marked(table, values, count):
     lines = list(describe_fit(machine(values), table(values, {}), "t.csv"))
     assert len(lines) == count
     assert all("collapsed to Hockney" in line and "β = 6e-09 s/B" in line for line in lines)

@@ -21,7 +21,7 @@ from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed
 from commodel.models.parameter_sets import set_given
 from commodel.models.probes import Site, probe
-from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, ROUNDS, WITHIN, pattern
+from commodel.models.probes.mixture import AROUND, FAN, ROUNDS, SUCCESSIVE_MESSAGES, WITHIN, pattern
 from commodel.parameters import ParameterSet
 from commodel.patterns import build
 from commodel.patterns.repeated import Long
@@ -41,7 +41,7 @@ def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
     """A LogGP machine; messages of all nodes at once take so many times what one takes, by their size and by how many
     ranks a node has, and those that are passed on `around` times what each of their rounds does. Those in a `row`,
     `within` a node and of a `fan` take so many times what they would."""
-    of_few = {IN_A_ROW: row, WITHIN: within, FAN: fan}
+    of_few = {SUCCESSIVE_MESSAGES: row, WITHIN: within, FAN: fan}
     machine = truth("loggp")
     several = dict(observed(machine, "loggp").probes)
     several["mixture"] = []
@@ -63,12 +63,12 @@ def assess_words(parameters, src, dst, sizes, node=None):
 
 
 @pytest.mark.parametrize("times", [1.0, 0.95 * CONTENTION_FACTOR])
-def test_prices_that_are_off_by_little_are_not_doubted(times):
+def test_predictions_that_are_off_by_little_are_not_flagged(times):
     entry, seen = family("loggp"), evidence(lambda size, each: times)
     assert check_contention(entry, fit_set(entry, seen), seen) == {}
 
 
-def test_prices_of_messages_at_a_time_are_doubted_from_the_size_on_that_takes_longer():
+def test_predictions_of_messages_at_a_time_are_flagged_from_the_size_on_that_takes_longer():
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 3.0 if size > 2000 else 1.0))
     assert parameters.settings["contention"]["nodes"]["from_bytes"] == 4096
     assert parameters.settings["contention"]["nodes"]["ratio"] == pytest.approx(3, rel=0.1)
@@ -77,7 +77,7 @@ def test_prices_of_messages_at_a_time_are_doubted_from_the_size_on_that_takes_lo
     assert assess_words(parameters, [0, 1], [2, 3], [65536], [0, 0, 0, 0]) == ["not probed"]  # within a node
 
 
-def test_what_only_ranks_of_a_node_share_is_doubted_where_they_do():
+def test_what_only_ranks_of_a_node_share_is_flagged_where_they_do():
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 3.0 if each == 2 else 1.0))
     assert set(parameters.settings["contention"]) == {"ranks"}
     assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["valid"]
@@ -86,7 +86,7 @@ def test_what_only_ranks_of_a_node_share_is_doubted_where_they_do():
 
 
 @pytest.mark.parametrize(("rounds", "word"), [(ROUNDS, "contention not modelled"), (ROUNDS - 1, "valid")])
-def test_prices_of_messages_that_wait_for_each_other_are_doubted(rounds, word, monkeypatch):
+def test_predictions_of_messages_that_wait_for_each_other_are_flagged(rounds, word, monkeypatch):
     """Around all nodes, and so around four."""
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, around=3.0))
     assert parameters.settings["contention"] == {"rounds": {"from_bytes": 0, "ratio": pytest.approx(3, rel=0.1)}}
@@ -101,7 +101,7 @@ def test_prices_of_messages_that_wait_for_each_other_are_doubted(rounds, word, m
     assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["valid"]
 
 
-def test_messages_in_a_row_are_doubted_and_so_are_streams():
+def test_messages_in_a_row_are_flagged_and_so_are_streams():
     """They wait for a receiver that takes one after the other."""
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, row=5.0))
     assert parameters.settings["contention"] == {"row": {"from_bytes": 0, "ratio": pytest.approx(5, rel=0.1)}}
@@ -125,13 +125,17 @@ def test_fans_and_rows_are_probed_between_every_two_types_of_nodes_in_both_direc
     site = Site(16, 2, {"fast": 8, "slow": 8})
     found = {}
     for place, about in probe("mixture").plan(site, SIZES):
-        if about["turn"] in (FAN, IN_A_ROW):
+        if about["turn"] in (FAN, SUCCESSIVE_MESSAGES):
             types = [site.type_of(node) for node in place.where] or ["fast"] * place.ranks
             assert place.pair in ("", f"{types[0]}.{types[1]}")
             assert len(set(types[1:])) == 1
             found.setdefault(about["turn"], set()).add((types[0], types[1], place.ranks))
     pairs = {("fast", "fast"), ("fast", "slow"), ("slow", "fast"), ("slow", "slow")}
-    assert {(one, two) for one, two, _ in found[FAN]} == {(one, two) for one, two, _ in found[IN_A_ROW]} == pairs
+    assert (
+        {(one, two) for one, two, _ in found[FAN]}
+        == {(one, two) for one, two, _ in found[SUCCESSIVE_MESSAGES]}
+        == pairs
+    )
     assert {ranks for _, _, ranks in found[FAN]} == {8, 9}
     alone = [(place, dict(about)) for place, about in probe("mixture").plan(Site(16, 2), SIZES)]
     assert not [place for place, _ in alone if place.pair]
@@ -165,7 +169,7 @@ def test_a_fan_or_row_between_types_speaks_of_messages_between_these(name, opera
         assert f"between {one} and {two} nodes, from 512 B on, took up to 5.0 times as long as predicted" in statuses[1]
 
 
-def test_messages_within_a_node_are_doubted_where_they_are_priced_as_others():
+def test_messages_within_a_node_are_flagged_where_they_are_predicted_as_others():
     """And their interval is put around what they take."""
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, within=0.1))
     parameters = replace(parameters, settings={**parameters.settings, "probed_classes": ["node", "beyond"]})
@@ -176,7 +180,7 @@ def test_messages_within_a_node_are_doubted_where_they_are_priced_as_others():
     assert prediction.single_message_ratio == pytest.approx(0.1, rel=0.01)
 
 
-def test_fans_are_doubted_where_one_rank_sends_to_several_or_takes_from_them():
+def test_fans_are_flagged_where_one_rank_sends_to_several_or_takes_from_them():
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, fan=0.2))
     statuses = {}
     for operation, algorithm, ranks in (
@@ -231,7 +235,7 @@ def parameters():
     return fit_set(family("loggp"), make_single_message_evidence())
 
 
-def test_what_a_round_trip_took_stands_beside_the_price_of_one(parameters):
+def test_what_a_round_trip_took_stands_beside_the_prediction_of_one(parameters):
     trips, model = parameters.settings["single_messages"]["beyond"], Model.of_set(parameters, 0)
     assert trips["bytes"] == sorted(trips["bytes"])
     assert LONG in trips["bytes"]
@@ -248,7 +252,7 @@ def test_it_survives_its_file(parameters, tmp_path):
     assert read_parameters(tmp_path / "set.yaml").settings["single_messages"] == parameters.settings["single_messages"]
 
 
-def test_what_is_as_wrong_alone_is_not_said_to_be_wrong_for_being_many(parameters):
+def test_what_is_as_wrong_alone_is_not_stated_to_be_wrong_for_being_many(parameters):
     assert "contention" not in parameters.settings
     crowd = fit_set(family("loggp"), make_single_message_evidence(crowd=4.0)).settings["contention"]["nodes"]
     assert crowd["ratio"] > 4
@@ -290,7 +294,7 @@ def test_named_levels_and_few_nodes_are_not_looked_at():
     assert not [*probe("evenness").plan(Site(3, 1, levels=Hierarchy.of({})), [8])]
 
 
-def test_a_price_between_nodes_says_so_and_one_within_a_node_does_not():
+def test_a_prediction_between_nodes_is_marked_and_one_within_a_node_does_not():
     entry = family("hockney")
     values = Values({"alpha.a": np.array([[1e-5]]), "beta.a": np.array([[1e-9]])}, {"alpha": "constant"})
     parameters = ParameterSet("hockney", "p", "", {}, settings={"heterogeneity": 2.14}, bytes_range=(0.0, 1e6))
@@ -340,7 +344,7 @@ def test_types_of_nodes_count_for_families_that_do_not_know_them():
 
 
 @pytest.mark.parametrize("name", ["shares", "hockney"])
-def test_a_price_between_such_nodes_says_so(name):
+def test_a_prediction_between_such_nodes_is_marked(name):
     values = {
         "hockney": ["alpha=10us", "beta=1ns"],
         "shares": [
@@ -411,7 +415,7 @@ def test_fits_keep_what_is_unlike_but_those_that_know_types():
         ("hloggp", ["L=1us", "o_s=0", "o_r=0", "g=0", "G=1ns"], set()),  # knows types
     ],
 )
-def test_prices_between_nodes_of_unlike_types_say_so(name, values, doubted):
+def test_predictions_between_nodes_of_unlike_types_are_marked(name, values, doubted):
     known = set_given(name, values)
     settings = {"types": TYPES, "heterogeneity_by_types": {"fat.thin": 2.0, "thin.thin": 3.0}}
     known = replace(known, settings={**known.settings, **settings})
@@ -431,7 +435,7 @@ def test_prices_between_nodes_of_unlike_types_say_so(name, values, doubted):
 @pytest.mark.parametrize(
     ("layout", "probed", "doubt"), [("block:1", "beyond", "same node"), ("block:2", "node", "different nodes")]
 )
-def test_without_levels_too_messages_within_a_node_and_between_nodes_are_told_apart(layout, probed, doubt):
+def test_without_levels_too_messages_within_a_node_and_between_nodes_are_distinguished(layout, probed, doubt):
     about = {"layout": layout, "ranks": 2, "where": "", "bytes": 8, "pair": "node.node"}
     evidence = Observed({"pingpong": [CaseSamples(about, np.full(5, 1e-5), np.zeros(5))]}, 1)
     entry = replace(family("hockney"), probes=("pingpong",), fit=lambda observed: Fitted({}, (0.0, 1e6)))

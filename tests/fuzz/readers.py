@@ -13,7 +13,7 @@ from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 from commodel import units
 from commodel.api.predictions import list_points
 from commodel.api.recommendations import list_workloads
-from commodel.cli.kernels import received
+from commodel.cli.kernels import read_partition_input
 from commodel.errors import UserError
 from commodel.files import expressions, quantities
 from commodel.interchange import mrnet, taulop
@@ -119,9 +119,12 @@ def workbook(content: bytes, folder: Path) -> None:
     for line in content.decode("utf-8", "replace").splitlines():
         either(sheet.append, [_cell(text) for text in line.split(",")])
     book.save(folder / "p.xlsx")
-    for read in (lambda: received(folder / "p.xlsx"), lambda: of_file("q.xlsx", received)(content, folder)):
+    for read in (
+        lambda: read_partition_input(folder / "p.xlsx"),
+        lambda: of_file("q.xlsx", read_partition_input)(content, folder),
+    ):
         either(read)
-    of_file("p.csv", received)(content, folder)
+    of_file("p.csv", read_partition_input)(content, folder)
 
 
 def _cell(text: str) -> object:

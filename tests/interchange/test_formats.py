@@ -143,7 +143,7 @@ def test_a_user_knows_the_algorithm(name, tmp_path):
         ("csv", "operation,seconds,ranks,bytes,algorithm\nbcast,1,2,3,binomal\n", "did you mean 'binomial'?"),
     ],
 )
-def test_what_is_missing_is_said(name, text, complaint, tmp_path):
+def test_what_is_missing_is_stated(name, text, complaint, tmp_path):
     assert complaint in message(read, name, tmp_path, text)
 
 
@@ -214,7 +214,7 @@ def test_a_library_that_has_nothing_to_do_is_no_sample(name, tmp_path):
     assert next(iter(table.left_out)).endswith(" of 0 bytes")
 
 
-def test_a_library_has_no_price(tmp_path):
+def test_a_library_has_no_prediction(tmp_path):
     head = "operation,algorithm,layout,ranks,bytes,seconds,statistic,source\n"
     path = tmp_path / "t.csv"
     path.write_text(head + "bcast,library,,4,8,1e-5,mean,f:1\nbcast,binomial,,4,8,2e-5,mean,f:2\n")

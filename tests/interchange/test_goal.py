@@ -110,7 +110,7 @@ def test_the_reader_is_as_strict_as_txt2bin():
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 32])
-def test_it_plays_at_the_price_of_loggp(ranks):
+def test_it_plays_at_the_prediction_of_loggp(ranks):
     agree(
         (
             ((*algorithm, size, machine), *both(point(*algorithm, ranks=ranks, bytes=size), machine))
@@ -128,7 +128,7 @@ def test_a_pipeline_whose_ports_leave_time_to_receive(machine):
         assert played == pytest.approx(prediction, abs=1)
 
 
-def test_trees_play_at_the_price_of_loggp():
+def test_trees_play_at_the_prediction_of_loggp():
     agree(
         (
             ((operation, spec, machine), *both(point(operation, topology=spec, bytes=200), machine))
@@ -190,7 +190,7 @@ def test_known_times_by_hand():
     assert play(text, 1000, 100, 500, 2)[0] == 1000 + 200 + 2 * 999 + 3000
 
 
-def test_work_without_gamma_is_said():
+def test_work_without_gamma_is_stated():
     pattern = schedule(point("allreduce", "ring", ranks=4, bytes=64))
     assert untimed(pattern, None)
     assert "without gamma" in goal(pattern)
@@ -207,7 +207,7 @@ def test_time_that_is_given_is_exported():
     assert "calc 2500000" in goal(pattern, unit="ps")
 
 
-def test_the_simulator_is_told_the_values():
+def test_the_simulator_gets_the_values():
     gamma, arguments = from_set(set_given("loggops", ["L=2.5us", "o=1us", "g=1us", "G=6ns", "S=64KiB", "gamma=1ns"]))
     assert gamma == 1e-9
     assert "-L 2500 -o 1000 -g 1000 -G 6 -O 0 -S 65536" in arguments
@@ -273,7 +273,7 @@ def test_rank_local_steps_come_back_at_the_same_price(folder, case, seed):
 
 @pytest.mark.parametrize("ranks", [2, 5, 8])
 @pytest.mark.parametrize("machine", [(1000, 100, 150, 500, 2), (2500, 1500, 700, 1000, 6)])
-def test_every_pattern_comes_back_at_the_same_price(folder, ranks, machine):
+def test_every_pattern_comes_back_at_the_same_prediction(folder, ranks, machine):
     for wanted in catalogue(ranks, 64):
         pattern = schedule(wanted)
         again = back(pattern, folder, BACK_GAMMA)

@@ -91,7 +91,7 @@ def test_a_test_and_a_file_of_it_can_be_given_alone(run):
         ("aabc", "nodes:0x2,1,2", "alloc.csv 4 ranks on 3 nodes"),
     ],
 )
-def test_an_allocation_tells_what_metadata_do_not(run, hosts, layout, words):
+def test_an_allocation_shows_what_metadata_do_not(run, hosts, layout, words):
     readings = pico.times(run(TESTS, FILES | {"alloc.csv": alloc(*hosts)}), Given())
     assert {(time.ranks, time.layout) for time in readings.times} == {(len(hosts), layout)}
     block = 64 // len(hosts) * 4
@@ -139,7 +139,7 @@ def test_a_summary_is_read_in_nanoseconds(tmp_path):
         rows(tmp_path / "summary.csv")
 
 
-def test_such_rows_are_the_librarys_and_said_to_be(run, tmp_path):
+def test_such_rows_are_the_librarys_and_stated_to_be(run, tmp_path):
     files = {
         f"0/{size}_{name}_mpich_int32.csv": samples(1000 * size)
         for size in [8 * 8**power for power in range(7)]
@@ -171,7 +171,7 @@ def test_what_cannot_be_is_refused_with_its_file(run, files, complaint):
     assert complaint in message(pico.times, run([line(0, 4, 1, "ALLREDUCE")], FILES | files), Given())
 
 
-def test_metadata_are_asked_for(run, tmp_path):
+def test_metadata_are_requested(run, tmp_path):
     folder = run(TESTS, FILES)
     file = tmp_path / "results" / "mare_nostrum_metadata.csv"
     moved = file.rename(tmp_path / "elsewhere.csv")

@@ -231,7 +231,7 @@ def test_a_comment_cannot_end_its_line():
 @pytest.mark.parametrize(
     ("name", "entry"), [(name, entry) for name in COLLECTIVES for entry in find_algorithms(name).values()]
 )
-def test_segments_that_go_without_saying_here_are_said_there(name, entry):
+def test_segments_that_are_defaults_here_are_stated_there(name, entry):
     """Open MPI cuts nothing where the segment is 0; a pipeline here is cut at 8 KiB unless told otherwise."""
     rule = rule_of(name, "" if entry.needs_argument else entry.short_name)
     if rule.algorithm:
@@ -317,6 +317,6 @@ def test_every_routine_that_is_named_was_recorded():
         assert recorded <= named
 
 
-def test_what_differs_is_said():
+def test_what_differs_is_stated():
     for library, operation, choice, _ in DIFFERENT:
         assert all(routine.differs for routine in find_algorithms(operation)[choice].like if routine.library == library)

@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.interchange.selection import COLLECTIVES, WHOLE, function_of, own_tree, selection
 from commodel.patterns.algorithms import find_algorithms
 from commodel.platforms.mpi_libraries import kind, library_of, shared_library
-from commodel.platforms.tools import workshop
+from commodel.platforms.tools import find_build_root
 from commodel.records import Choice
 
 OWN = {
@@ -108,7 +108,7 @@ def test_a_library_without_a_tree_is_named(tmp_path):
 
 
 def test_the_tree_of_the_library_at_hand():
-    program = workshop() / "build" / "mpi" / "library"
+    program = find_build_root() / "build" / "mpi" / "library"
     if not program.exists() or kind(library_of([str(program)])) != "MPICH":
         pytest.skip("no MPICH here")
     tree = own_tree(shared_library(program))

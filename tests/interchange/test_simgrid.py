@@ -58,7 +58,7 @@ CIRCLES = [  # L, o_s, o_r, g in ns, G in ns/B
 
 
 @pytest.mark.parametrize("name", sorted(SETS))
-def test_patterns_on_the_platform_take_what_the_set_says(tmp_path, simgrid_programs, name):
+def test_patterns_on_the_platform_take_what_the_set_states(tmp_path, simgrid_programs, name):
     project = Project(tmp_path)
     write(SETS[name], 16, project.folder / "params" / "platforms" / "exported.yaml")
     matrix = EXPERIMENT + (CONTENDED if name == "loggp" else "")

@@ -35,10 +35,11 @@ def main(folder: Path, experiment: str = EXPERIMENT) -> None:
             "--ranks",
             "2,4,6,8",
             "--bytes",
-            "1KiB:256KiB:*4",
+            "1KiB:1MiB:*4",
             "--format",
             "csv",
         )
+        print(losses(pd.read_csv(results / "comparison.csv", keep_default_na=False)))
         print(gathers(results, list(csv.DictReader(windows.splitlines()))))
 
 
@@ -47,6 +48,32 @@ def errors(comparison: pd.DataFrame) -> str:
     held_out = comparison[comparison["mu"] != ""].astype({"mu": float})
     table = held_out.pivot_table(index=["operation", "alternative"], columns="family", values="mu", aggfunc="mean")
     return table.round(2).to_string() + "\n"
+
+
+def losses(comparison: pd.DataFrame) -> str:
+    """How well the cluster model predicts gathers that may lose packets, and whether they or windows are faster.
+
+    Medians are tied if their intervals overlap or they differ by less than 5 %.
+    """
+    rows = comparison[(comparison["family"] == "cluster") & (comparison["operation"] == "gather")]
+    rows = rows[(rows["mu"] != "") & (rows["bytes"].astype(float) >= 4096)]
+    rows = rows.astype(
+        {"mu": float, "measured": float, "measured_low": float, "measured_high": float, "predicted": float}
+    )
+    tables = {name: part.set_index(["ranks", "bytes"]) for name, part in rows.groupby("alternative")}
+    right = []
+    for name, windowed in tables.items():
+        if "windowed" in name and "linear" in tables:
+            both = windowed.join(tables["linear"], rsuffix="_linear", how="inner")
+            tied = (both["measured_low"] <= both["measured_high_linear"]) & (
+                both["measured_low_linear"] <= both["measured_high"]
+            )
+            tied |= (both["measured"] / both["measured_linear"]).between(1 / 1.05, 1.05)
+            faster = both["measured"] < both["measured_linear"]
+            right += (tied | (faster == (both["predicted"] < both["predicted_linear"]))).tolist()
+    means = ", ".join(f"{name} {part['mu'].mean():.2f}" for name, part in tables.items())
+    share = f"{sum(right)} of {len(right)}"
+    return f"gathers from 4 KiB: mean μ {rows['mu'].mean():.2f} ({means}); linear against a window right in {share}\n"
 
 
 def gathers(results: Path, windows: list[dict]) -> str:

@@ -103,7 +103,8 @@ def network(folder: Path, *queue: int, **settings: str) -> Iterator[Network]:
     _script("openmpi.sh", folder / "openmpi")
     for name in ("workflow", "profiles"):
         shutil.copytree(ROOT / name, folder / "clone" / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "params" / "published", folder / "clone" / "params" / "published")
+    for name in ("published", "patterns"):
+        shutil.copytree(ROOT / "params" / name, folder / "clone" / "params" / name)
     shutil.copytree(ROOT / "build" / "replay", folder / "clone" / "build" / "replay")
     shutil.copy(ROOT / "Snakefile", folder / "clone")
     shutil.copytree(HERE / "params", lab.project / "params")

@@ -44,7 +44,7 @@ def test_every_program_gets_its_own_points(tmp_path):
         ("summa:n=8:barrier=no", "all", 0, 0),
     ],
 )
-def test_what_an_operation_says_stands_in_the_case_file(tmp_path, operation, iteration, overlapped, barrier):
+def test_what_an_operation_states_stands_in_the_case_file(tmp_path, operation, iteration, overlapped, barrier):
     (row,) = starts(tmp_path, point(operation))["summa"].rows
     assert (row["iteration"], row["overlapped"], row["barrier"]) == (iteration, overlapped, barrier)
 

@@ -1,7 +1,7 @@
 """Of what real starters print when something is wrong, the sentence that says something is the one that is shown.
 
-`lastwords/*.txt` were printed by mpiexec of MPICH 4.0.2 and 5.0.2 and of Open MPI 4.1.4 and 5.0.11, and by srun of
-Slurm 22.05, run wrongly on purpose: each after a line with what was wrong and one with the sentence that is wanted.
+`launcher_messages/*.txt` were printed by mpiexec of MPICH 4.0.2 and 5.0.2 and of Open MPI 4.1.4 and 5.0.11, and by srun
+of Slurm 22.05, run wrongly on purpose: each after a line with what was wrong and one with the sentence that is wanted.
 
 What is started does not outlive its end, who watches it or its parent.
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.api.library_rules import OPEN
+from commodel.api.library_rules import OF_OPEN_MPI
 from commodel.files.safe_paths import SafePath
 from commodel.measure.library_collectives import Place
 from commodel.measure.process import describe_failure, run
@@ -32,12 +32,12 @@ PROGRESS = "case 1/2 a median 1.234 us, 10 samples, samples\n"
 BLOCK = re.compile(r"### (.+)\n### (.+)\n((?:(?!### ).*\n)+)")
 PRINTED = [
     (f"{file.stem}: {what}", wanted, text)
-    for file in sorted(Path(__file__).with_name("lastwords").glob("*.txt"))
+    for file in sorted(Path(__file__).with_name("launcher_messages").glob("*.txt"))
     for what, wanted, text in BLOCK.findall(file.read_text())
 ]
 
 
-def test_the_sentence_that_says_something(tmp_path):
+def test_the_sentence_that_states_something(tmp_path):
     wrong = {}
     for what, wanted, text in PRINTED:
         for before in ("", PROGRESS):
@@ -70,7 +70,7 @@ def test_the_innermost_call_of_mpich_s_stack_is_reported(tmp_path):
     )
 
 
-def test_who_says_nothing_has_printed_nothing(tmp_path):
+def test_who_informs_nothing_has_printed_nothing(tmp_path):
     for text in ("", "\n", PROGRESS):
         (tmp_path / "log").write_text(text)
         assert describe_failure(tmp_path / "log") == "it printed nothing"
@@ -92,7 +92,7 @@ def test_settings_are_in_the_environment_but_for_what_the_user_has_set(tmp_path,
     assert (tmp_path / "log").read_text() == "theirs ours\n"
 
 
-def test_a_watch_that_says_why_ends_the_whole_group(tmp_path):
+def test_a_watch_that_states_why_ends_the_whole_group(tmp_path):
     looks = iter(["", "", "enough"])
     code, why = run(["sh", "-c", "sleep 60 & echo $! > child; wait"], tmp_path / "log", lambda: next(looks))
     assert (code, why) == (-signal.SIGTERM, "enough")
@@ -117,7 +117,7 @@ class Failing(Place):
         raw.mkdir()
         for number, case in enumerate(batch.cases[1:]):
             reason = "not done after 20 s" if number == 0 else f"{GIVEN_UP}: not done after 20 s"
-            raw_samples.mark(raw, case.id, raw_samples.TIMEOUT, reason, 1)
+            raw_samples.write_marker(raw, case.id, raw_samples.TIMEOUT, reason, 1)
         return raw
 
 
@@ -126,7 +126,7 @@ def test_what_was_not_tried_excuses_no_rule(tmp_path, algorithm):
     """After three failures in a row of the library itself nothing else is tried: other cases may well pass there."""
     loaded = load_platform(find("platform", "local"))
     measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
-    place = Failing("local", loaded, setting_of(loaded), OPEN, measure, SafePath.at(tmp_path))
+    place = Failing("local", loaded, setting_of(loaded), OF_OPEN_MPI, measure, SafePath.at(tmp_path))
     failures = place.find_failures("results", "gather", [64], [Choice("gather", 2, 0, algorithm)], "block")
     given_up = [why for why in failures.values() if why.startswith(GIVEN_UP)]
     assert len(failures) - len(given_up) == 1

@@ -8,7 +8,7 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule
-from commodel.predictions.recalibration import Factor, Pace, scale_set
+from commodel.predictions.recalibration import Factor, RecalibrationFactors, scale_set
 
 
 def estimates(values: Mapping[str, float]) -> dict[str, Estimate]:
@@ -27,4 +27,4 @@ def cost(name: str, pattern: Schedule, forms: Mapping[str, str] | None = None, *
 
 def moved(parameters: ParameterSet, latency: float, per_byte: float) -> ParameterSet:
     factors = (Factor(factor, factor, factor) for factor in (latency, per_byte))
-    return scale_set(parameters, Pace(*factors), "", "")
+    return scale_set(parameters, RecalibrationFactors(*factors), "", "")

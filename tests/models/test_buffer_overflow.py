@@ -228,7 +228,7 @@ def test_which_rule_of_equation_7_gave_the_window():
     assert window(7, 700, 5.5, 1.0, 10)[1].startswith("equation 7 has no solution")
 
 
-def test_bounds_say_when_the_buffer_is_full_and_what_gets_through():
+def test_bounds_state_when_the_buffer_is_full_and_what_gets_through():
     large, small = gather_bounds(PUBLISHED, 16, 1 << 20), gather_bounds(PUBLISHED, 16, 1 << 14)
     assert large["through"] == pytest.approx(0.2505, abs=1e-4)
     assert large["full_after"] == pytest.approx(16.91e-3, rel=1e-3)

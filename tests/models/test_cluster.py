@@ -116,7 +116,7 @@ def test_equation_8(packets):
     assert cost == pytest.approx(arrived + (packets > 1) * (taken) + (senders - 1) * packets * g_r + taken, rel=0.02)
 
 
-def test_a_gather_that_overflows_the_switch_says_so():
+def test_a_gather_that_overflows_the_switch_is_marked():
     small = Schedule.of(16, 0, np.arange(1, 16), 0, 1500, root=0)
     large = Schedule.of(16, 0, np.arange(1, 16), 0, 1 << 20, root=0)
     assert describe_limits(small, published()) == ""
@@ -254,7 +254,7 @@ def test_what_is_sent_again_is_no_part_of_the_gap():
     assert "g_r" not in fitted().notes
 
 
-def test_receives_that_are_complete_say_nothing_about_taking():
+def test_receives_that_are_complete_inform_nothing_about_taking():
     assert fitted().values["U_r"][0] == pytest.approx(9e-6)  # the truth has none at 1500 bytes
 
 
@@ -287,7 +287,7 @@ def test_what_only_the_receiver_loses_is_no_buffer_of_the_network():
     )
 
 
-def test_where_a_system_does_not_count_a_socket_s_losses_the_value_says_so():
+def test_where_a_system_does_not_count_a_socket_s_losses_the_value_is_marked():
     estimates = fitted(lambda case: -1 if case["what"] in ("through", "held") else COUNTS({**case, "what": "through"}))
     assert estimates.values["B_L"][0] == pytest.approx(B_L)
     assert "; of the network or of the receiver" in estimates.notes["B_L"]

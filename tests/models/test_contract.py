@@ -29,7 +29,7 @@ from tests.patterns.catalogue import catalogue, point
 UNITS = ("s", "s/B", "1", "B", "B/s")
 
 
-def test_it_says_what_it_is(name):
+def test_it_states_what_it_is(name):
     entry = family(name)
     assert entry.title
     assert entry.citation
@@ -220,7 +220,7 @@ def test_every_form_has_its_coefficients_in_order():
 FEW_DRAWS = 20  # where no interval is looked at
 
 
-def test_without_data_it_says_what_it_lacks(name):
+def test_without_data_it_states_what_it_lacks(name):
     with pytest.raises(UserError, match="no measurements of probe"):
         family(name).fit(Observed({}))
 
@@ -240,7 +240,7 @@ def test_a_case_left_out_is_predicted(name, monkeypatch):
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, *(pytest.param(more, marks=pytest.mark.slow) for more in (0.3, 0.7))])
-def test_whatever_was_not_measured_a_fit_is_finite_or_says_what_it_lacks(name, share, monkeypatch):
+def test_whatever_was_not_measured_a_fit_is_finite_or_states_what_it_lacks(name, share, monkeypatch):
     """A crash, a timeout or a spent budget may take any of its cases."""
     monkeypatch.setattr(samples, "DRAWS", FEW_DRAWS)
     everything, rng = observed(truth(name), name, noise=0.02, samples=6), np.random.default_rng(int(100 * share))
@@ -266,7 +266,7 @@ def test_probes_may_begin_with_an_empty_message(name):
     [(16, 0.8, 0.5, 2.2), pytest.param(100, 0.9, 0.8, 1.35, marks=pytest.mark.slow)],
     ids=["few", "many"],
 )
-def test_intervals_cover_the_truth_about_as_often_as_they_say(name, machines, least, narrowest, widest):
+def test_intervals_cover_the_truth_about_as_often_as_they_state(name, machines, least, narrowest, widest):
     """95 % intervals over noisy machines: the truth inside in most of them, and no wider than they need be for that:
     the estimates of those machines scatter as widely as the intervals say."""
     machine = truth(name)

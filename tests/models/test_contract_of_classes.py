@@ -125,7 +125,7 @@ def test_a_class_that_was_not_probed_is_not_ok(name):
 
 
 @pytest.mark.parametrize("name", BY_CLASS)
-def test_where_there_is_one_class_it_is_what_the_paper_says(name):
+def test_where_there_is_one_class_it_is_what_the_paper_states(name):
     """Levels change nothing of what the first nodes say."""
     own, plain = parameters(name), evidence(name)
     placed = {"ring", "triplet", "pairprtt"}  # whose cases say where they are, also on the first nodes
@@ -243,7 +243,7 @@ def test_a_family_that_knows_no_types_has_values_by_class(name):
     )
 
 
-def test_one_that_knows_types_has_none_by_class_and_says_so():
+def test_one_that_knows_types_has_none_by_class_and_is_marked():
     known = typed_parameters("hloggp")
     assert "classes" not in known.settings
     near, middle, far = (typed_prediction("hloggp", nodes) for nodes in ((0, 1), (0, 5), (2, 14)))

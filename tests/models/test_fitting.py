@@ -22,7 +22,7 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import family, family_names
 from commodel.models.fitting import numerics
 from commodel.models.fitting.observed import DRAWS, Observed
-from commodel.models.fitting.regression import CHANCE, curve, is_by_chance, sample_values, segments, with_misfit
+from commodel.models.fitting.regression import CHANCE, add_misfit_draws, curve, is_by_chance, sample_values, segments
 from commodel.models.fitting.round_trips import HalfTrip
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
@@ -81,7 +81,7 @@ def test_only_the_misfit_that_noise_does_not_explain_is_put_on_the_draws():
     of 10. The other 0.8 of it is put on as if there were 8 cases."""
     noise = np.random.default_rng(1).standard_normal((4000, 10))
     y = np.vstack([np.zeros(10), 0.5 * noise])
-    widened = with_misfit(y, np.ones(10), np.ones(10), 2)
+    widened = add_misfit_draws(y, np.ones(10), np.ones(10), 2)
     assert np.all(widened[0] == y[0])
     np.testing.assert_allclose(np.mean((widened - y)[1:] ** 2), 0.8 * 10 / 8, rtol=0.05)
 
@@ -169,7 +169,7 @@ def test_noise_alone_makes_no_samples(noise):
 
 
 @pytest.mark.parametrize("name", ["logp", "loggp", "loggops", "hloggp", "loggph"])
-def test_no_latency_is_said_not_to_be_known(name):
+def test_no_latency_is_stated_not_to_be_known(name):
     machine = truth("loggp")
 
     def prtt(case):

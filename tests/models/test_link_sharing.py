@@ -13,7 +13,7 @@ from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation import link_sharing, native_library, repeated_rounds
 from commodel.models.evaluation.repeated_rounds import find_representatives
-from commodel.models.evaluation.shared_lines import Busy
+from commodel.models.evaluation.shared_lines import BusyPeriods
 from commodel.models.evaluation.time_order import MAX_QUEUE, Bundles, Program, Traffic, replay_in_time, replay_parts
 from commodel.models.evaluation.values import Values
 from commodel.models.families import family, shares
@@ -23,7 +23,7 @@ from commodel.patterns.rank_local_steps import rank_local
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule, Work
 from commodel.predictions.model import Model
-from commodel.progress import heard_by
+from commodel.progress import listen_with
 from tests.models.truths.shares import C_OUT, C_PAIR, O_R, O_S, G, L, fluid, model, one_way
 from tests.patterns import slow_shares
 from tests.patterns.catalogue import point
@@ -125,7 +125,7 @@ def test_a_rendezvous_sender_waits_for_delivery_or_only_for_its_send():
 
 
 @pytest.mark.parametrize(("name", "value"), [("FORM", native_library.FORM + 1), ("BUILT", "/nowhere/libreplay.so")])
-def test_without_a_library_of_these_sources_one_line_says_how_to_build_it(monkeypatch, name, value):
+def test_without_a_library_of_these_sources_one_line_states_how_to_build_it(monkeypatch, name, value):
     monkeypatch.setattr(native_library, name, value)
     with pytest.raises(UserError, match="not compiled here; call commodel build replay"):
         native_library.library.__wrapped__()
@@ -184,14 +184,14 @@ def join_schedules(one, other):
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=12), st.floats(0, 50))
 def test_messages_that_begin_together_get_equal_shares(sizes, begin):
     sizes = np.array(sizes, dtype=float)
-    ends = Busy(1).share_lines(np.zeros(len(sizes), dtype=int), np.full(len(sizes), begin), sizes)
+    ends = BusyPeriods(1).share_lines(np.zeros(len(sizes), dtype=int), np.full(len(sizes), begin), sizes)
     np.testing.assert_allclose(ends[sizes > 0], fluid([begin] * len(sizes), sizes)[sizes > 0])
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 10)), min_size=1, max_size=12))
 def test_a_line_is_busy_while_there_is_work_and_no_message_is_faster_than_unshared(messages):
     start, last = np.array(messages, dtype=float).T
-    ends = Busy(1).share_lines(np.zeros(len(start), dtype=int), start, last)
+    ends = BusyPeriods(1).share_lines(np.zeros(len(start), dtype=int), start, last)
     slow = fluid(start, last)
     assert ends.max() == pytest.approx(slow.max())
     assert np.all(ends >= start + last - 1e-9)
@@ -202,7 +202,7 @@ def test_a_line_is_busy_while_there_is_work_and_no_message_is_faster_than_unshar
 def test_what_earlier_steps_left_on_a_line_is_done_first(messages, cut):
     """Step after step, in the order of time, a line is free when it would be in one step."""
     start, last = np.array(sorted(messages), dtype=float).T
-    line, cut = Busy(1), min(cut, len(start) - 1)
+    line, cut = BusyPeriods(1), min(cut, len(start) - 1)
     ends = [
         line.share_lines(np.zeros(len(part), dtype=int), start[part], last[part])
         for part in (np.arange(cut), np.arange(cut, len(start)))
@@ -430,7 +430,7 @@ def test_pieces_cost_what_all_rounds_cost_to_the_bit(monkeypatch, operation, cho
     schedule = rounds(operation, choice, ranks, layout, 4096, more=3)
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", at_once)
     said = []
-    with heard_by(said.append):
+    with listen_with(said.append):
         some = link_sharing.predict_in_pieces(schedule, values.values, levels)
     assert said[0] == "draw 1 of 1"
     assert said[-1].startswith("draw 1 of 1, piece ")

@@ -125,7 +125,7 @@ def test_trees_cost_what_their_levels_and_children_do():
         assert prediction.seconds == pytest.approx(levels * LEVEL + more * FURTHER), spec
 
 
-def test_the_interval_holds_the_truth_and_the_set_says_what_it_cannot_know():
+def test_the_interval_holds_the_truth_and_the_set_states_what_it_cannot_know():
     fitted = make_parameter_set(family("logp"), family("logp").fit(measured(noise=0.02)))
     for name, value in (("L", LEVEL), ("g", FURTHER)):
         assert fitted.values[name].low <= value <= fitted.values[name].high

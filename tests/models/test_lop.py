@@ -139,7 +139,7 @@ def test_an_mpi_that_cannot_put_leaves_the_others():
     assert not any(name.startswith(("rtt_put", "o_put")) for name in parameters.values)
 
 
-def test_few_partners_get_a_simpler_form_and_say_so():
+def test_few_partners_get_a_simpler_form_and_are_marked():
     for ranks, form in ((6, "pipeline"), (3, "constant")):
         small = replace(truth("lop"), site=Site(ranks, 1))
         parameters = fit_machine("lop", small, noise=0.02)

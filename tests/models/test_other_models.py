@@ -46,7 +46,7 @@ def chain(parts):
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 30])
-def test_a_stream_whose_ports_wait_for_latency_says_how_much(parts):
+def test_a_stream_whose_ports_wait_for_latency_states_how_much(parts):
     prediction = predicted(BY_CLASS, "chain:20kB", 5, 20_000 * parts)
     whole, without = chain(parts)
     assert prediction.seconds == pytest.approx(whole)
@@ -55,11 +55,11 @@ def test_a_stream_whose_ports_wait_for_latency_says_how_much(parts):
     assert prediction.validity_text == (said if share >= 0.1 else "valid")
 
 
-def test_messages_that_wait_for_each_other_are_not_doubted():
+def test_messages_that_wait_for_each_other_are_not_flagged():
     assert predicted(BY_CLASS, "binomial", 2, 8).validity_text == "valid"
 
 
-def test_sizes_of_a_stack_are_doubted_each_by_itself():
+def test_sizes_of_a_stack_are_flagged_each_by_itself():
     points = [point("bcast", "linear", ranks=3, bytes=size) for size in (8, 10_000_000)]
     assert [predictions.validity_text.partition(":")[0] for predictions in predict(BY_CLASS, points)] == [
         "overlap not modelled",
@@ -67,7 +67,7 @@ def test_sizes_of_a_stack_are_doubted_each_by_itself():
     ]
 
 
-def test_where_no_latency_is_of_a_class_nothing_is_said():
+def test_where_no_latency_is_of_a_class_nothing_is_stated():
     assert predicted(FLAT, "linear", 9, 8).validity_text == "valid"
     assert np.isfinite(predicted(FLAT, "linear", 9, 8).seconds)
 

@@ -141,7 +141,7 @@ def test_times_that_nothing_explains_move_no_value_and_are_named():
 
 
 @pytest.mark.parametrize(("machines", "least"), [(15, 12), pytest.param(60, 52, marks=pytest.mark.slow)])
-def test_intervals_cover_the_truth_about_as_often_as_they_say(machines, least):
+def test_intervals_cover_the_truth_about_as_often_as_they_state(machines, least):
     truth = machine("hockney", alpha="12us", beta="3ns")
     chosen = points([("bcast", "binomial"), ("gather", "linear")])
     inside = dict.fromkeys(truth.values, 0)

@@ -121,7 +121,7 @@ def test_every_reading_of_taulop_equals_that_of_the_expanded_schedule(data):
 
 
 @pytest.mark.parametrize(("operation", "choice"), REPEATING)
-def test_what_is_said_of_rounds_is_so(operation, choice):
+def test_what_is_stated_of_rounds_is_so(operation, choice):
     for ranks in range(3, 17):
         for rounds in rounds_of(long(operation, choice, ranks, 1000)):
             rank = np.arange(ranks)

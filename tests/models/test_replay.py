@@ -226,7 +226,7 @@ def test_contributions_of_messages_and_work_add_up_to_the_prediction(name):
             assert min(seconds.values()) > 0
 
 
-def test_the_drawing_and_the_table_say_the_same(tmp_path):
+def test_the_drawing_and_the_table_state_the_same(tmp_path):
     write_parameters(tmp_path / "hockney.yaml", HOCKNEY)
     requested = ("topology", "binomial:3", "--params", tmp_path / "hockney.yaml", "--bytes", "1000")
     said = run(*requested).stdout

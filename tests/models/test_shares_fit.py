@@ -13,7 +13,7 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import family, shares
 from commodel.models.fitting import observed as samples
 from commodel.models.parameter_sets import read_set
-from commodel.models.probes.capacity import COMPUTE_SECONDS, TAKEN_FIRST, pattern
+from commodel.models.probes.capacity import COMPUTE_SECONDS, FIRST_RECEIVED_BYTES, pattern
 from commodel.patterns import build
 from commodel.patterns.schedule import Schedule, Work
 from commodel.predictions.model import Model
@@ -59,7 +59,7 @@ def test_what_a_line_holds_of_short_messages_is_seen_where_it_is_less():
 
 def test_a_fit_finds_the_largest_eager_message_and_that_messages_go_in_turn():
     """Limits are powers of two, or less by a header: what waits here is longer than 16 KiB less 100 B."""
-    late = TAKEN_FIRST * G["leaf"]
+    late = FIRST_RECEIVED_BYTES * G["leaf"]
 
     def capacity(case):
         waits = case["how"] == "eager" and case["bytes"] > 16284
@@ -237,7 +237,7 @@ def test_a_copy_of_the_cluster_model_is_one_of_the_caches():
     assert many["M_ctc.b"][0] == few["M_ctc.b"][0]
 
 
-def test_a_set_says_how_long_vectors_were_and_keeps_it(tmp_path):
+def test_a_set_states_how_long_vectors_were_and_keeps_it(tmp_path):
     known = parameters("shares")
     assert known.vectors == {"reduce": 64 * MIB, "copy": 64 * MIB}
     assert parameters("loggp").vectors == {"reduce": 64 * MIB}
@@ -254,7 +254,7 @@ def test_a_set_says_how_long_vectors_were_and_keeps_it(tmp_path):
         ("loggp", 0, "extrapolated: 96 KiB copied at once, measured up to 64 KiB"),
     ],
 )
-def test_what_is_longer_than_what_was_measured_says_so(name, longest, said):
+def test_what_is_longer_than_what_was_measured_is_marked(name, longest, said):
     """Of Bruck's messages each is half a vector, all of which it copies."""
     (found,) = predict(parameters(name, longest), [point("alltoall", "bruck", ranks=8, bytes=8192)])
     assert found.validity_text == said

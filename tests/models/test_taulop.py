@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.interchange.taulop import read
-from commodel.models.evaluation.taulop_algebra import longest, terms
+from commodel.models.evaluation.taulop_algebra import find_longest_group, terms
 from commodel.models.evaluation.values import Pairs, Values
 from commodel.models.families import complete, family
 from commodel.models.families.taulop import expression
@@ -66,7 +66,7 @@ def test_of_what_lasts_as_long_the_same_counts_whichever_nodes_it_is_on():
     label = np.zeros(6, dtype=int)
     for sizes in ([0, 1, 1, 1, 1, 1], [1, 1, 1, 0, 1, 1]):
         stage = terms(label, label, np.arange(6) // 3, np.array(sizes), label)
-        chosen = longest(stage, np.where(stage.message >= 0, 1.0, 0.0))[0]
+        chosen = find_longest_group(stage, np.where(stage.message >= 0, 1.0, 0.0))[0]
         rows = slice(stage.group[chosen], (*stage.group, len(stage.count))[chosen + 1])
         assert (stage.count[rows] * stage.bytes[rows]).sum() == 3
 
@@ -187,7 +187,7 @@ def slow(pattern, shared, rest, o, transfer, latency, p=(0.0, 0.0)):
             handled[src]["sent"].append(channel)
             handled[dst]["taken"].append(channel)
         for groups in stages.values():
-            longest = max(map(busy, handled.values())) if shared == "port" else 0.0
+            find_longest_group = max(map(busy, handled.values())) if shared == "port" else 0.0
             for (channel, _), sizes in groups.items():
                 begin = o[channel] + (2 - channel) * latency
                 seconds, done, started = 0.0, 0, False
@@ -196,8 +196,8 @@ def slow(pattern, shared, rest, o, transfer, latency, p=(0.0, 0.0)):
                     seconds += (2 - channel) * transfer[channel] * (shortest - done) * count
                     seconds += begin if rest == "message" or not started else 0.0
                     sizes, done, started = [size for size in sizes if size > shortest], shortest, True
-                longest = max(longest, seconds)
-            cost += longest
+                find_longest_group = max(find_longest_group, seconds)
+            cost += find_longest_group
     return cost
 
 
@@ -249,8 +249,8 @@ def test_iteration_80_by_memories_and_ports():
     back = [[1, 1, 104], [1, 1, 35]]
     memories = [[[0, 1, 134]], [[0, 2, 6], [0, 1, 104]]]
     assert sorted(group.tolist() for group in groups) == sorted([*memories, out, out, back, back])
-    longest = 40 + 2 * (2 * 12 + 134) + 40 + 2 * (2 * 97 + 27)
-    assert costs(family("taulop"), pattern, parameter_set, drawn=False)[0] == pytest.approx(longest)
+    find_longest_group = 40 + 2 * (2 * 12 + 134) + 40 + 2 * (2 * 97 + 27)
+    assert costs(family("taulop"), pattern, parameter_set, drawn=False)[0] == pytest.approx(find_longest_group)
     busy = parameters({"shared": "port"}, **table(3.0, 4000.0, 0.5, 2.0), p_0=1900.0, p_1=2000.0)
     # p1 posts one message in memory and three to the other node, of which one is in the overhead; and takes none.
     assert costs(family("taulop"), pattern, busy, drawn=False)[0] == pytest.approx(4000 + 1900 + 2 * 2000)

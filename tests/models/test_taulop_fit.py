@@ -16,7 +16,7 @@ from commodel.models.families import complete, family
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
 from commodel.patterns.operations import parts
-from commodel.patterns.rectangles import even, read
+from commodel.patterns.rectangles import make_even_grid, read
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.predictions import predict
 from tests.models.synthetic import costs, fit_machine, observed, truth
@@ -246,7 +246,9 @@ def test_equation_11_of_a_grid(grid, side, nodes):
     ranks = grid[0] * grid[1]
     per_node = -(-ranks // nodes)
     operation = f"summa:n={side}:grid={grid[0]}x{grid[1]}"
-    wanted = sum(iteration(even(side, grid), [rank // per_node for rank in range(ranks)], k) for k in range(side))
+    wanted = sum(
+        iteration(make_even_grid(side, grid), [rank // per_node for rank in range(ranks)], k) for k in range(side)
+    )
     (whole,) = predict(JOINED, [point(operation, "paper", ranks=ranks, bytes=1, layout=f"block:{per_node}")])
     assert whole.seconds == pytest.approx(wanted, rel=1e-12)
     assert sum(count for _, count in parts(operation, ranks)) == side

@@ -31,7 +31,7 @@ static int check_stopping(void)
 {
   int failures = 0;
   CHECK(median_rank(5) == 0 && median_rank(6) == 1 && median_rank(10) == 2 && median_rank(100) == 40);
-  for (int n = STOPPING_LEAST; n < 200; n++) CHECK(median_rank(n) == slow_rank(n));
+  for (int n = MIN_SAMPLES_TO_STOP; n < 200; n++) CHECK(median_rank(n) == slow_rank(n));
   int big = median_rank(1000000); /* n/2 - 1.96 sqrt(n)/2 = 499020 */
   CHECK(big > 499015 && big < 499025);
   double values[] = {3, 1, 2, 1.5, 2.5, 100};
@@ -106,15 +106,15 @@ static int check_late_waits(void)
   return failures;
 }
 
-static int check_room(void)
+static int check_arena(void)
 {
   int failures = 0;
-  Room *room = open_room();
-  CHECK(take_room(room, 100, 0, 2) == 0 && take_room(room, 1, 0, 0) == 128 && take_room(room, 64, 0, 1) == 192);
-  CHECK(take_room(room, 65, 1, 1) == 256); /* the gap is too small */
-  CHECK(take_room(room, 64, 2, 2) == 128 && take_room(room, 64, 2, 2) == 192); /* what was in use up to 1 is free */
-  CHECK(take_room(room, 100, 3, 3) == 0);
-  CHECK(close_room(room) == 384);
+  Arena *arena = open_arena();
+  CHECK(allocate_in_arena(arena, 100, 0, 2) == 0 && allocate_in_arena(arena, 1, 0, 0) == 128 && allocate_in_arena(arena, 64, 0, 1) == 192);
+  CHECK(allocate_in_arena(arena, 65, 1, 1) == 256); /* the gap is too small */
+  CHECK(allocate_in_arena(arena, 64, 2, 2) == 128 && allocate_in_arena(arena, 64, 2, 2) == 192); /* what was in use up to 1 is free */
+  CHECK(allocate_in_arena(arena, 100, 3, 3) == 0);
+  CHECK(close_arena(arena) == 384);
   return failures;
 }
 
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 {
   Schedule schedule = read_schedule(argc > 1 ? argv[1] : "");
   int failures = check_stopping() + check_shuffle() + check_text() + check_steps() + check_late_waits() +
-                 check_room() + check_buffers();
+                 check_arena() + check_buffers();
   CHECK(schedule.count == 2 && schedule.ranks == 4);
   CHECK(schedule.rows[0].peer == 3 && schedule.rows[0].bytes == 8 && schedule.rows[1].seconds == 0.5);
   free_schedule(&schedule);

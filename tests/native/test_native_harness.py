@@ -242,7 +242,7 @@ def test_threads_are_as_many_as_the_cores(mpi_programs, tmp_path):
     assert done.stderr.count("loaded with 1 threads") == 2
 
 
-PARTS = ("schedule", "deal", "room")
+PARTS = ("schedule", "deal", "arena")
 
 
 def test_pure_parts(mpi_programs, tmp_path, write_schedule):

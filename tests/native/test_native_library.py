@@ -96,10 +96,10 @@ def test_the_library_at_hand_is_right(oversubscribed, ranks):
 
 def selected(folder, mpi_programs, operation, spec, counts):
     """Return the selection file with which MPICH uses an algorithm."""
-    speaks = find_dialect(mpi_programs / "library")
+    dialect = find_dialect(mpi_programs / "library")
     file = folder / f"{spec}.json"
-    file.write_text(speaks.offered([Choice(operation, ranks, 0, spec) for ranks in counts]))
-    return dict(speaks.environment(file, [operation]))
+    file.write_text(dialect.user_text([Choice(operation, ranks, 0, spec) for ranks in counts]))
+    return dict(dialect.environment(file, [operation]))
 
 
 @pytest.mark.parametrize("operation", OF_MPICH.operations)

@@ -60,7 +60,7 @@ def test_segments_that_do_not_divide_the_data_carry_each_byte_once(operation, ch
 
 
 @pytest.mark.parametrize(("operation", "choice"), [name for name in ALGORITHMS if operation_named(name[0]).reduces])
-def test_the_order_of_a_reduction_is_what_it_says(operation, choice):
+def test_the_order_of_a_reduction_is_what_it_states(operation, choice):
     """Where every partial result covers consecutive ranks, an associative operation is enough; else it must commute."""
     entry, _ = algorithm(operation, choice)
     orders = {

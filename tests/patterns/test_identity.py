@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commodel.patterns.identity import MAX_RANKS_BUILT, MAX_ROWS, identified
+from commodel.patterns.identity import MAX_RANKS_BUILT, MAX_ROWS, add_digests
 from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Work, whole_bytes
@@ -41,10 +41,10 @@ IDS = {  # an id is never to change by accident: what a cluster measured is foun
 ASK = """
 import json, sys
 import commodel
-from commodel.patterns.identity import identified
+from commodel.patterns.identity import add_digests
 from commodel.patterns.points import Setting, make_point
 entries = json.load(sys.stdin)
-points = identified(make_point(Setting("p", 64, 64), entry) for entry in entries)
+points = add_digests(make_point(Setting("p", 64, 64), entry) for entry in entries)
 print(json.dumps([commodel.__file__, *(point.id for point in points)]))
 """
 
@@ -56,7 +56,7 @@ def entry_of(text):
 
 
 def ids(points):
-    return [point.id for point in identified(points)]
+    return [point.id for point in add_digests(points)]
 
 
 def id_of(chosen):
@@ -218,7 +218,7 @@ def test_no_large_schedule_is_built_for_an_id(monkeypatch, ranks):
     points = [point(*name, ranks=ranks, bytes=size) for name in ALGORITHMS for size in (1, (1 << 31) - 1)]
     points += [point("bcast", spec, ranks=ranks, bytes=1 << 30) for spec in ("chain:1", "binomial:1", "chain:1024TiB")]
     points += [point(operation, topology=f"flat:{ranks}") for operation in TREE_OPERATIONS]
-    identified(points)
+    add_digests(points)
     assert max(pattern.ranks for pattern in built) <= MAX_RANKS_BUILT + 1
     assert max(len(pattern.src) for pattern in built) <= 1.1 * MAX_ROWS
     assert len(built) <= 40 * len(points)

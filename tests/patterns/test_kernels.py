@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.build import list_parts, schedule, stack_points
-from commodel.patterns.identity import MAX_ROWS, identified
+from commodel.patterns.identity import MAX_ROWS, add_digests
 from commodel.patterns.operations import own_spelling, parts, ranks_of
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rank_local_steps import rank_local
-from commodel.patterns.rectangles import Rectangles, even, write
+from commodel.patterns.rectangles import Rectangles, make_even_grid, write
 from commodel.patterns.schedule import KINDS
 from commodel.registry import discover
 from tests.patterns.catalogue import point, with_memory
@@ -201,16 +201,16 @@ def test_ids_are_of_what_stands_in_the_file(tmp_path):
     def id_of(text, pieces, spell=False):
         path.write_text(write(pieces))
         chosen = make_point(Setting("big", 64, 64), {"operation": text, "algorithm": "paper", "bytes": 8})
-        return identified([replace(chosen, operation="summa") if spell else chosen])[0].pattern
+        return add_digests([replace(chosen, operation="summa") if spell else chosen])[0].pattern
 
     pieces = [
-        even(40, (2, 2)),
-        even(40, (1, 4)),
+        make_even_grid(40, (2, 2)),
+        make_even_grid(40, (1, 4)),
         Rectangles.of([0, 20, 0, 20], [0, 0, 20, 21], 4 * [20], [20, 21, 20, 19]),
     ]
     ids = [id_of(f"summa:partition={path}", rectangles) for rectangles in pieces]
     assert len(set(ids)) == len(ids)
-    assert ids[0] == id_of(f"summa:partition={path}", even(40, (2, 2)))
+    assert ids[0] == id_of(f"summa:partition={path}", make_even_grid(40, (2, 2)))
 
 
 @pytest.mark.parametrize("grid", [(1, 2), (3, 1), (2, 3), (4, 4)])
@@ -232,7 +232,7 @@ def test_no_large_schedule_is_built_for_the_id_of_a_long_sum(monkeypatch):
         return built[-1]
 
     monkeypatch.setitem(discover("patterns.algorithms", "ALGORITHM"), "summa-paper", replace(entry, build=build))
-    identified([point("summa:n=4096", "paper", ranks=4096), point("summa:n=4097", "paper", ranks=4096)])
+    add_digests([point("summa:n=4096", "paper", ranks=4096), point("summa:n=4097", "paper", ranks=4096)])
     assert max(len(pattern.src) for pattern in built) <= MAX_ROWS
 
 

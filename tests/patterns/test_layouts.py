@@ -17,7 +17,7 @@ from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.measure.starts import Start
 from commodel.patterns.build import full_layout, schedule
-from commodel.patterns.identity import identified
+from commodel.patterns.identity import add_digests
 from commodel.patterns.layouts import (
     Defaults,
     cores_of,
@@ -31,10 +31,10 @@ from commodel.patterns.layouts import (
 )
 from commodel.patterns.layouts.regular import write_nodes
 from commodel.patterns.points import Setting, library_beside, make_point
-from commodel.patterns.rank_mapping import graph, near
+from commodel.patterns.rank_mapping import graph, map_ranks
 from commodel.patterns.rectangles import read
 from commodel.plan.config import find, load_platform
-from commodel.plan.planning import named as files_named
+from commodel.plan.planning import list_named_files as files_named
 from commodel.plan.planning import setting_of
 from commodel.platforms.tools import ROOT
 from commodel.registry import discover
@@ -88,7 +88,7 @@ def test_a_tree_s_room_is_what_its_layout_puts_on_a_node(spec, leaves):
     assert most <= int(point.node_usage.split()[0])
 
 
-def test_as_the_docstrings_say():
+def test_as_the_docstrings_state():
     assert place("block:2", 6).tolist() == [0, 0, 1, 1, 2, 2]
     assert place("cyclic:2", 6).tolist() == [0, 1, 2, 0, 1, 2]
     assert place("block-cyclic:4x2", 8).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
@@ -236,7 +236,7 @@ def test_layouts_by_level_are_filled_in_from_the_platform(spec, written, nodes):
         ("scatter:leaf", "node/leaf/group"),
     ],
 )
-def test_a_point_says_how_far_its_ranks_are_from_each_other(layout, reach):
+def test_a_point_states_how_far_its_ranks_are_from_each_other(layout, reach):
     combination = {"operation": "bcast", "algorithm": "linear", "ranks": 2, "bytes": 8, "layout": layout}
     setting = Setting("p", nodes=6, cores=2, levels=LEVELS)
     points = [make_point(setting, combination)]
@@ -262,7 +262,7 @@ def test_a_group_that_is_full_is_passed_over():
         ("nodes:0x99999999", "at most"),
     ],
 )
-def test_a_layout_by_level_says_what_is_wrong(spec, wanted):
+def test_a_layout_by_level_states_what_is_wrong(spec, wanted):
     assert wanted in message(place, spec, 2)
 
 
@@ -322,7 +322,7 @@ def test_a_node_has_the_cores_that_its_processes_keep(written):
 def test_a_point_takes_its_ranks_from_the_table_and_is_another_one_with_other_cores(written):
     def point(text: str):
         wanted = {"operation": "bcast", "algorithm": "binomial", "bytes": 8, "layout": written(HEADER + text)}
-        (own,) = identified([make_point(Setting("p", 2, 8), wanted)])
+        (own,) = add_digests([make_point(Setting("p", 2, 8), wanted)])
         return own
 
     before, after = point("0,0,6,cpu\n1,1,2,cpu\n"), point("0,0,6,cpu\n1,1,3,cpu\n")
@@ -379,7 +379,7 @@ def test_hosts_that_the_platform_knows_are_its_nodes(written):
         ("a\nb\nc\n", None, "found 3 ranks, wanted 2"),
     ],
 )
-def test_a_broken_file_says_where(text, line, word, written):
+def test_a_broken_file_states_where(text, line, word, written):
     spec = written(text)
     found = message(place, spec, 2)
     assert word in found
@@ -390,7 +390,7 @@ def test_a_broken_file_says_where(text, line, word, written):
 def test_a_changed_rank_file_is_another_point(written):
     def point():
         barrier = {"operation": "barrier", "algorithm": "linear", "ranks": 4}
-        return identified([make_point(Setting.unlimited(), barrier | layout)])[0]
+        return add_digests([make_point(Setting.unlimited(), barrier | layout)])[0]
 
     layout = {"layout": written("0\n0\n1\n1\n")}
     first = point()
@@ -429,7 +429,7 @@ def test_a_grid_is_cut_into_tiles():
     weights = messages("halo:grid=8x8", "nonblocking", 64)
     rows, pair = np.arange(64) // 16, weights.max()
     assert crossing(weights, rows) == pytest.approx(24 * pair)
-    assert crossing(weights, near(weights, rows)) == pytest.approx(16 * pair)
+    assert crossing(weights, map_ranks(weights, rows)) == pytest.approx(16 * pair)
 
 
 def test_shuffled_ranks_find_each_other_again():
@@ -438,7 +438,7 @@ def test_shuffled_ranks_find_each_other_again():
     dense = np.zeros((32, 32))
     for rank, partner in zip(shuffled[0::2], shuffled[1::2], strict=True):
         dense[rank, partner] = dense[partner, rank] = 1.0
-    node = near(csr_array(dense), np.arange(32) // 2)
+    node = map_ranks(csr_array(dense), np.arange(32) // 2)
     assert crossing(csr_array(dense), node) == 0
 
 
@@ -449,7 +449,7 @@ def test_groups_are_cut_before_nodes():
     odd = np.arange(16) % 2 == 1
     dense[odd[:, None] == odd] = 50.0
     np.fill_diagonal(dense, 0)
-    node = near(csr_array(dense), np.arange(16) // 4, list(hierarchy.groups.values()))
+    node = map_ranks(csr_array(dense), np.arange(16) // 4, list(hierarchy.groups.values()))
     assert crossing(csr_array(dense), node, hierarchy) == 64
     assert len({tuple(sorted(set(node[odd]))), tuple(sorted(set(node[~odd])))} & {(0, 2), (1, 3)}) == 2
 
@@ -465,7 +465,7 @@ def test_groups_are_cut_before_nodes():
 )
 def test_it_is_never_worse_than_block(operation, algorithm, ranks):
     weights, slots = messages(operation, algorithm, ranks), np.arange(ranks) // 8
-    assert crossing(weights, near(weights, slots)) <= crossing(weights, slots) * (1 + 1e-9)
+    assert crossing(weights, map_ranks(weights, slots)) <= crossing(weights, slots) * (1 + 1e-9)
 
 
 @given(st.integers(2, 40), st.integers(1, 6), st.integers(0, 2**32 - 1))
@@ -474,7 +474,7 @@ def test_every_rank_gets_one_of_the_slots(ranks, per_node, seed):
     dense = rng.random((ranks, ranks)) * (rng.random((ranks, ranks)) < 0.2)
     slots = np.arange(ranks) // per_node
     column = rng.integers(0, 3, slots.max() + 1)
-    node = near(csr_array(dense + dense.T), slots, [column])
+    node = map_ranks(csr_array(dense + dense.T), slots, [column])
     assert np.bincount(node).tolist() == np.bincount(slots).tolist()
     assert place(write_nodes(node), ranks).tolist() == node.tolist()
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.patterns.build import schedule
-from commodel.patterns.identity import identified
+from commodel.patterns.identity import add_digests
 from commodel.patterns.operations import operations, own_spelling, parameters, ranks_of, squarest
 from commodel.patterns.points import Setting, library_beside, make_point
 from tests.patterns.catalogue import point
@@ -113,13 +113,13 @@ def test_what_mpi_has_no_function_for_has_no_library_beside_it():
 def test_ids_distinguish_grids_and_not_spellings():
     def ids(*texts):
         setting, rest = Setting("big", 64, 4), {"algorithm": "shift", "bytes": 8}
-        return {entry.id for entry in identified(make_point(setting, rest | {"operation": text}) for text in texts)}
+        return {entry.id for entry in add_digests(make_point(setting, rest | {"operation": text}) for text in texts)}
 
     assert len(ids("halo:grid=4x2", "halo:periodic=no:grid=04x2")) == 1
     assert len(ids("halo:grid=4x2", "halo:grid=2x4", "halo:grid=8", "halo:grid=4x2:periodic=yes")) == 4
 
 
-def test_every_operation_says_what_its_bytes_are_and_what_mpi_calls_it():
+def test_every_operation_states_what_its_bytes_are_and_what_mpi_calls_it():
     for name, entry in operations().items():
         assert bool(entry.bytes) == (name not in ("barrier", "overlay-startup", "overlay-skew"))
         assert not entry.mpi or entry.mpi.lower() == f"mpi_{name}".replace("-", "_")

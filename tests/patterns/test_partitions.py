@@ -18,11 +18,11 @@ from commodel.patterns.partitions.arrangement import (
     best_columns,
     by_columns,
     exchange_ranks,
-    tiled,
+    tile_square,
 )
 from commodel.patterns.partitions.drawing import HATCHES, SIDE, TINTS, svg
-from commodel.patterns.partitions.shares import constant, dynamic, even_out_times, geometric, whole
-from commodel.patterns.rectangles import Rectangles, even, misfit, write
+from commodel.patterns.partitions.shares import constant, dynamic, even_out_times, geometric, round_shares
+from commodel.patterns.rectangles import Rectangles, find_tiling_error, make_even_grid, write
 from tests.patterns.catalogue import point
 from tests.refusals import message
 
@@ -73,7 +73,7 @@ def seconds(speeds, shares):
 def test_whole_numbers_have_the_sum_and_are_the_nearest(weights, total, least):
     assume(total >= least * len(weights))
     quotas = total * np.array(weights) / sum(weights)
-    counts = whole(quotas, total, least)
+    counts = round_shares(quotas, total, least)
     assert counts.sum() == total
     assert counts.min() >= least
     if quotas.min() >= least:
@@ -186,7 +186,7 @@ def test_rectangles_tile_the_matrix_exactly(data, ranks, side):
     assume(areas.any())
     tiling = by_columns(areas, side)
     assert np.all(covered(tiling) == 1)
-    assert misfit(tiling) is None
+    assert find_tiling_error(tiling) is None
     assert np.array_equal(tiling.area > 0, areas > 0)
     assert sum(len(column) for column in tiling.columns) == np.count_nonzero(areas)  # columns, as SUMMA wants them
 
@@ -199,7 +199,7 @@ def test_no_area_is_off_by_more_than_rounding_forces(data, ranks, side):
     columns = best_columns(areas, side)
     weight = np.array([areas[column].sum() for column in columns])
     wide = side * weight / areas.sum()
-    _, _, width, height = tiled(columns, areas, side)
+    _, _, width, height = tile_square(columns, areas, side)
     assume(wide.min() >= 1)
     for column, held, quota in zip(columns, weight, wide, strict=True):
         high = side * areas[column] / held
@@ -270,7 +270,7 @@ def test_exchanges_send_less_and_leave_every_kind_its_areas(kernel, case):
     tiling, node, kinds = case
     volume = VOLUMES[kernel]
     near = exchange_ranks(tiling, node, kinds, volume)
-    assert misfit(near) is None
+    assert find_tiling_error(near) is None
     assert volume(near, node) <= volume(tiling, node)
     assert [column.tolist() and near.width[column[0]] for column in near.columns] == [
         tiling.width[column[0]] for column in tiling.columns
@@ -284,13 +284,13 @@ def test_exchanges_send_less_and_leave_every_kind_its_areas(kernel, case):
 def test_neighbours_of_a_node_find_each_other(seed):
     """Four nodes of four ranks, shuffled: exchanging two at a time ends at what a column a node sends, or at less."""
     node, volume = np.random.default_rng(seed).permutation(np.arange(16) % 4), VOLUMES["wave"]
-    shuffled = even(16, (4, 4))
+    shuffled = make_even_grid(16, (4, 4))
     near = exchange_ranks(shuffled, node, ["a"] * 16, volume)
     assert volume(near, node) <= 2 * 3 * 16 < volume(shuffled, node)  # three cuts, both ways
 
 
 def test_many_ranks_stay_where_they_are():
-    tiling = even(MAX_RANKS + 1, (MAX_RANKS + 1, 1))
+    tiling = make_even_grid(MAX_RANKS + 1, (MAX_RANKS + 1, 1))
     assert exchange_ranks(tiling, np.arange(MAX_RANKS + 1) % 2, ["a"] * (MAX_RANKS + 1), VOLUMES["wave"]) is tiling
 
 
@@ -311,23 +311,23 @@ def test_every_rectangle_with_work_is_drawn_once_where_it_lies():
 
 
 def test_ranks_are_numbered_and_nodes_listed():
-    picture = drawn(even(8, (2, 2)), [0, 0, 7, 7])
+    picture = drawn(make_even_grid(8, (2, 2)), [0, 0, 7, 7])
     assert [text.text for text in picture.findall(f"{SVG}text")] == ["0", "1", "2", "3", "node 0", "node 7"]
 
 
 @pytest.mark.parametrize("nodes", [16, 96])
 def test_nodes_look_different(nodes):
-    picture = drawn(even(96, (1, nodes)), range(nodes))
+    picture = drawn(make_even_grid(96, (1, nodes)), range(nodes))
     looks = {ET.tostring(shape).split(b">", 1)[1] for shape in picture.iter(f"{SVG}pattern")}
     strokes = {pattern.find(f"{SVG}path").get("d") for pattern in picture.iter(f"{SVG}pattern")}
     assert len(looks) == nodes <= len(HATCHES) * len(TINTS)
     assert len(strokes) == 16  # that many also on a black-and-white print
 
 
-def test_what_a_title_says_cannot_become_a_tag():
-    picture = drawn(even(2, (1, 1)), [0], ["<script>"])
+def test_what_a_title_states_cannot_become_a_tag():
+    picture = drawn(make_even_grid(2, (1, 1)), [0], ["<script>"])
     assert not list(picture.iter(f"{SVG}script"))
 
 
 def test_unreadable_pictures_are_refused():
-    assert "20,001 rectangles" in message(svg, even(20_001, (1, 20_001)), np.zeros(20_001), [""] * 20_001)
+    assert "20,001 rectangles" in message(svg, make_even_grid(20_001, (1, 20_001)), np.zeros(20_001), [""] * 20_001)

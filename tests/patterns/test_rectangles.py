@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.patterns.rectangles import Rectangles, even, find_neighbours, misfit, read, write
+from commodel.patterns.rectangles import Rectangles, find_neighbours, find_tiling_error, make_even_grid, read, write
 from tests.refusals import message
 
 HEAD = "rank,x,y,width,height\n"
@@ -65,7 +65,7 @@ def test_tilings_with_gaps_or_overlaps_are_refused_like_by_paint(tiling, data):
     change = data.draw(st.tuples(*(4 * [st.integers(-1, 1)])))
     moved = tuple(max(old + by, 0) for old, by in zip(pieces[row], change, strict=True))
     pieces = [*pieces[:row], moved, *pieces[row + 1 :]] if data.draw(st.booleans()) else [*pieces, moved]
-    mistake = misfit(tiled(pieces, side))
+    mistake = find_tiling_error(tiled(pieces, side))
     paint = painted(pieces, side)
     within = all(x + width <= side and y + height <= side for x, y, width, height in pieces)
     flat = any((width > 0) != (height > 0) for _, _, width, height in pieces)
@@ -107,8 +107,8 @@ def test_neighbours_share_what_they_share_in_the_painted_square(tiling):
 
 @given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 9))
 def test_an_even_grid_is_a_tiling_in_columns(side, rows, columns):
-    tiling = even(side, (rows, columns))
-    assert misfit(tiling) is None
+    tiling = make_even_grid(side, (rows, columns))
+    assert find_tiling_error(tiling) is None
     working = tiling.area > 0
     assert working.sum() == min(rows, side) * min(columns, side)
     for lengths in (tiling.width[working], tiling.height[working]):
@@ -164,7 +164,7 @@ def test_how_fast_ranks_are_may_stand_beside(tmp_path):
     assert tiling.seconds.tolist() == [15 / 1e6, 10 / 2500, 0]
     path.write_text(write(tiling))
     assert read(path).speed.tolist() == [1e6, 2500, 7]
-    assert np.isnan(even(4, (1, 2)).seconds).all()
+    assert np.isnan(make_even_grid(4, (1, 2)).seconds).all()
 
 
 def test_what_is_no_file_of_text_is_one_line(tmp_path):
@@ -184,5 +184,5 @@ def test_a_file_that_changes_is_read_again(tmp_path):
 
 def test_a_large_tiling_is_read_without_painting(tmp_path):
     path = tmp_path / "p.csv"
-    path.write_text(write(even(1 << 20, (40, 50))))
+    path.write_text(write(make_even_grid(1 << 20, (40, 50))))
     assert read(path).ranks == 2000

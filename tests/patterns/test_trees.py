@@ -20,8 +20,8 @@ from commodel.patterns.algorithms import over_tree
 from commodel.patterns.trees.drawing import positions, svg
 from commodel.patterns.trees.files import STYLES, read_tree
 from commodel.patterns.trees.topologies import own_spelling, tree
+from commodel.patterns.trees.topologies.optimal import count_reached
 from commodel.patterns.trees.topologies.optimal import optimal as soonest
-from commodel.patterns.trees.topologies.optimal import reached
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import discover
 from tests.models.exact import cost as predict
@@ -246,7 +246,7 @@ def test_any_latency_and_gap(nodes, latency, gap):
 @pytest.mark.parametrize("lam", [1, 2, 3, 7])
 def test_growth_as_published(lam):
     """N_t = N_(t-1) + N_(t-λ); for λ = 2 Fibonacci's numbers."""
-    size = [reached(time, lam, 1, 10**9) for time in range(40)]
+    size = [count_reached(time, lam, 1, 10**9) for time in range(40)]
     assert size[:lam] == [1] * lam
     assert all(size[time] == size[time - 1] + size[time - lam] for time in range(lam, 30))
     if lam == 2:
@@ -310,7 +310,7 @@ def test_csv_of_other_numbers_and_names(tmp_path):
         ("node;parent\n0;\n", 1, "wanted 'host:N"),
     ],
 )
-def test_a_broken_file_says_where(text, line, word, tmp_path):
+def test_a_broken_file_states_where(text, line, word, tmp_path):
     path = tmp_path / "tree.txt"
     path.write_text(text)
     found = message(read_tree, path)

@@ -143,7 +143,7 @@ send 8b to 1 tag 4294967294
     assert pattern.dst_step > pattern.work.step
 
 
-def test_the_unit_is_nanoseconds_unless_it_is_said(read):
+def test_the_unit_is_nanoseconds_unless_it_is_stated(read):
     body = "calc 1500\nsend 1b to 1"
     assert read(ranks(body, "recv 1b from 0")).work.seconds == [1.5e-6]
     text = "// one unit of calc is 1 ps\n" + ranks(body, "recv 1b from 0")
@@ -252,7 +252,7 @@ def test_a_rank_sends_to_itself(read):
 
 
 @pytest.mark.parametrize(("text", "line", "complaint"), MISTAKES)
-def test_a_mistake_is_one_line_that_says_where(text, line, complaint, tmp_path):
+def test_a_mistake_is_one_line_that_states_where(text, line, complaint, tmp_path):
     path = tmp_path / "bad.goal"
     path.write_text(text)
     found = message(goal.read, path)
@@ -397,7 +397,7 @@ def read_binary(tmp_path):
     return read
 
 
-def test_text_and_binary_say_the_same(tmp_path):
+def test_text_and_binary_state_the_same(tmp_path):
     for name, content in (("text", TEXT.encode()), ("binary", BINARY)):
         (tmp_path / name).write_bytes(content)
     text, binary = (written(f"file:{tmp_path / name}") for name in ("text", "binary"))

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.plan.editable_matrix import COLUMNS, EXPERIMENT, HEAD, MATRIX, blocks
 from commodel.plan.planning import make_plan
-from tests import office
+from tests import libreoffice
 
 TEXT = """\
 title: "=1+1, a title"
@@ -95,7 +95,7 @@ def test_node_hours_follow_what_is_edited(project, tmp_path):
         cell(sheet, "waves", rows[0]).value = 900
 
     edited("mine.xlsx", MATRIX, change)
-    (book,) = office.recalculated([project / "mine.xlsx"], tmp_path)
+    (book,) = libreoffice.recalculated([project / "mine.xlsx"], tmp_path)
     assert book[MATRIX]["C1"].value == 14
     assert called("plan", "--from", "mine.xlsx", "-o", "back.yaml").exit_code == 0
     assert node_hours("back.yaml", project) > 1.1 * node_hours("mine", project)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from commodel.models.probes import BEYOND_CACHES, Site, probe
-from commodel.models.probes.plans import ANEW, MAPPED
+from commodel.models.probes.plans import MMAP_BYTES, NEW_BUFFER
 from commodel.patterns.build import Shape, builder, schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.plan import message_lengths
@@ -87,20 +87,20 @@ def by_hand(points):
 def test_nothing_in_any_pattern_is_longer(ranks):
     several = [entry for entry in catalogue(ranks, 50_001) if entry.predictable]
     for entry in several:
-        assert message_lengths.longest([entry], 1000, ALL) == pytest.approx(by_hand([entry])), entry
-    assert message_lengths.longest(several, 1000, ALL) == pytest.approx(by_hand(several))
+        assert message_lengths.find_longest([entry], 1000, ALL) == pytest.approx(by_hand([entry])), entry
+    assert message_lengths.find_longest(several, 1000, ALL) == pytest.approx(by_hand(several))
 
 
 def test_of_rounds_that_repeat_nothing_is_written_out():
     ring = point("allreduce", "ring", ranks=1000, bytes=64 * MIB)
-    assert message_lengths.longest([ring], 1000, ALL[:2]) == {"reduce": -(-64 * MIB // 1000)}
+    assert message_lengths.find_longest([ring], 1000, ALL[:2]) == {"reduce": -(-64 * MIB // 1000)}
 
 
 def test_where_there_are_too_many_segments_to_be_built_it_is_not_less(monkeypatch):
     chain = point("reduce", "binary:8KiB", ranks=8, bytes=MIB)
-    (exact,) = message_lengths.longest([chain], 1000, ["reduce"]).values()
+    (exact,) = message_lengths.find_longest([chain], 1000, ["reduce"]).values()
     monkeypatch.setattr(message_lengths, "MOST_ROWS", 100)
-    assert exact == 8192 <= message_lengths.longest([chain], 1000, ["reduce"])["reduce"] <= MIB
+    assert exact == 8192 <= message_lengths.find_longest([chain], 1000, ["reduce"])["reduce"] <= MIB
 
 
 REDUCTIONS = (
@@ -124,14 +124,14 @@ def test_probes_reach_what_points_do_in_steps_of_four(planned):
     assert sizes["ctm"] == sizes["mtm"] == [64, 65536]
     for path, longest in (("work", 96 * MIB), ("ctc", 96 * MIB)):  # four blocks and those that the first round sends
         assert sizes[path][-5:] == [longest // 256, longest // 64, longest // 16, longest // 4, longest]
-    assert sizes[ANEW] == [MAPPED, 96 * MIB]
+    assert sizes[NEW_BUFFER] == [MMAP_BYTES, 96 * MIB]
 
 
 def test_reductions_alone_ask_for_no_copies(planned):
     sizes = cases_of(planned(REDUCTIONS, "probes: [auto, memcopy]\nprobe_bytes: [64, 64KiB]"))
     assert sizes["work"] == [64, 1024, 65536, 196608, 786432, 3 * MIB, 12 * MIB, 48 * MIB]
     assert sizes["ctc"] == [64, 65536]
-    assert sizes[ANEW] == [MAPPED, 48 * MIB]
+    assert sizes[NEW_BUFFER] == [MMAP_BYTES, 48 * MIB]
 
 
 def test_no_vector_is_longer_than_any_cache():
@@ -185,7 +185,7 @@ def test_parts_hold_every_shape_once_and_a_long_stream_weighs_as_much_as_many_sh
     assert halves[0] == [heavy]
 
 
-def test_a_pattern_from_a_file_has_the_size_that_the_file_says(tmp_path, monkeypatch):
+def test_a_pattern_from_a_file_has_the_size_that_the_file_states(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "two.csv").write_text("step,kind,rank,peer,bytes\n0,send,0,1,640\n1,send,1,0,8\n")
     (tmp_path / "e.yaml").write_text('platform: p\nfamilies: all\nmatrix: [{axes: {operation: "file:two.csv"}}]\n')

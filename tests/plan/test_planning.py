@@ -121,7 +121,7 @@ def test_a_tree_s_library_is_not_that_of_as_many_ranks(planned):
     assert len({point.id for point in own}) == len({point.workload for point in own}) == 2
 
 
-def test_the_library_is_measured_by_its_own_program_and_never_priced(planned, tmp_path):
+def test_the_library_is_measured_by_its_own_program_and_never_predicted(planned, tmp_path):
     plan = planned(MATRIX)
     started = {}
     for batch in plan.batches:
@@ -207,7 +207,7 @@ def test_points_of_fewer_nodes_may_share_the_largest_allocation(planned):
 
 
 @pytest.mark.parametrize(("budget", "minutes"), [("8 h", 11), ("2 min", 2), ("90 s", 1)])
-def test_a_batch_asks_for_no_more_than_its_budget(planned, budget, minutes):
+def test_a_batch_queries_for_no_more_than_its_budget(planned, budget, minutes):
     plan = planned(MATRIX, f"batch: {{budget: {budget}}}")
     assert max(batch.minutes for batch in plan.batches) == minutes
 
@@ -245,7 +245,7 @@ def test_what_is_planned_of_one_wave_is_as_it_was(planned):
     assert {point.id for point in plain.points} < {point.id for point in planned(STREAMS % "[1, 50]").points}
 
 
-def test_a_stream_takes_as_long_as_its_waves_and_the_programs_are_told(planned):
+def test_a_stream_takes_as_long_as_its_waves_and_the_programs_are_reported(planned):
     single, many = (planned(STREAMS % waves, platform=SIMULATED) for waves in (1, 1000))
     work = [sum(batch.seconds - 2 for batch in plan.batches if batch.points) for plan in (single, many)]
     assert work[1] == pytest.approx(1000 * work[0])
@@ -290,7 +290,7 @@ def classes(entry, site):
     return seen
 
 
-def test_each_class_is_probed_by_all_that_tell_them_apart():
+def test_each_class_is_probed_by_all_that_show_them_apart():
     site = Site(24, 2, levels=Hierarchy.written(LEVELS, 24))
     for entry in ("pingpong", "prtt", "ring"):
         assert classes(entry, site) == {"node", "leaf", "pod", "beyond"}, entry
@@ -303,7 +303,7 @@ def test_where_there_is_one_class_nothing_is_added():
     assert len(list(probe("pingpong").cases("p", flat, PROBE_SIZES))) == len(PROBE_SIZES)
 
 
-def test_auto_has_the_picture_of_levels_and_asks_for_them_where_none_are_named(planned):
+def test_auto_has_the_picture_of_levels_and_queries_for_them_where_none_are_named(planned):
     for levels, more in (("", {"evenness"}), ("levels: {leaf: 8}\n", {"nodepairs"})):
         assert set(planned(MATRIX, platform=PLATFORM + levels).probes) == {"pingpong", "work", "mixture", *more}
 

@@ -90,7 +90,7 @@ def test_kinds_of_mpi_are_compared_whatever_the_paths(mpi, on_path, tmp_path, li
         refuse_foreign(tmp_path, str(path), slurm_mpi)
 
 
-def test_what_only_has_to_be_compiled_anew_is_told_so(mpi, on_path, tmp_path):
+def test_what_only_has_to_be_compiled_anew_is_reported_so(mpi, on_path, tmp_path):
     programs = mpi("build") / "mpi"
     programs.mkdir()
     (programs / "player").write_text(f"""#!/bin/sh\nprintf '%s' '{json.dumps({"mpi": OPEN_4})}'\n""")
@@ -177,7 +177,7 @@ def test_what_an_older_build_left_is_gone(mpi, on_path, tmp_path):
     assert (folder / "obj" / "harness" / "text.o").exists()
 
 
-def test_what_does_not_compile_is_told_in_one_line_of_the_compiler(mpi, on_path, tmp_path):
+def test_what_does_not_compile_is_reported_in_one_line_of_the_compiler(mpi, on_path, tmp_path):
     compiler = mpi("own") / "mpicc"
     compiler.write_text("#!/bin/sh\nprintf 'mpi.h:7: note: here\\nmpi.h:9: error: no such type\\n' >&2\nexit 1\n")
     compiler.chmod(0o755)

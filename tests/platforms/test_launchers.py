@@ -52,7 +52,7 @@ def test_local(job):
     assert LAUNCHERS["local"].argv(job("local"))[:3] == ["/bin/start", "-n", "4"]
 
 
-def test_open_mpi_is_told_of_root_by_its_environment_and_only_where_we_are_root():
+def test_open_mpi_is_reported_of_root_by_its_environment_and_only_where_we_are_root():
     for name in ("local", "hosts"):
         root, other = (LAUNCHERS[name].settings(user) for user in (0, 1000))
         assert root.items() - other.items() == {
@@ -101,7 +101,7 @@ def test_who_knows_the_names_of_nodes_beforehand(name, job):
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
-def test_hosts_put_every_rank_where_the_plan_says(job, mpi, monkeypatch, tmp_path):
+def test_hosts_put_every_rank_where_the_plan_states(job, mpi, monkeypatch, tmp_path):
     monkeypatch.delenv("COMMODEL_AGENT", raising=False)
     text = PLATFORMS["hosts"].replace("b]", f"b], mpi: {mpi}")
     made = job("hosts", nodes=(0, 1, 0, 1), text=text)
@@ -115,7 +115,7 @@ def test_hosts_put_every_rank_where_the_plan_says(job, mpi, monkeypatch, tmp_pat
     assert set(LAUNCHERS["hosts"].argv(job("hosts", text=text))) >= {*plain, str(tmp_path / "agent")}
 
 
-def test_hosts_are_refused_where_the_starter_is_of_another_mpi_than_the_platform_says(job, tmp_path):
+def test_hosts_are_refused_where_the_starter_is_of_another_mpi_than_the_platform_states(job, tmp_path):
     starter = tmp_path / "mpirun"
     starter.write_text("#!/bin/sh\necho 'HYDRA build details:'\n")
     starter.chmod(0o755)
@@ -125,7 +125,7 @@ def test_hosts_are_refused_where_the_starter_is_of_another_mpi_than_the_platform
         LAUNCHERS["hosts"].names(platforms["openmpi"], str(starter), 2)
 
 
-def test_hosts_are_not_told_the_node_of_a_slurm_job_around_them(job, monkeypatch):
+def test_hosts_are_not_reported_the_node_of_a_slurm_job_around_them(job, monkeypatch):
     monkeypatch.setenv("SLURMD_NODENAME", "n0")
     argv = LAUNCHERS["hosts"].argv(job("hosts"))
     command = [*argv[: argv.index("/bin/start")], "printenv", "SLURMD_NODENAME"]

@@ -61,7 +61,7 @@ def test_flows_over_the_links_up_of_a_leaf_get_equal_shares(tmp_path, flows):
 
 
 @pytest.mark.parametrize("count", ["oversubscription: 2", "ports: 12", "uplinks: 4"])
-def test_what_goes_up_is_said_in_three_ways(tmp_path, count):
+def test_what_goes_up_is_stated_in_three_ways(tmp_path, count):
     other = written(tmp_path, SHEET.replace("uplinks: 4", count))
     assert parameters_of_sheet("shares", other).values["c_out.leaf.a"].value == pytest.approx(1 / (4 * FAST))
 
@@ -73,7 +73,7 @@ def test_of_a_higher_level_groups_count_not_nodes(tmp_path):
         assert values["c_out.pod.a"].value == pytest.approx(1 / (links * FAST))
 
 
-def test_a_price_says_that_nobody_measured(tmp_path):
+def test_a_prediction_states_that_nobody_measured(tmp_path):
     parameters = parameters_of_sheet("shares", written(tmp_path))
     (prediction,) = predict(parameters, [point("bcast", "linear", ranks=4, bytes=8)])
     assert prediction.validity_text == parameters.source == "from data sheets, not measured"
@@ -139,7 +139,7 @@ def test_a_mistake_is_one_line(tmp_path, old, new, line, message):
         (["--family", "shares", "--family", "loggp"], "--data-sheet wants one --family, --platform and --out"),
     ],
 )
-def test_the_verb_says_what_it_wants(tmp_path, options, message):
+def test_the_verb_states_what_it_wants(tmp_path, options, message):
     command = ["fit", *options, "--data-sheet", "--platform", str(written(tmp_path)), "--out", str(tmp_path / "s.yaml")]
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 2
@@ -147,7 +147,7 @@ def test_the_verb_says_what_it_wants(tmp_path, options, message):
     assert not (tmp_path / "s.yaml").exists()
 
 
-def test_advice_and_its_rules_say_it_too(tmp_path, monkeypatch):
+def test_advice_and_its_rules_state_it_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_parameters(tmp_path / "s.yaml", parameters_of_sheet("shares", written(tmp_path)))
     ask = ["advise", "--params", "s.yaml", "--platform", "planned.yaml", "--operation", "bcast", "--ranks", "8"]
@@ -164,7 +164,7 @@ def test_a_platform_without_sheets_is_named(tmp_path):
         parameters_of_sheet("shares", path)
 
 
-def test_the_page_s_example_is_priced(tmp_path):
+def test_the_page_s_example_is_predicted(tmp_path):
     text = (ROOT / "docs/platforms.md").read_text(encoding="utf-8")
     (example,) = [block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "data_sheet:" in block]
     values = parameters_of_sheet("shares", written(tmp_path, example)).values

@@ -16,7 +16,6 @@ from commodel.errors import UserError
 from commodel.plan.config import load_platform
 from commodel.platforms import slurm
 from commodel.platforms.slurm import (
-    ask,
     by_type,
     constraint,
     end_steps,
@@ -24,8 +23,9 @@ from commodel.platforms.slurm import (
     features_of,
     levels,
     mpi_types,
-    refused,
+    run_slurm,
     wanted_types,
+    was_refused,
 )
 from snakemake_executor_plugin_slurm_patient import UNLISTED, Executor
 
@@ -95,7 +95,7 @@ NO_START += "srun: Check SLURM_JOB_ID environment variable. Expired or invalid j
 @pytest.fixture
 def command(tmp_path, monkeypatch):
     """A command that says each of these complaints once, then answers."""
-    monkeypatch.setattr(slurm, "BETWEEN_QUESTIONS", 0.0)
+    monkeypatch.setattr(slurm, "RETRY_INTERVAL", 0.0)
 
     def make(*complaints: str, name: str = "squeue", answers: str = "n[1-2]") -> Path:
         for number, text in enumerate(complaints):
@@ -112,34 +112,34 @@ def command(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("complaints", "lines"), [((KILLED,), 1), ((STOPPED, KILLED), 1), (("something passing",), 0)])
-def test_a_question_is_asked_again_until_it_is_answered(command, complaints, lines, capsys):
-    assert ask(command(*complaints)) == "n[1-2]\n"
+def test_a_question_is_queried_again_until_it_is_answered(command, complaints, lines, capsys):
+    assert run_slurm(command(*complaints)) == "n[1-2]\n"
     said = capsys.readouterr().err  # once, however often it is asked
     assert said.count("the query is repeated for up to 15 minutes: ") == said.count("\n") == lines
 
 
 def test_an_outage_is_waited_for_longer_than_a_refusal(command, monkeypatch):
-    monkeypatch.setattr(slurm, "HICCUP", -1.0)
-    assert ask(command(KILLED)) == "n[1-2]\n"
+    monkeypatch.setattr(slurm, "RETRY_SECONDS", -1.0)
+    assert run_slurm(command(KILLED)) == "n[1-2]\n"
     with pytest.raises(UserError, match="Invalid job id specified"):
-        ask(command("slurm_load_jobs error: Invalid job id specified"))
-    monkeypatch.setattr(slurm, "OUTAGE", -1.0)
+        run_slurm(command("slurm_load_jobs error: Invalid job id specified"))
+    monkeypatch.setattr(slurm, "OUTAGE_SECONDS", -1.0)
     with pytest.raises(UserError, match="Unable to contact slurm controller"):
-        ask(command(KILLED))
+        run_slurm(command(KILLED))
 
 
 def test_who_waits_for_the_controller_heeds_a_stop(command, monkeypatch, tmp_path):
     (tmp_path / "stop").touch()
     monkeypatch.setenv("COMMODEL_STOP_FILE", str(tmp_path / "stop"))
     with pytest.raises(SystemExit):
-        ask(command(KILLED))
+        run_slurm(command(KILLED))
 
 
 def test_a_start_that_slurm_refused_is_known_from_others():
-    assert refused(NO_START)
-    assert refused("srun: error: Unable to create step for job 2: Memory required by task is not available\n")
-    assert not refused("srun: error: n0: task 0: Exited with exit code 1\n")
-    assert not refused("pingpong.c:31: connect failed\n")
+    assert was_refused(NO_START)
+    assert was_refused("srun: error: Unable to create step for job 2: Memory required by task is not available\n")
+    assert not was_refused("srun: error: n0: task 0: Exited with exit code 1\n")
+    assert not was_refused("pingpong.c:31: connect failed\n")
 
 
 def test_steps_that_the_controller_has_yet_to_hear_of_are_not_killed(command, monkeypatch):
@@ -201,7 +201,7 @@ def test_the_nodes_of_an_allocation_are_grouped_in_their_order():
     assert hierarchy.distance(1, [0, 1, 2, 3]).tolist() == [3, 0, 2, 1]
 
 
-def test_an_allocation_on_one_switch_says_so():
+def test_an_allocation_on_one_switch_is_marked():
     assert levels(THREE, ["n3", "n2"]).settings == {"leaf": [0, 0]}
 
 
@@ -283,7 +283,7 @@ def cluster(monkeypatch):
     monkeypatch.setattr(
         SlurmExecutor, "report_job_success", lambda self, job: made.succeeded.append(job.external_jobid)
     )
-    monkeypatch.setattr("snakemake_executor_plugin_slurm_patient.answer", answer)
+    monkeypatch.setattr("snakemake_executor_plugin_slurm_patient.try_slurm", answer)
     return made
 
 
@@ -319,7 +319,7 @@ def test_no_job_is_forgotten_in_an_outage(cluster, look):
     assert back.startswith("commodel: Slurm's controller answers again")
 
 
-def test_jobs_that_could_not_be_asked_about_are_kept(cluster, look):
+def test_jobs_that_could_not_be_queried_about_are_kept(cluster, look):
     cluster.listed = "1\n2\n3_[1-4]\n"
     assert [look() for _ in range(2 * UNLISTED)][-1] == ["1", "2", "3"]
     assert cluster.succeeded == cluster.said == []
@@ -332,7 +332,7 @@ def test_a_job_that_slurm_has_forgotten_ends(cluster, look):
     assert cluster.succeeded == ["2"]
 
 
-def test_who_cannot_cancel_says_how_to_do_it_later(cluster, look):
+def test_who_cannot_cancel_states_how_to_do_it_later(cluster, look):
     look.executor.cancel_jobs([])  # all are being asked about at this moment
     assert cluster.cancelled == ["1", "2", "3"]
     cluster.complaint = AWAY
@@ -340,7 +340,7 @@ def test_who_cannot_cancel_says_how_to_do_it_later(cluster, look):
     assert cluster.said[-1].endswith("once Slurm answers again: scancel --name run")
 
 
-def test_what_slurm_says_of_a_job_that_it_killed_is_shown(cluster, look, monkeypatch, tmp_path):
+def test_what_slurm_states_of_a_job_that_it_killed_is_shown(cluster, look, monkeypatch, tmp_path):
     """The job's own log is empty then."""
     monkeypatch.setattr(SlurmExecutor, "report_job_error", lambda self, job, msg: cluster.said.append(msg))
     log = tmp_path / "7.log"

@@ -39,12 +39,12 @@ def test_without_a_third_level_it_is_the_second_that_is_last(tmp_path):
     assert hierarchy.settings["cache"] == [0, 0, 1, 1]
 
 
-def test_a_machine_that_says_nothing_has_no_levels(tmp_path):
+def test_a_machine_that_informs_nothing_has_no_levels(tmp_path):
     assert not levels(tmp_path).groups
     assert machine(tmp_path, [(0, 0, []), (1, 0, [])]).settings == {"socket": [0, 0]}
 
 
-def test_a_cache_that_spans_sockets_is_not_believed(tmp_path):
+def test_a_cache_that_spans_sockets_is_not_trusted(tmp_path):
     assert not machine(tmp_path, [(0, 0, [(3, "0-1")]), (1, 1, [(3, "0-1")])]).groups
 
 
@@ -59,15 +59,15 @@ def test_processors_at_work(tmp_path, monkeypatch):
     monkeypatch.setattr(cores.os, "cpu_count", lambda: 4)
     later = "cpu  130 0 60 1055 15 0 5 0 30 0\n"  # of 100 ticks 60 were idle; a guest's 30 are the user's too
     monkeypatch.setattr(cores.time, "sleep", lambda _: stat.write_text(later))
-    assert cores.at_work(stat) == pytest.approx(4 * 0.4)
+    assert cores.measure_busy_processors(stat) == pytest.approx(4 * 0.4)
 
 
 @pytest.mark.parametrize("text", ["", "cpu  1 2 3\n", "cpu a b c d e f g h\n", "cpu 1 1 1 1 1 1 1 1\n"])
-def test_a_machine_that_does_not_say_who_is_at_work(tmp_path, monkeypatch, text):
+def test_a_machine_that_does_not_state_who_is_at_work(tmp_path, monkeypatch, text):
     (tmp_path / "stat").write_text(text)
     monkeypatch.setattr(cores.time, "sleep", lambda _: None)
-    assert cores.at_work(tmp_path / "stat") is None
-    assert cores.at_work(tmp_path / "none") is None
+    assert cores.measure_busy_processors(tmp_path / "stat") is None
+    assert cores.measure_busy_processors(tmp_path / "none") is None
 
 
 CM = """[n:1] ../ompi/mca/mtl/ofi/mtl_ofi_component.c:337: mtl:ofi:prov: net
@@ -92,12 +92,12 @@ OB1 = """[n:1] selected ob1 best priority 20
         ("nothing of it", ""),
     ],
 )
-def test_what_a_library_says_of_itself(text, words):
+def test_what_a_library_states_of_itself(text, words):
     assert transport.carrier_of(text).startswith(words)
     assert bool(transport.carrier_of(text)) == bool(words)
 
 
-def test_what_does_not_compile_or_end_is_said(tmp_path, monkeypatch):
+def test_what_does_not_compile_or_end_is_stated(tmp_path, monkeypatch):
     for name, line in (("mpicc", "exit 3"), ("mpiexec", f"echo '{OB1.format(btl='sm')}' >&2; exit 1")):
         (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
         (tmp_path / name).chmod(0o755)
@@ -110,5 +110,5 @@ def test_what_does_not_compile_or_end_is_said(tmp_path, monkeypatch):
     assert transport.within_node() == ""
 
 
-def test_what_is_here_says_what_it_uses():
+def test_what_is_here_states_what_it_uses():
     assert transport.within_node().startswith(("MPICH: ", "Open MPI: pml ")) or not transport.find("mpicc")

@@ -74,7 +74,7 @@ def test_radices_are_the_fewest_for_every_number_of_rounds():
         (64, "a barrier is 19 µs (what a rank knows grows 4·4·4); n-way:3 is the best dissemination, 0 % above it"),
     ],
 )
-def test_advice_on_a_barrier_says_how_good_it_can_be(ranks, said):
+def test_advice_on_a_barrier_states_how_good_it_can_be(ranks, said):
     """The paper's network, by RDMA writes."""
     params = "params/published/lop/infiniband-rdma-write.yaml"
     about = ["advise", "--operation", "barrier", "--ranks", str(ranks), "--params", params]

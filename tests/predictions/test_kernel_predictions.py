@@ -18,7 +18,7 @@ from commodel.models.parameter_sets import set_given
 from commodel.models.speeds import Speed
 from commodel.patterns.build import Shape, fan_ins, list_parts, schedule, stack_points
 from commodel.patterns.layouts import place
-from commodel.patterns.rectangles import Rectangles, even, write
+from commodel.patterns.rectangles import Rectangles, make_even_grid, write
 from commodel.patterns.schedule import KINDS
 from commodel.plan.duration import Durations
 from commodel.predictions.kernel_times import RULED, computation, iterations, predict_by_sums, predict_single_messages
@@ -67,7 +67,7 @@ def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
         assert (whole.validity_text == "valid") == ({prediction.validity_text for prediction in several} == {"valid"})
 
 
-def test_a_sum_has_no_say_where_one_iteration_has_none(partition):
+def test_a_sum_has_weight_0_where_one_iteration_has_none(partition):
     """Though an earlier one fails another check."""
     blind = Validity(ValidityKind.SIZE, "holds for 0 B to 7 kB")
     checks = iter([Validity(ValidityKind.CONTENTION, "4 at a time"), blind])
@@ -137,7 +137,7 @@ def test_values_are_fitted_to_kernels_too(partition):
     assert values["beta.a"][0] == pytest.approx(2e-9, rel=1e-3)
 
 
-def test_what_a_plan_says_of_one(partition):
+def test_what_a_plan_states_of_one(partition):
     """The most messages in one step are those of its worst iteration; it takes as long as its iterations together."""
     whole, every = of(partition, 8), [of(partition, 8, k) for k in range(SIDE)]
     assert fan_ins([whole])[whole.id] == max(fan_ins(every).values())
@@ -185,7 +185,7 @@ LOGGP = ["L=20us", "o_s=5us", "o_r=3us", "g=6us", "G=1ns", "gamma=0.1ns"]
 def test_loggp_beside_a_product_of_any_length(written, seconds):
     """One message of 8 blocks goes from the rank that holds the column, which packs it first. Of it only its two
     overheads and the packing cannot be hidden."""
-    path, bytes = written(even(8, (1, 2)), np.full(2, seconds)), 8 * 8192
+    path, bytes = written(make_even_grid(8, (1, 2)), np.full(2, seconds)), 8 * 8192
     (prediction,) = predict(set_given("loggp", LOGGP), [overlapping(path, 5)])
     sent = bytes * GAMMA + O_S
     arrives = sent + L + (bytes - 1) * G
@@ -195,7 +195,7 @@ def test_loggp_beside_a_product_of_any_length(written, seconds):
 @pytest.mark.parametrize("seconds", [1e-15, 1e-6, 66e-6, 67e-6, 1e-3])
 def test_taulop_beside_a_product_of_any_length(written, seconds):
     """Its transfer hides, the overhead of who sends and the copies do not."""
-    path, bytes = written(even(8, (1, 2)), np.full(2, seconds)), 8 * 8192
+    path, bytes = written(make_even_grid(8, (1, 2)), np.full(2, seconds)), 8 * 8192
     values = set_given("taulop", ["o_1.a=5us", "L_1.a=2us", "L_1.b=1ns", "gamma.a=0", "gamma.b=0.1ns"])
     (prediction,) = predict(values, [overlapping(path, 5)])
     whole = 5e-6 + 2e-6 + bytes * 1e-9
@@ -204,7 +204,7 @@ def test_taulop_beside_a_product_of_any_length(written, seconds):
 
 def test_the_first_iteration_has_nothing_to_hide_behind(written):
     """All others have. The whole is their sum."""
-    path, values = written(even(8, (1, 2)), np.full(2, 1.0)), set_given("loggp", LOGGP)
+    path, values = written(make_even_grid(8, (1, 2)), np.full(2, 1.0)), set_given("loggp", LOGGP)
     first, second, whole = (
         row.seconds for row in predict(values, [overlapping(path, 0), overlapping(path, 1), overlapping(path)])
     )
@@ -253,7 +253,7 @@ def test_unknown_values_give_no_prediction(written):
 
 
 @pytest.mark.parametrize("name", sorted(set(family_names()) - set(HIDING)))
-def test_a_family_without_overlap_says_so(written, name):
+def test_a_family_without_overlap_is_marked(written, name):
     (row,) = predict(fitted_set(name), [overlapping(written(SIX, np.full(6, 1.0)), ranks=6)], strict=False)
     assert row.validity_text == f"no prediction: {family(name).title} does not model overlap with computation"
 
@@ -262,7 +262,7 @@ FAST, SLOW = Speed.of(((1.0, 8.0, 4.0, 16.0),)), Speed.of(((1.0, 2.0),))
 
 
 def test_seconds_are_share_over_speed_and_intervals_turn_round():
-    computed = computation(even(4, (2, 1)), [FAST, SLOW])
+    computed = computation(make_even_grid(4, (2, 1)), [FAST, SLOW])
     assert list(computed.seconds) == [1, 4]
     assert (computed.low[0], computed.high[0]) == (0.5, 2)
     assert (computed.low[1], computed.high[1]) == (4, 4)
@@ -276,7 +276,7 @@ def test_a_rank_without_work_takes_no_time():
 
 
 def test_summa_has_an_iteration_for_each_block_of_a_side():
-    assert (iterations("gemm", even(4, (2, 1))), iterations("wave", even(4, (2, 1)))) == (4, 1)
+    assert (iterations("gemm", make_even_grid(4, (2, 1))), iterations("wave", make_even_grid(4, (2, 1)))) == (4, 1)
 
 
 FIGURE_8 = "summa:partition=params/partitions/taulop-summa.csv"

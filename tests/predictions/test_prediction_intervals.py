@@ -93,7 +93,7 @@ def test_the_corrected_prediction_lies_inside_its_interval(logs, ratio, operatio
         assert interval.low[0] <= interval.corrected[0] <= interval.high[0]
 
 
-def test_without_errors_an_interval_says_that_it_is_of_the_parameters():
+def test_without_errors_an_interval_states_that_it_is_of_the_parameters():
     (prediction,) = predict(
         set_given("hockney", ["alpha=10us", "beta=1ns"]), [point("bcast", "binomial", ranks=8, bytes=8)]
     )
@@ -129,7 +129,7 @@ def test_errors_that_make_no_sense_are_refused(tmp_path, before, after):
 
 
 @pytest.mark.parametrize(("seen", "wanted", "where"), [(1.0, 2.0, "between nodes"), (4.0, 1.0, "within one node")])
-def test_what_messages_took_on_one_side_of_a_node_says_nothing_of_the_other(seen, wanted, where):
+def test_what_messages_took_on_one_side_of_a_node_informs_nothing_of_the_other(seen, wanted, where):
     residuals = make_residuals(np.linspace(0, 1, 45), nodes=seen)
     assert IntervalBasis.parse(find_ends(residuals, nodes=seen)[2]).of_residuals
     low, high, words = find_ends(residuals, nodes=wanted)
@@ -207,7 +207,7 @@ def test_beyond_the_farthest_level_that_was_measured_there_is_no_interval():
     assert [IntervalBasis.parse(text).unmeasured for text in words] == [""] * 19 + ["beyond one group"]
 
 
-def test_of_a_nearer_level_those_that_are_farther_tell():
+def test_of_a_nearer_level_those_that_are_farther_show():
     low, high, words = find_ends(levels(LEAF, FAR), nodes=4.0, reach=GROUP)
     assert low < 0.01 < 2.09 < high
     assert words.endswith("40 workloads of bcast")
@@ -303,7 +303,7 @@ def test_a_set_measured_within_a_node_has_parameter_intervals_between_nodes():
     assert other.interval == "parameters only: nothing measured between nodes"
 
 
-def test_a_set_of_an_older_version_says_nothing_of_nodes_and_is_read(tmp_path):
+def test_a_set_of_an_older_version_informs_nothing_of_nodes_and_is_read(tmp_path):
     band = carrying().errors["bcast"]
     fields = {name: {key: value for key, value in getattr(band, name).items() if key != "nodes"} for name in TABLES}
     path = tmp_path / "s.yaml"

@@ -31,7 +31,7 @@ from commodel.predictions.predictions import (
     predicts_streams,
     repeat_waves,
 )
-from commodel.progress import heard_by
+from commodel.progress import listen_with
 from tests.models.exact import numbers as exactly
 from tests.models.synthetic import costs, fitted_set
 from tests.patterns.catalogue import TREES, point
@@ -124,7 +124,7 @@ def test_a_long_schedule_has_fewer_draws_but_the_same_prediction_in_blocks(monke
     whole = predict(parameters, points)
     monkeypatch.setattr("commodel.predictions.predictions.MAX_STEP_CELLS", 1 << 8)
     said = []
-    with heard_by(said.append):
+    with listen_with(said.append):
         assert predict(parameters, points) == whole
     assert said[0] == "bcast binomial over 500 ranks, 3 sizes"
     assert said[1].startswith(f"{said[0]}, part 1 of ")
@@ -220,7 +220,7 @@ def test_tan_has_an_equation_of_its_own():
     assert period == pytest.approx(10 + 1 + 0.5 * 9 + 2)
 
 
-def test_families_that_add_up_steps_say_nothing():
+def test_families_that_add_up_steps_inform_nothing():
     with pytest.raises(UserError, match="bsp adds up steps for all ranks at once: it has no prediction of waves"):
         between("bsp", reduce("flat:4"), g=2, **{"l.a": 10})
     assert not predicts_streams(family("bsp"))

@@ -163,7 +163,7 @@ def test_less_than_a_doubling_beyond_counts_as_one():
     assert bands["bcast"].growth["bytes"] < 0.3
 
 
-def test_an_operation_of_one_size_says_nothing_of_other_sizes():
+def test_an_operation_of_one_size_informs_nothing_of_other_sizes():
     """What a barrier is off, whose 0 bytes no other has, is what operations differ."""
     names = np.repeat(["reduce", "barrier"], [40, 10])
     sizes = np.where(names == "barrier", 0, 8.0 * 4.0 ** (np.arange(50) % 4))
@@ -174,7 +174,7 @@ def test_an_operation_of_one_size_says_nothing_of_other_sizes():
     assert band.growth["bytes"] < 0.2
 
 
-def test_ranks_that_are_all_there_is_between_nodes_say_nothing_of_other_ranks():
+def test_ranks_that_are_all_there_is_between_nodes_inform_nothing_of_other_ranks():
     ranks = np.tile([4.0, 8.0, 16.0], 20)
     logs = np.where(ranks == 16, 3.0, np.linspace(-0.1, 0.1, 60))
     bands = fit_bands(make_residuals(logs, ranks=ranks, nodes=np.where(ranks == 16, 2.0, 1.0)))

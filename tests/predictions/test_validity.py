@@ -20,8 +20,8 @@ from commodel.predictions.validity import (
     Validity,
     ValidityKind,
     choose_foremost,
+    estimate_typical_error,
     single_message_ratios,
-    typical_error,
 )
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
@@ -42,7 +42,7 @@ def test_a_text_is_read_as_the_validity_that_wrote_it(kind, reason):
     )
 
 
-def test_what_a_model_says_in_its_own_words_is_kept():
+def test_what_a_model_states_in_its_own_words_is_kept():
     validity = Validity.parse("loses packets: 25 % get through")
     assert (validity.kind, validity.label) == (ValidityKind.OF_MODEL, "loses packets")
     assert validity.text == "loses packets: 25 % get through"
@@ -197,8 +197,8 @@ def test_other_numbers_of_ranks_than_a_set_was_fitted_to(fitted, said):
 
 def test_without_cases_left_out_the_fit_s_own_misfit_counts():
     curve = Curve("t", "x", "y", (1.0, 2.0), (1.0, 1.0), (1.1, 1 / 1.1), "line", 1.0)
-    assert typical_error(replace(LOGGP, curves=(curve,))) == pytest.approx(np.log(1.1))
-    assert typical_error(LOGGP) == 0
+    assert estimate_typical_error(replace(LOGGP, curves=(curve,))) == pytest.approx(np.log(1.1))
+    assert estimate_typical_error(LOGGP) == 0
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_without_cases_left_out_the_fit_s_own_misfit_counts():
         ("placement not modelled", {"heterogeneity": 2.0}),
     ],
 )
-def test_a_family_blind_to_a_size_says_that_before_any_other_doubt_with_which_it_could_vote(doubt, settings):
+def test_a_family_blind_to_a_size_states_that_before_any_other_doubt_with_which_it_could_vote(doubt, settings):
     known = replace(LOGP, bytes_range=(1.0, 16.0), settings=settings)
     short, long = (
         predict(known, [point("alltoall", "linear", ranks=4, bytes=size)])[0].validity_text for size in (16, 1024)
@@ -243,12 +243,12 @@ def on_leaves(name, *probed):
         ("shares", ["leaf"], 5, f"not probed: {APART}"),
     ],
 )
-def test_a_row_says_what_of_its_placement_was_not_probed(name, probed, ranks, validity):
+def test_a_row_states_what_of_its_placement_was_not_probed(name, probed, ranks, validity):
     predictions = predict(on_leaves(name, *probed), [point("bcast", "linear", ranks=ranks, bytes=64)])
     assert [prediction.validity_text for prediction in predictions] == [validity]
 
 
-def test_the_levels_of_a_set_say_how_far_a_point_reaches_that_has_no_platform():
+def test_the_levels_of_a_set_state_how_far_a_point_reaches_that_has_no_platform():
     """Four ranks sit on one leaf, where 45 groups were measured, and five do not."""
     bands = fit_bands(make_residuals(np.linspace(0, 1, 45), ranks=4.0, size=64.0, nodes=4.0, reach="node/leaf"))
     parameters = replace(on_leaves("loggp", "leaf"), errors=bands)
@@ -265,7 +265,7 @@ def test_validity_of_repeated_rounds_is_that_of_expanded_ones():
     assert predict(on_leaves("loggp", "leaf"), [ring])[0].validity_text == f"not probed: {APART}"
 
 
-def test_without_levels_nothing_is_said_of_placement():
+def test_without_levels_nothing_is_stated_of_placement():
     predictions = predict(fitted_set("loggp"), [point("bcast", "linear", ranks=9, bytes=64)])
     assert predictions[0].validity_text == "valid"
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import openpyxl
 import pytest
 import xlsxwriter
-from tests import office
+from tests import libreoffice
 from tests.reports.calculations import formulas, parameter_set, predictions, workload
 
 from commodel.advice.gather_windows import gather_bounds
@@ -66,7 +66,7 @@ def cases():
 
 
 @pytest.mark.parametrize("family", FORMULAS)
-def test_cached_values_are_our_prices(cases, family):
+def test_cached_values_are_our_predictions(cases, family):
     for row, terms, wanted in cases[family]:
         for key, cell in terms.items():
             assert close(cell.value, wanted[key]), (row.number, key)
@@ -96,14 +96,14 @@ def recalculated(cases, tmp_path_factory):
         sheet[place(sheet, f"fan_out_{at}")] = count
     book.save(folder / "report.xlsx")
     names = ("bulk", "report")
-    computed = office.recalculated([folder / f"{name}.xlsx" for name in names], folder)
+    computed = libreoffice.recalculated([folder / f"{name}.xlsx" for name in names], folder)
     return dict(zip(names, computed, strict=True)), sets
 
 
 EDITED = replace(workload(random.Random(5)), ranks=21, bytes=5000, segment=700, fan_out=3, height=3, fan_outs=(2, 5, 1))
 
 
-def test_libreoffice_computes_our_prices(cases, recalculated):
+def test_libreoffice_computes_our_predictions(cases, recalculated):
     compared = 0
     for family, rows in cases.items():
         sheet = recalculated[0]["bulk"][family]
@@ -114,10 +114,10 @@ def test_libreoffice_computes_our_prices(cases, recalculated):
     assert compared > 1000
 
 
-def test_a_reader_changes_a_job_and_prices_follow(recalculated):
+def test_a_reader_changes_a_job_and_predictions_follow(recalculated):
     (_, sets), sheet = recalculated, recalculated[0]["report"][SHEET]
     rows = [[cell.value for cell in row] for row in sheet.iter_rows(max_col=9)]
-    head = next(number for number, row in enumerate(rows) if row[:2] == ["family", "operation"])
+    head = next(number for number, row in enumerate(rows) if row[:2] == ["model", "operation"])
     titles = {"Hockney": "hockney", "LogP": "logp", "LogGP": "loggp", "TAN": "tan", "LoP": "lop", "τ–Lop": "taulop"}
     titles |= {"Model for commodity clusters": "cluster"}
     by_name, seen = {parameters.family: parameters for parameters in sets}, set()

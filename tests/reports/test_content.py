@@ -193,7 +193,7 @@ def test_nothing_to_compare(small, column, tmp_path, parse):
     parse(page_html(report))
 
 
-def test_a_price_of_zero_is_off_the_chart_and_infinitely_wrong(small, tmp_path, parse):
+def test_a_prediction_of_zero_is_off_the_chart_and_infinitely_wrong(small, tmp_path, parse):
     free = small.copy()
     of_pmnf = free["family"] == "pmnf"
     free.loc[of_pmnf, ["predicted", "predicted_low", "predicted_high"]] = 0.0
@@ -213,7 +213,7 @@ def test_a_comparison_read_from_csv_gives_the_same_report(inputs, report):
     assert repr(report.fronts) == repr(from_csv.fronts)
 
 
-def test_points_without_any_price(small):
+def test_points_without_any_prediction(small):
     bare = small.drop_duplicates("point").assign(
         family=np.nan, validity=np.nan, predicted=np.nan, mu=np.nan, chosen=False
     )

@@ -15,7 +15,7 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.plan.planning import load_plan
 from commodel.reports import build, charts, write_xlsx
 from commodel.reports.sections.evidence import UNITS
-from commodel.reports.shape import about, finite
+from commodel.reports.shape import finite, format_undetermined
 from commodel.results.raw_samples import JOINED, checksum
 
 
@@ -75,7 +75,7 @@ def test_values_that_could_not_be_observed_have_a_reason(comparison):
     [(1234.0, "≈ 1,000"), (-0.0267, "≈ -0.03"), (4.4e-7, "≈ 4E-07"), (0.0, "≈ 0"), (math.nan, "n/a"), (math.inf, "∞")],
 )
 def test_about(value, text):
-    assert about(value) == text
+    assert format_undetermined(value) == text
 
 
 def test_definitions_are_found_by_the_longest_name(comparison):
@@ -95,10 +95,10 @@ def test_definitions_are_found_by_the_longest_name(comparison):
     assert [row["definition"] for row in records(of_section["Sampled"])] == ["overhead"]
 
 
-def test_families_say_what_they_ignore(report, inputs):
-    (table,) = report.section("Families").tables
+def test_families_state_what_they_ignore(report, inputs):
+    (table,) = report.section("Models").tables
     assert {row["family"]: row["ignores"] for row in records(table)} == {
-        name: about["ignores"] for name, about in inputs["families"].items()
+        name: format_undetermined["ignores"] for name, format_undetermined in inputs["families"].items()
     }
     assert all(row["citation"] and row["equation"] and row["title"] for row in records(table))
 
@@ -256,7 +256,7 @@ def test_every_sample_has_a_row_and_each_summary_leads_to_its_first(measured, tm
     assert verified.exit_code == 0, verified.output
 
 
-def test_without_being_asked_for_there_are_none_and_a_damaged_file_is_named(measured, tmp_path):
+def test_without_being_requested_there_are_none_and_a_damaged_file_is_named(measured, tmp_path):
     folder, plan = measured
     batch = plan.batches[0]
     path = folder / "raw" / batch.name / f"{batch.ids[0]}.csv"

@@ -10,7 +10,7 @@ import pytest
 from tests.planning import planned
 
 from commodel.compare.kernels import by_iteration, partitions
-from commodel.files.cache import standing_on
+from commodel.files.cache import use_archived_inputs
 from commodel.files.results_folder import Results
 from commodel.models.speeds import KernelSpeeds, Speeds
 from commodel.plan.planning import files_of
@@ -139,7 +139,7 @@ def test_iterations_stand_side_by_side_with_all_families(made):
     assert "2 single iterations took 2 ms; best model taulop, mean μ 1.10." in line
 
 
-def test_speeds_say_where_they_come_from(made):
+def test_speeds_state_where_they_come_from(made):
     _, section = made
     rows = table(section, "Speeds")
     assert [(row["size"], row["speed"], row["low"]) for row in rows] == [(4.0, 50.0, 40.0), (16.0, 70.0, 65.0)]
@@ -182,7 +182,7 @@ def test_a_stranger_s_plan_makes_us_read_no_other_file_and_draw_nothing_endless(
     strange += [point("summa:n=4", ranks=1 << 40, layout="block:1"), point("summa:n=4", layout="processes:secret.csv")]
     batch = plan.batches[0]
     plan = replace(plan, batches=(replace(batch, points=(*batch.points, *strange)),))
-    with standing_on(Results.of(tmp_path), plan.files):
+    with use_archived_inputs(Results.of(tmp_path), plan.files):
         made, unread = partitions(plan)
     assert len(made) == 3
     assert len(unread) == 4

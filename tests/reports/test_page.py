@@ -142,7 +142,7 @@ def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
     assert len(text.encode()) < 3_500_000
 
 
-def test_too_many_rows_leave_the_first_screens_and_say_where_the_rest_is(report, parse, monkeypatch):
+def test_too_many_rows_leave_the_first_screens_and_state_where_the_rest_is(report, parse, monkeypatch):
     monkeypatch.setattr(html_page, "MOST_DATA", 1000)
     text = page_html(report)
     assert "First 200 of 1,782 rows, which are too many for a page: the workbook (.xlsx) has them." in text

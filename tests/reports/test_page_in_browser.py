@@ -34,7 +34,7 @@ addEventListener("load", async () => {
   const rows = () => [...table.tBodies[0].rows].filter(row => row.className !== "gap");
   const tell = (what, row) => lines.push([what, found.textContent, rows().length,
     row?.cells[at("alternative")].textContent, row?.cells[at("bytes [B]")].textContent,
-    row?.cells[at("family")].textContent].join("|"));
+    row?.cells[at("model")].textContent].join("|"));
   const settle = () => new Promise(done => setTimeout(done, 700));
   try {
     STEPS
@@ -112,7 +112,7 @@ PRESS = """
   await press(dot);
   about("dot");
   const row = rows()[0], sight = table.parentElement.getBoundingClientRect(), address = location.hash;
-  const read = row => [row.cells[at("point")].textContent, row.cells[at("family")].textContent, row.className];
+  const read = row => [row.cells[at("point")].textContent, row.cells[at("model")].textContent, row.className];
   const marked = rows().filter(row => row.className).length, inSight = sight.top < innerHeight && sight.bottom > 0;
   lines.push(JSON.stringify([[point, s], read(row), marked, inSight]));
   document.querySelector("button.clear").click();

@@ -66,6 +66,14 @@ def test_a_chart_is_in_microseconds_and_draws_what_has_a_place():
     assert [(line.x, line.y) for line in chart.series] == [((1,), (pytest.approx(2),))]
 
 
+def test_a_panel_without_numbers_is_no_chart(tmp_path):
+    empty = replace(FIGURE, panels=(Panel("p = 4", "size [B]", "time [s]", (Line("none", (1,), (math.nan,)),)),))
+    paper = replace(PAPER, figures=lambda evidence: (empty,))
+    made_of = sections(paper, Evidence(None, None, (), {"there": PlatformKind.REAL}))
+    assert not made_of[1].charts
+    write_xlsx(Report("e", "t", "", tuple(made_of)), tmp_path / "none.xlsx")
+
+
 def test_bars_stand_above_their_names_where_one_is_missing_too(tmp_path):
     names, left, right = ("one", "two", "three"), (1.5, math.inf, 3.0), (2.0, 1.2, 1.1)
     lines = tuple(Line(name, (0, 1, 2), bars, "bars") for name, bars in (("left", left), ("right", right)))

@@ -21,7 +21,7 @@ from commodel.models.parameter_sets import note
 from commodel.parameters import Estimate
 from commodel.reports import received_workbooks as received_module
 from commodel.reports import write_xlsx
-from commodel.reports.received_workbooks import received, rows, sets_of
+from commodel.reports.received_workbooks import open_received, rows, sets_of
 from commodel.reports.shape import Report, Section
 from commodel.reports.xlsx.calculator.families import FORMULAS
 from commodel.reports.xlsx.calculator.sheet import SHEET, TABLE
@@ -103,7 +103,7 @@ def test_rows_far_away_cost_nothing(tmp_path):
     parts = parts_of(tmp_path / "far.xlsx")
     far = b'<row r="4000000000"><c r="XFD4000000000"><v>1</v></c></row></sheetData>'
     parts["xl/worksheets/sheet1.xml"] = parts["xl/worksheets/sheet1.xml"].replace(b"</sheetData>", far)
-    with received(pack(tmp_path / "far.xlsx", parts)) as book:
+    with open_received(pack(tmp_path / "far.xlsx", parts)) as book:
         assert len(list(rows(book.active, 50, 10, tmp_path))) <= 50
 
 
@@ -119,7 +119,7 @@ def test_damaged_workbooks_are_read_or_refused(original, tmp_path, data):
     path = pack(tmp_path / "damaged.xlsx", parts)
     complaint = ""
     try:
-        with received(path) as book:
+        with open_received(path) as book:
             read = [row for sheet in book.worksheets for row in rows(sheet, 60, 20, path)]
     except UserError as error:
         read, complaint = [], error.message

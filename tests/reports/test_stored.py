@@ -20,7 +20,7 @@ from commodel.files.atomic import write_json
 from commodel.plan.planning import load_plan
 from commodel.reports import stored, write_xlsx
 from commodel.reports.html.page import page_html
-from commodel.reports.stored import hider, ranges, short, siblings
+from commodel.reports.stored import find_similar_names, make_anonymizer, ranges, short
 from commodel.reports.verify import REPACKED, letters, verify
 from commodel.results.attempts import DAMAGED
 
@@ -153,9 +153,9 @@ def test_hosts_are_shortened_and_none_is_lost():
 
 
 def test_names_are_replaced_as_whole_words():
-    hide = hider({"n1", "n1-ib", "a.b"})
+    hide = make_anonymizer({"n1", "n1-ib", "a.b"})
     assert hide({"x": ["n1, n1-ib and n11", "a.b aXb"]}) == {"x": ["machine-2, machine-3 and n11", "machine-1 aXb"]}
-    assert hider(set())("n1") == "n1"
+    assert make_anonymizer(set())("n1") == "n1"
 
 
 def test_machines_that_only_an_error_names_are_found_by_their_likeness():
@@ -164,8 +164,8 @@ def test_machines_that_only_an_error_names_are_found_by_their_likeness():
         "error on n4.example.org: 12 of 16 cases",
         "n-1, login, x17",
     ]
-    assert siblings({"n002", "n001", "login"}, messages) == {"n002", "n017", "n4.example.org"}
-    assert siblings({"login.example.org"}, ["login2 and loginA"]) == set()
+    assert find_similar_names({"n002", "n001", "login"}, messages) == {"n002", "n017", "n4.example.org"}
+    assert find_similar_names({"login.example.org"}, ["login2 and loginA"]) == set()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.reports.reading import parts, rows_of, written
 
 from commodel.reports import build, charts, write_xlsx
 from commodel.reports.frames import prepare, select_held_out
-from commodel.reports.shape import WORDS, Axis, Chart, Column, Report, Section, Series, Table, comparable, finite, show
+from commodel.reports.shape import WORDS, Axis, Chart, Column, Report, Section, Series, Table, finite, has_rank, show
 from commodel.reports.xlsx import layout
 from commodel.reports.xlsx import workbook as xlsx
 
@@ -31,7 +31,7 @@ def test_comparison_is_a_filtered_table_with_a_frozen_header(book, comparison):
 
 def test_comparison_holds_the_values_of_the_frame(book, comparison):
     head, rows = rows_of(book["Comparison"], "T_Comparison")
-    written = {(row[head.index("point")], row[head.index("family")]): dict(zip(head, row, strict=True)) for row in rows}
+    written = {(row[head.index("point")], row[head.index("model")]): dict(zip(head, row, strict=True)) for row in rows}
     assert len(written) == len(comparison)
     scales = {
         "measured": ("measured [µs]", 1e6),
@@ -166,7 +166,7 @@ SHEETS = [
     "Errors",
     "Selection",
     "Picks",
-    "Families",
+    "Models",
     "Parameters",
     "Latency",
     "Fits",
@@ -281,7 +281,7 @@ def test_tables_too_large_for_a_sheet_are_in_a_file(report, comparison, tmp_path
     assert len(frame) == len(table.rows) == len(comparison)
     for place, column in enumerate(table.columns):
         for value, wanted in zip(frame[head[place]], table.values(place), strict=True):
-            if comparable(wanted):
+            if has_rank(wanted):
                 assert value == wanted
             else:
                 said = "" if pd.isna(value) else value

@@ -10,16 +10,16 @@ from commodel.files.results_folder import CALIBRATION, Results
 from commodel.files.safe_paths import SafePath
 from commodel.results.recalibrations import (
     Calibration,
-    NotedFactor,
-    NotedPace,
-    NotedPoint,
+    RecordedFactor,
+    RecordedFactors,
+    RecordedPoint,
     read_calibrations,
     write_calibration,
 )
 
-FACTOR = NotedFactor(2.0, 1.9, 2.1, True)
-PACE = NotedPace(FACTOR, replace(FACTOR, known=False), False, 6, 0.01, 1.5, 1.1, 6)
-POINT = NotedPoint("bcast", "linear", "block:1", 2, 8, 1e-5, None, True)
+FACTOR = RecordedFactor(2.0, 1.9, 2.1, True)
+PACE = RecordedFactors(FACTOR, replace(FACTOR, known=False), False, 6, 0.01, 1.5, 1.1, 6)
+POINT = RecordedPoint("bcast", "linear", "block:1", 2, 8, 1e-5, None, True)
 KNOWN = Calibration("rails=2", "p", "p", False, "2026-11-23T01:00:00+00:00", (POINT,), {"loggp": PACE})
 
 
@@ -48,7 +48,7 @@ def test_what_is_written_is_read_back_in_the_order_of_dates(results):
         ("families", {"loggp": {"latency": 0}}),
     ],
 )
-def test_what_a_calibration_may_not_say(results, tmp_path, key, value):
+def test_what_a_calibration_may_not_state(results, tmp_path, key, value):
     write_calibration(results.calibrated("a"), KNOWN)
     path = tmp_path / "calibrated" / "a" / CALIBRATION
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))

@@ -33,11 +33,11 @@ from commodel.results.progress import (
     as_data,
     batch_rows,
     beside_estimates,
-    earlier,
+    forecast_parallel,
     platform_rows,
+    read_earlier_durations,
     running,
     sentence,
-    together,
 )
 from tests.results.damages import DAMAGES
 from tests.results.drivers import attempt, leave, read
@@ -77,7 +77,7 @@ def test_an_attempt_that_failed_before_its_first_pass_makes_no_pass_a_measuremen
         (folder / "state.json").write_bytes(b"")
 
 
-def test_no_sign_of_life_for_minutes_is_said(campaign):
+def test_no_sign_of_life_for_minutes_is_stated(campaign):
     old = time.time() - 1000
     folder = leave(campaign, 1, [attempt(old, updated=old, host="elsewhere")])
     assert read(campaign).batches[1].state == RUNNING  # its clock may be slow: the file is new
@@ -88,7 +88,7 @@ def test_no_sign_of_life_for_minutes_is_said(campaign):
     assert status.over
 
 
-def test_an_error_is_told_until_the_batch_is_done(campaign):
+def test_an_error_is_reported_until_the_batch_is_done(campaign):
     ended = attempt(time.time() - 50, ended=time.time() - 10, outcome="error: n3: no route\x1b[2J")
     leave(campaign, 1, [ended], samples=3)
     status = read(campaign)
@@ -113,7 +113,7 @@ def test_given_up_cases_are_counted_by_reason_and_the_whole_is_over(campaign):
     assert data["batches"][0]["state"] == "finished"
 
 
-def test_late_cases_are_no_measured_ones_and_are_tried_again_when_asked(campaign):
+def test_late_cases_are_no_measured_ones_and_are_tried_again_when_queried(campaign):
     done = attempt(time.time() - 50, ended=time.time() - 10, outcome="done")
     for index, batch in enumerate(campaign.plan.batches):
         leave(campaign, index, [done], samples=len(batch.ids), done=True)
@@ -148,7 +148,7 @@ def test_a_damaged_story_stops_no_status(campaign, damage):
     assert read(campaign).batches[1].state == FINISHED
 
 
-def test_who_watches_is_told_each_change_once(campaign, monkeypatch):
+def test_each_change_is_shown_once(campaign, monkeypatch):
     began, looks = time.time() - 9, []
     folder = leave(campaign, 0, [attempt(began)])
     write_json(campaign.folder / "plan.json", campaign.plan.as_json())
@@ -268,7 +268,7 @@ def test_the_pace_of_what_was_measured_is_that_of_the_plan(real, told):
     died, done = (attempt(now - 99, ended=now - 99 + seconds, outcome=how) for seconds, how in ((5, "x"), (20, "done")))
     leave(real, 0, [died, done])
     leave(real, 1, [attempt(now - 99, ended=now, outcome="error: stopped")])
-    before = earlier("real", real.plan.platforms["real"].digest, real.folder.parent)
+    before = read_earlier_durations("real", real.plan.platforms["real"].digest, real.folder.parent)
     assert (before.experiment, before.seconds, before.estimate) == ("e", 25.0, batches[0].seconds)
     (sentence,) = told()
     assert f"e took 25 s there, where {batches[0].seconds:.3g} s were estimated" in sentence
@@ -277,7 +277,7 @@ def test_the_pace_of_what_was_measured_is_that_of_the_plan(real, told):
     )
 
 
-def test_where_nothing_was_measured_the_estimate_says_what_it_does_not_know(real, told):
+def test_where_nothing_was_measured_the_estimate_states_what_it_does_not_know(real, told):
     leave(real, 0, [attempt(time.time() - 9, ended=time.time(), outcome="done")])
     other = replace(real.plan.platforms["real"], digest="another file")
     (real.folder / "plan.json").write_text("no plan")
@@ -286,7 +286,7 @@ def test_where_nothing_was_measured_the_estimate_says_what_it_does_not_know(real
     assert told()[0].startswith("real: no earlier measurement")
 
 
-def test_of_a_simulated_platform_nothing_unknown_is_said(campaign):
+def test_of_a_simulated_platform_nothing_unknown_is_stated(campaign):
     assert list(beside_estimates(campaign.plan, campaign.folder.parent)) == []
 
 
@@ -300,8 +300,8 @@ def test_where_the_longest_cases_are_left_the_range_holds_what_they_will_take():
 
 
 def test_batches_share_the_lanes_and_none_is_done_before_itself():
-    assert together([(10, 20), (10, 20), (10, 20), (10, 20)], 2) == (20, 40)
-    assert together([(10, 100), (10, 20)], 2) == (10, 100)
-    assert together([(10, 20), None], 1) is None
-    assert together([(10, 20)], 0) is None
-    assert together([], 1) is None
+    assert forecast_parallel([(10, 20), (10, 20), (10, 20), (10, 20)], 2) == (20, 40)
+    assert forecast_parallel([(10, 100), (10, 20)], 2) == (10, 100)
+    assert forecast_parallel([(10, 20), None], 1) is None
+    assert forecast_parallel([(10, 20)], 0) is None
+    assert forecast_parallel([], 1) is None

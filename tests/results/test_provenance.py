@@ -45,7 +45,7 @@ def git(folder, *arguments):
     return run.stdout.strip()
 
 
-def test_a_clone_tells_its_commit_and_whether_it_was_edited(tmp_path, monkeypatch):
+def test_a_clone_shows_its_commit_and_whether_it_was_edited(tmp_path, monkeypatch):
     monkeypatch.setattr(provenance, "ROOT", tmp_path)
     git(tmp_path, "init")
     (tmp_path / "a").write_text("1")
@@ -63,7 +63,7 @@ def test_a_clone_tells_its_commit_and_whether_it_was_edited(tmp_path, monkeypatc
     ("noted", "revision"),
     [("4f2a91c", ("4f2a91c", False)), ("4f2a91c-dirty", ("4f2a91c", True)), (None, ("unknown", None))],
 )
-def test_an_image_tells_what_was_noted_when_it_was_built(noted, revision, tmp_path, monkeypatch):
+def test_an_image_shows_what_was_noted_when_it_was_built(noted, revision, tmp_path, monkeypatch):
     monkeypatch.setattr(provenance, "ROOT", tmp_path)
     if noted:
         (tmp_path / "COMMIT").write_text(f"{noted}\n")
@@ -215,7 +215,7 @@ def test_observations_have_the_setting_that_their_batch_noted(raw):
 
 
 @pytest.mark.parametrize("noted", [{"setting": "x" * 99}, {"setting": 7}, {"setting": "a\nb"}, ["setting"]])
-def test_what_a_provenance_may_not_say(raw, noted):
+def test_what_a_provenance_may_not_state(raw, noted):
     write_json(raw / "one" / PROVENANCE, noted)
     with pytest.raises(UserError, match=r"provenance\.json"):
         collect(PLAN, raw)

@@ -27,10 +27,10 @@ from commodel.results.raw_samples import (
     is_whole,
     join,
     raw_file,
+    read_marker,
     read_samples,
     read_unmeasured,
     table_of,
-    why_unmeasured,
 )
 from tests.planning import planned
 from tests.refusals import message
@@ -70,7 +70,7 @@ def test_the_latencies_of_waves_are_read(tmp_path):
     assert [(row["first"], row["last"]) for row in rows] == [(2e-5, 3e-5)] * 8
 
 
-def test_latencies_that_no_clock_tells_are_blank(tmp_path):
+def test_latencies_that_no_clock_shows_are_blank(tmp_path):
     rows = read_samples(streamed(tmp_path, ",,3.0e-05"), "c")
     assert all("first" not in row and row["last"] == 3e-5 for row in rows)
 
@@ -91,7 +91,7 @@ def test_what_was_joined_is_read(two_passes, counts):
 
 @pytest.mark.parametrize("counts", [False, True])
 @pytest.mark.parametrize("valid", ["000", "001", "100", "010", "111"])
-def test_the_name_tells_whether_a_sample_is_valid(counts, valid, tmp_path):
+def test_the_name_shows_whether_a_sample_is_valid(counts, valid, tmp_path):
     passes = {}
     for number, mark in enumerate(valid, 1):
         passes[number] = tmp_path / f"pass-{number}.csv"
@@ -184,16 +184,16 @@ def test_an_edited_table_is_refused_in_one_line(old, new, complaint, tmp_path):
 
 
 def test_marks_and_samples(tmp_path):
-    raw_samples.mark(tmp_path, "a", "crash", "signal 9", 1)
-    raw_samples.mark(tmp_path, "b", "crash", "measured after all", 1)
+    raw_samples.write_marker(tmp_path, "a", "crash", "signal 9", 1)
+    raw_samples.write_marker(tmp_path, "b", "crash", "measured after all", 1)
     for name in ("b.csv", "c.csv", "d.late.csv", ".e.csv.7.tmp", "f.csv.damaged"):
         (tmp_path / name).touch()
     assert finished(tmp_path) == ({"b", "c"}, {"a", "d"})
-    assert why_unmeasured(tmp_path, "a") == ("crash", "signal 9")
-    assert why_unmeasured(tmp_path, "d")[0] == LATE
-    assert [why_unmeasured(tmp_path, case) for case in "bcef"] == [None] * 4
+    assert read_marker(tmp_path, "a") == ("crash", "signal 9")
+    assert read_marker(tmp_path, "d")[0] == LATE
+    assert [read_marker(tmp_path, case) for case in "bcef"] == [None] * 4
     for case in "abd":
-        raw_samples.unmark(tmp_path, case)
+        raw_samples.remove_marker(tmp_path, case)
     assert finished(tmp_path) == ({"b", "c"}, set())
     assert finished(tmp_path / "none") == (set(), set())
 
@@ -309,7 +309,7 @@ def test_a_damaged_file_of_late_samples_is_moved_aside_too(raw):
     late.write_text(late.read_text()[:-5])
     with pytest.raises(UserError, match=rf"{late.name}: damaged raw file .* 1 file moved aside"):
         collect(PLAN, raw)
-    assert raw_samples.why_unmeasured(raw / "first", POINTS[1].id) is None
+    assert raw_samples.read_marker(raw / "first", POINTS[1].id) is None
     assert not (raw / "first/done").exists()
 
 
@@ -325,8 +325,8 @@ def test_a_damaged_file_leaves_the_other_batch_done(raw):
 
 def test_what_was_given_up_has_a_row_with_its_reason(raw):
     (raw / "first" / f"{POINTS[0].id}.csv").unlink()
-    raw_samples.mark(raw / "first", POINTS[0].id, raw_samples.CRASH, "signal 9", 1)
-    raw_samples.mark(raw / "first", POINTS[1].id, raw_samples.CRASH, "measured after all", 1)
+    raw_samples.write_marker(raw / "first", POINTS[0].id, raw_samples.CRASH, "signal 9", 1)
+    raw_samples.write_marker(raw / "first", POINTS[1].id, raw_samples.CRASH, "measured after all", 1)
     observations, lacking = collect(PLAN, raw)
     assert len(observations) == 4 * 4
     (row,) = lacking.to_dict("records")
@@ -335,7 +335,7 @@ def test_what_was_given_up_has_a_row_with_its_reason(raw):
     assert (row["status"], row["reason"]) == ("crash", "signal 9")
 
 
-def test_a_batch_that_did_not_finish_is_an_error_unless_asked_for(raw):
+def test_a_batch_that_did_not_finish_is_an_error_unless_requested(raw):
     for path in (raw / "second").glob("*"):
         path.unlink()
     with pytest.raises(UserError, match=r"2 cases are neither .* as \w+ \(never started\): run again"):
@@ -362,7 +362,7 @@ def test_the_table_of_a_probe_case_has_its_columns_too(raw, tmp_path):
     assert (row["kind"], row["name"], row["nodes"], row["bytes"]) == ("probe", "pingpong", 1, 8)
 
 
-def test_what_streams_say_of_their_first_and_last_wave(tmp_path):
+def test_what_streams_state_of_their_first_and_last_wave(tmp_path):
     """Beside points of one wave, whose cells stay blank; the summary's settings name the waves."""
     wave, stream = POINTS[0], replace(POINTS[0], waves=50)
     batch = Batch("first", "here", 1, points=(wave, stream))

@@ -24,7 +24,7 @@ from commodel.api.snakemake_runs import run_snakemake
 from commodel.cli import main
 from commodel.errors import UserError
 from commodel.files import cache
-from commodel.files.cache import keep, noted, reached, standing_on
+from commodel.files.cache import archive_input, find_input, record_input, use_archived_inputs
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import SafePath
 from commodel.files.safe_reading import MIB, unpacked
@@ -35,7 +35,7 @@ from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import written
 from commodel.plan.planning import load_plan
 from commodel.predictions.papers import paper, paper_names
-from commodel.results.campaign import hold, holder
+from commodel.results.campaign import holder, open_lock
 from tests.results.received import FOLDER, NAMED, OTHERS, copy_of
 
 RAW = "raw/BATCH"
@@ -239,7 +239,7 @@ def test_logs_and_locks_are_files_of_their_own(plant, tmp_path):
         else:
             place.hardlink_to(precious)
     with pytest.raises(UserError, match=r"\.holder: found a |\.holder: cannot be read: found a pipe"):
-        hold(folder, "it")
+        open_lock(folder, "it")
     if plant != "other name":
         with pytest.raises(UserError):
             holder(folder)
@@ -304,7 +304,7 @@ def test_copies_and_digests_lie_in_the_results(here):
 
 
 @pytest.mark.parametrize("others", [OTHERS, dict.fromkeys(OTHERS)], ids=["changed", "gone"])
-def test_an_old_folder_gives_the_same_prices_and_report(here, others):
+def test_an_old_folder_gives_the_same_predictions_and_report(here, others):
     before, reports = predictions(here), here.files()
     for name, text in others.items():
         change(here, name, text)
@@ -402,7 +402,7 @@ def test_a_plan_of_an_older_commodel_has_no_files(here):
     assert predictions(here) == before
 
 
-def test_reports_say_what_they_rest_on(here):
+def test_reports_state_what_they_rest_on(here):
     book = openpyxl.load_workbook(here.root / "reports/e/e.xlsx", read_only=True)
     rows = {sheet: list(book[sheet].iter_rows(values_only=True)) for sheet in ("Provenance", "Inputs")}
     named = {row[0]: row for row in rows["Provenance"] if row[0] in NAMED}
@@ -416,7 +416,7 @@ def test_reports_say_what_they_rest_on(here):
     assert hashlib.sha256(NAMED["tree.csv"].encode()).hexdigest() in page
 
 
-def test_of_too_large_a_file_the_digest_is_kept_and_that_is_said(here, monkeypatch):
+def test_of_too_large_a_file_the_digest_is_kept_and_that_is_stated(here, monkeypatch):
     monkeypatch.setattr(cache, "LARGEST_KEPT", 20)
     monkeypatch.setattr("commodel.plan.view.LARGEST_KEPT", 20)
     done = here.invoke("plan")
@@ -450,18 +450,18 @@ def results(tmp_path, monkeypatch):
 
 def test_a_large_file_is_packed(results, tmp_path):
     (tmp_path / "long.csv").write_text(random_table(80_000))
-    wanted, file = written("file:long.csv").content(), noted("pattern", "long.csv")
+    wanted, file = written("file:long.csv").content(), record_input("pattern", "long.csv")
     assert file.bytes > MIB
     assert file.copy.endswith("-long.csv.gz")
-    keep("long.csv", file, results)
+    archive_input("long.csv", file, results)
     copy = tmp_path / "results/inputs/files" / file.copy
     assert copy.stat().st_size < 0.6 * file.bytes
     assert gzip.decompress(copy.read_bytes()) == (tmp_path / "long.csv").read_bytes()
     first = copy.stat().st_ino
-    keep("long.csv", file, results)
+    archive_input("long.csv", file, results)
     assert copy.stat().st_ino == first  # it is left alone
     (tmp_path / "long.csv").unlink()
-    with standing_on(results, {"long.csv": file}):
+    with use_archived_inputs(results, {"long.csv": file}):
         assert written("file:long.csv").content() == wanted
 
 
@@ -469,30 +469,30 @@ def test_a_packed_file_is_a_pattern_and_kept_as_it_is(results, tmp_path):
     text = random_table(80_000).encode()
     (tmp_path / "long.csv.gz").write_bytes(gzip.compress(text) + b"")
     (tmp_path / "long.csv").write_bytes(text)
-    wanted, file = written("file:long.csv").content(), noted("pattern", "long.csv.gz")
-    keep("long.csv.gz", file, results)
+    wanted, file = written("file:long.csv").content(), record_input("pattern", "long.csv.gz")
+    archive_input("long.csv.gz", file, results)
     (tmp_path / "long.csv.gz").unlink()
-    with standing_on(results, {"long.csv.gz": file}):
+    with use_archived_inputs(results, {"long.csv.gz": file}):
         assert written("file:long.csv.gz").content() == wanted
 
 
 def test_a_bomb_is_no_copy(results, tmp_path):
     """No more of it is unpacked than the plan's file is long."""
     (tmp_path / "a.csv").write_text(NAMED["halo.csv"])
-    file = noted("pattern", "a.csv")
+    file = record_input("pattern", "a.csv")
     place = tmp_path / "results/inputs/files" / file.copy
     place.parent.mkdir(parents=True)
     with gzip.open(place, "wb", compresslevel=1) as stream:
         for _ in range(256):
             stream.write(bytes(MIB))
-    with pytest.raises(UserError, match="something else"), standing_on(results, {"a.csv": file}):
+    with pytest.raises(UserError, match="something else"), use_archived_inputs(results, {"a.csv": file}):
         pass
 
 
 @pytest.mark.parametrize(
     "damage", [lambda b: b[: len(b) // 2], lambda b: b[:60] + b"\xff" * 40 + b[100:], lambda b: b[:2]]
 )
-def test_what_cannot_be_unpacked_is_said(damage, tmp_path):
+def test_what_cannot_be_unpacked_is_stated(damage, tmp_path):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(damage(gzip.compress(random_table(100).encode())))
     with pytest.raises(UserError, match=r"a\.csv\.gz: cannot be unpacked") as error:
@@ -502,10 +502,10 @@ def test_what_cannot_be_unpacked_is_said(damage, tmp_path):
 
 def test_a_file_that_changes_while_it_is_planned(results, tmp_path):
     (tmp_path / "a.csv").write_text(NAMED["halo.csv"])
-    file = noted("pattern", "a.csv")
+    file = record_input("pattern", "a.csv")
     (tmp_path / "a.csv").write_text(OTHERS["halo.csv"])
     with pytest.raises(UserError, match="has changed while it was planned"):
-        keep("a.csv", file, results)
+        archive_input("a.csv", file, results)
     assert list((tmp_path / "results/inputs/files").iterdir()) == []
 
 
@@ -513,23 +513,23 @@ def test_names_of_copies_are_names(results, tmp_path):
     for name in ("ä ö/…b.csv", "-rf", ".hidden", f"{'x' * 200}.csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(NAMED["halo.csv"])
-        file = noted("pattern", name)
-        keep(name, file, results)
+        file = record_input("pattern", name)
+        archive_input(name, file, results)
         assert [path.name for path in results.inputs()] == [file.copy]
         results.copy(file.copy).unlink()
 
 
 def test_outside_of_results_the_project_s_files_are_read(results, tmp_path):
     (tmp_path / "ranks.txt").write_text("0\n0\n1\n")
-    file = noted("layout", "ranks.txt")
-    keep("ranks.txt", file, results)
+    file = record_input("layout", "ranks.txt")
+    archive_input("ranks.txt", file, results)
     os.utime(tmp_path / "ranks.txt", (1, 1))
     (tmp_path / "ranks.txt").write_text("0\n1\n2\n")
-    with standing_on(results, {"ranks.txt": file}):
+    with use_archived_inputs(results, {"ranks.txt": file}):
         assert place("file:ranks.txt", 3).tolist() == [0, 0, 1]
         assert place("file:ranks.txt@5,7", 3).tolist() == [5, 5, 7]
     assert place("file:ranks.txt", 3).tolist() == [0, 1, 2]
-    assert reached("ranks.txt") == reached("ranks.txt").relative_to(".")
+    assert find_input("ranks.txt") == find_input("ranks.txt").relative_to(".")
 
 
 def test_unpacked_takes_an_empty_file(tmp_path):

@@ -18,7 +18,7 @@ from commodel.files.parameter_sets import read_parameters
 from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table
 from commodel.models.families import family_names
 from commodel.patterns.trees.topologies import tree
-from commodel.plan.planning import setting_on
+from commodel.plan.planning import load_setting
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT, find
 from commodel.records import LIBRARY
@@ -96,7 +96,7 @@ def measured(project):
     project.experiment("trees", TREES.format(small=SMALL_TREES, large=candidates))
     results = project.compare("trees")
     sets = [read_parameters(path) for path in sorted(results.glob("fitted/tree-256/*.yaml"))]
-    where = setting_on(str(project.folder / "params" / "platforms" / "tree-256.yaml"))
+    where = load_setting(str(project.folder / "params" / "platforms" / "tree-256.yaml"))
     return Evidence(sets, where, read_table(results / "comparison.csv", COMPARISON)), candidates
 
 
@@ -179,7 +179,7 @@ matrix:
 """
 
 
-def test_any_layout_is_measured_and_priced(project):
+def test_any_layout_is_measured_and_predicted(project):
     hosts = [7, 0, 3, 7, 1, 1, 3, 0]
     (project.folder / "ranks.txt").write_text("".join(f"rank {r}=node-{n} slot=0\n" for r, n in enumerate(hosts)))
     project.experiment("places", PLACES.replace("LAYOUTS", str(list(LAYOUTS))))
@@ -320,9 +320,9 @@ def test_an_overlay_from_its_experiment_to_its_report(project, overlay_programs)
     assert len(once) == 13
     assert once["measured"].gt(0).all()
     assert set(once["algorithm"].fillna("")) == {""}  # no library beside them
-    unsaid = once["operation"].isin(["overlay-startup", "reduce:filter=none"])
-    assert set(once.loc[unsaid, "validity"]) == {"measured only: no schedule describes it"}
-    assert set(once.loc[unsaid, "family"].fillna("")) == {""}
+    measured_only = once["operation"].isin(["overlay-startup", "reduce:filter=none"])
+    assert set(once.loc[measured_only, "validity"]) == {"measured only: no schedule describes it"}
+    assert set(once.loc[measured_only, "family"].fillna("")) == {""}
     tan = rows[(rows["family"] == "tan") & (rows["bytes"] == 1024)]
     assert len(tan) == 6
     assert tan["predicted"].notna().all()

@@ -81,7 +81,7 @@ def late_samples(raw: Path) -> Path:
     return raw.with_suffix(".late.csv")
 
 
-def test_what_one_batch_of_three_lacks_is_told_and_the_rest_reported(failed):
+def test_what_one_batch_of_three_lacks_is_stated_and_the_rest_reported(failed):
     complaints = (failed.folder / "complaints").read_text()
     assert (
         "commodel: 1 of 3 batches did not finish; their points are marked as not measured; run again to try them again"

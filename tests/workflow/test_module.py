@@ -22,7 +22,7 @@ def snakemake(folder, *arguments):
     return done.stdout + done.stderr
 
 
-def test_another_workflow_takes_it_as_config_readme_says(tmp_path):
+def test_another_workflow_takes_it_as_config_readme_states(tmp_path):
     outer = re.search(r"```python\n(.+?)```", SETTINGS.read_text(encoding="utf-8"), re.DOTALL)[1]
     (tmp_path / "Snakefile").write_text(outer.replace('"cluster"', '"sample"'))
     shutil.copytree(ROOT / "params", tmp_path / "params")

@@ -50,7 +50,7 @@ def test_a_report_is_written_from_python(whole_run, tmp_path):
     assert "<h1>a small one</h1>" in page.read_text(encoding="utf-8")  # its title, not its name
 
 
-def test_run_tells_its_progress_and_returns_the_results(finished):
+def test_run_shows_its_progress_and_returns_the_results(finished):
     """Nothing is measured again: the campaign is done."""
     lines = []
     with chdir(finished.folder):

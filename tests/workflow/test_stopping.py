@@ -24,7 +24,7 @@ time.sleep(3)
 print(len(got), "asked to stop", flush=True)
 """
 STARTS_A_JOB_TOO_LATE = f"""{STOPPED}
-job = "import time; from commodel.platforms.slurm import heed_stop\\nwhile True: heed_stop(); time.sleep(0.1)"
+job = "import time; from commodel.platforms.slurm import check_stop\\nwhile True: check_stop(); time.sleep(0.1)"
 print("the job ended with", subprocess.run([sys.executable, "-c", job]).returncode, flush=True)
 """
 ENDS_AT_ONCE = """

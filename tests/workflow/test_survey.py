@@ -5,7 +5,7 @@ import yaml
 from commodel.files.safe_paths import SafePath
 from commodel.plan.planning import load_plan
 from commodel.plan.surveys import is_survey
-from commodel.results.raw_samples import CRASH, mark
+from commodel.results.raw_samples import CRASH, write_marker
 
 NETWORK = """<?xml version="1.0"?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
@@ -67,7 +67,7 @@ def test_a_survey_that_fails_costs_the_run_nothing_but_its_levels(project):
     project.verb("plan", "first", "--write")
     survey = load_plan(folder / "results/first/plan.json").batches[0]
     for case in survey.cases:
-        mark(SafePath.given(folder / "results/first/raw" / survey.name, folder), case.id, CRASH, "crashed", 1)
+        write_marker(SafePath.given(folder / "results/first/raw" / survey.name, folder), case.id, CRASH, "crashed", 1)
     ended = project.commodel("run", "first")
     assert "the survey of leaves failed: going on with the levels of platform files" in ended.stderr
     assert not (folder / "networks").exists()

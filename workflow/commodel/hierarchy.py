@@ -127,12 +127,12 @@ class Hierarchy:
 FLAT = Hierarchy()
 
 
-def as_far(reach: str, other: str) -> bool:
+def covers_reach(reach: str, other: str) -> bool:
     """Return whether a reach includes all distance classes of another one."""
     return f"{reach}/".startswith(f"{other}/")
 
 
-def reached(reach: str) -> str:
+def describe_reach(reach: str) -> str:
     """Return the description of a reach, such as `within one leaf`."""
     *inner, last = reach.split("/")
     return f"beyond one {inner[-1]}" if last == BEYOND and inner else f"within one {last}"

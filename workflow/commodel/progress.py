@@ -1,8 +1,8 @@
-"""Progress messages of long computations: `at` and `within` report the current step, `heard_by` sets the function that
-receives these reports. Functions in between need not pass it on.
+"""Progress messages of long computations: `report_step` and `report_within` report the current step, `listen_with` sets
+the function that receives these reports. Functions in between need not pass it on.
 
->>> with heard_by(print), within("bcast"):
-...     at("part 2 of 3")
+>>> with listen_with(print), report_within("bcast"):
+...     report_step("part 2 of 3")
 bcast
 bcast, part 2 of 3
 """
@@ -15,13 +15,13 @@ Listener = Callable[[str], None]
 _listener: ContextVar[Listener] = ContextVar("listener", default=lambda text: None)
 
 
-def at(text: str) -> None:
+def report_step(text: str) -> None:
     """Report the current step."""
     _listener.get()(text)
 
 
 @contextmanager
-def heard_by(listener: Listener) -> Iterator[None]:
+def listen_with(listener: Listener) -> Iterator[None]:
     before = _listener.set(listener)
     try:
         yield
@@ -30,9 +30,9 @@ def heard_by(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def within(what: str) -> Iterator[None]:
+def report_within(what: str) -> Iterator[None]:
     """Report `what` at the start of the block, and prefix it to all reports of the block."""
     listener = _listener.get()
     listener(what)
-    with heard_by(lambda text: listener(f"{what}, {text}")):
+    with listen_with(lambda text: listener(f"{what}, {text}")):
         yield

@@ -9,12 +9,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from annotated_types import Interval, Predicate
 
 from commodel.errors import UserError, suggest
-from commodel.units import MAX_WAVES, over
+from commodel.units import MAX_WAVES, format_extent
 
 STOPS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
 BARRIER = "barrier"  # the operation that samples may be lined up by
@@ -43,7 +43,17 @@ def digest(content: object, length: int = 12) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()[:length]
 
 
-PlacedWorkload = tuple[str, int, str, int]  # operation, ranks, layout, bytes
+class PlacedWorkload(NamedTuple):
+    """A workload of the MPI library, on a layout."""
+
+    operation: str
+    ranks: int
+    layout: str
+    bytes: int
+
+    @property
+    def without_size(self) -> tuple[str, int, str]:
+        return self[:3]
 
 
 @dataclass(frozen=True, order=True)
@@ -123,7 +133,7 @@ class Point:
         The points of one workload are its alternatives: algorithm and layout, over the same ranks on the same number of
         nodes; or tree and layout, over the same leaves with the same ranks on each node.
         """
-        workload = f"{self.operation} {over(self.leaves, self.ranks)} {self.bytes} B"
+        workload = f"{self.operation} {format_extent(self.leaves, self.ranks)} {self.bytes} B"
         return f"{self.platform} {workload} {self.node_usage}{self._repeats}"
 
     @property

@@ -1,5 +1,5 @@
 """Statistics of a few raw samples: the median and its confidence interval (`median_interval`), its noise, and bootstrap
-resamples (`resampled`)."""
+resamples (`resample_statistic`)."""
 
 from collections.abc import Iterable, Sequence
 from math import log
@@ -16,7 +16,7 @@ MEDIAN = 1.25  # times as noisy as a mean
 NEGLIGIBLE = 0.01  # a difference smaller than this is no reason to prefer anything
 
 
-def worst_stop(stops: Iterable[str]) -> str:
+def find_worst_stop(stops: Iterable[str]) -> str:
     """Return the worst reason to stop among the passes of a case: `precision` only if all passes have it."""
     return max(stops, key=STOPS.index)
 
@@ -39,23 +39,23 @@ def _ordered_interval(samples: np.ndarray) -> tuple[float, float, float]:
     count = len(ordered)
     if not count:
         return np.nan, np.nan, np.nan
-    below = left_out(count)
+    below = count_omitted(count)
     return float(np.median(ordered)), float(ordered[below]), float(ordered[count - 1 - below])
 
 
-def noise(samples: Sequence[float]) -> float:
+def estimate_noise(samples: Sequence[float]) -> float:
     """Return the standard deviation of the logarithm of the samples' median; it is large if the samples differ much."""
     if len(samples) < 2:
         return UNSURE
     return max(NOISE, MEDIAN * float(np.std(np.log(samples), ddof=1)) / len(samples) ** 0.5)
 
 
-def evenly(count: int, most: int) -> list[int]:
+def select_evenly(count: int, most: int) -> list[int]:
     """Return at most `most` of `count` indices, including the first and the last, at about equal distances."""
     return np.linspace(0, count - 1, min(most, count)).round().astype(int).tolist()
 
 
-def left_out(count: int) -> int:
+def count_omitted(count: int) -> int:
     """Return how many of `count` ordered samples may be omitted at each end, so that the rest covers the median with a
     probability of at least 95 %.
 
@@ -67,7 +67,7 @@ def left_out(count: int) -> int:
     return max(int(np.searchsorted(outside, 0.025, side="right")) - 1, 0)
 
 
-def resampled(
+def resample_statistic(
     samples: np.ndarray, passes: np.ndarray, statistic: str, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Return the statistic of the samples, then that of `draws` bootstrap resamples: 1 + draws numbers.

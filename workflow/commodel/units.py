@@ -197,6 +197,6 @@ def ranges(numbers: Iterable[int]) -> list[str]:
     return [f"{first}-{last}" if last > first else f"{first}" for first, last in runs]
 
 
-def over(leaves: int, ranks: int) -> str:
+def format_extent(leaves: int, ranks: int) -> str:
     """Return the extent of a workload: the leaves of a tree, else ranks."""
     return f"{leaves} leaves" if leaves else f"{ranks} ranks"

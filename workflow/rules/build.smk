@@ -1,15 +1,15 @@
 from commodel.platforms.build import compiler_note
-from commodel.platforms.tools import native_sources, workshop
+from commodel.platforms.tools import native_sources, find_build_root
 
 
 rule build:
     input:
         lambda wildcards: native_sources(wildcards.toolchain),
-        compiler=lambda wildcards: str(compiler_note(workshop(), wildcards.toolchain)),
+        compiler=lambda wildcards: str(compiler_note(find_build_root(), wildcards.toolchain)),
     output:
-        touch(str(workshop() / "build" / "{toolchain}" / "built")),
+        touch(str(find_build_root() / "build" / "{toolchain}" / "built")),
     log:
-        str(workshop() / "build" / "logs" / "build.{toolchain}.log"),
+        str(find_build_root() / "build" / "logs" / "build.{toolchain}.log"),
     localrule: True
     message:
         "compiling the native programs for {wildcards.toolchain}"

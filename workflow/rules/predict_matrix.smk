@@ -7,7 +7,7 @@ from shlex import quote
 
 from commodel.errors import UserError
 from commodel.plan.planning import tables_of
-from commodel.results.campaign import hold
+from commodel.results.campaign import open_lock
 from commodel.files.safe_paths import SafePath
 from commodel.sources import HERE as CODE, sources
 from snakemake.exceptions import WorkflowError
@@ -20,7 +20,7 @@ HELD = []
 
 onstart:
     try:
-        HELD.append(hold(SafePath(Path(f"{OUT}.parts")), "another run that predicts into it"))
+        HELD.append(open_lock(SafePath(Path(f"{OUT}.parts")), "another run that predicts into it"))
     except UserError as error:
         raise WorkflowError(error.message)
 

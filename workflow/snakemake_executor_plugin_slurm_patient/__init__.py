@@ -16,7 +16,7 @@ from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 
-from commodel.platforms.slurm import AWAY, BETWEEN_QUESTIONS, OUTAGE, answer
+from commodel.platforms.slurm import CONTROLLER_AWAY, OUTAGE_SECONDS, RETRY_INTERVAL, try_slurm
 
 __all__ = ["Executor", "ExecutorSettings", "common_settings"]
 
@@ -34,9 +34,9 @@ class Executor(SlurmExecutor):
 
     def run_job(self, job: JobExecutorInterface) -> None:
         """Handed in when the controller answers; what else is wrong with Slurm is sbatch's to tell."""
-        end = time.monotonic() + OUTAGE
-        while self._listed() is None and AWAY.search(self.complaint) and time.monotonic() < end:
-            time.sleep(BETWEEN_QUESTIONS)
+        end = time.monotonic() + OUTAGE_SECONDS
+        while self._listed() is None and CONTROLLER_AWAY.search(self.complaint) and time.monotonic() < end:
+            time.sleep(RETRY_INTERVAL)
         super().run_job(job)
 
     def report_job_submission(self, job_info: SubmittedJobInfo, register_job: bool = True) -> None:
@@ -77,7 +77,7 @@ class Executor(SlurmExecutor):
     def _listed(self) -> set[str] | None:
         """The numbers of this run's jobs that Slurm knows; None while it does not answer, which is told once."""
         asked = ("--noheader", "--states=all", f"--name={self.run_uuid}", "--format=%i")
-        output, self.complaint = answer("squeue", *asked)
+        output, self.complaint = try_slurm("squeue", *asked)
         if self.complaint and not self.silent_since:
             self.silent_since = time.strftime("%H:%M")
             since = f"does not answer since {self.silent_since} ({self.complaint})"
@@ -89,7 +89,7 @@ class Executor(SlurmExecutor):
 
     async def sleep(self) -> None:
         """Until the next look, but not beyond the end of the run, which waits for this."""
-        end = time.monotonic() + (5 * BETWEEN_QUESTIONS if self.complaint else self.next_seconds_between_status_checks)
+        end = time.monotonic() + (5 * RETRY_INTERVAL if self.complaint else self.next_seconds_between_status_checks)
         while self.wait and (left := end - time.monotonic()) > 0:
             await asyncio.sleep(min(left, SLICE))
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from commodel.files.atomic import whole
-from commodel.files.cache import noted, standing_on
+from commodel.files.atomic import write_atomically
+from commodel.files.cache import record_input, use_archived_inputs
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, SUMMARY, names
 from commodel.models import parameter_sets
@@ -58,13 +58,13 @@ def test_it_names_the_published_sets_of_its_predictions(entry, monkeypatch):
 def test_the_sets_are_those_that_were_kept(entry, tmp_path):
     results, kept_files = Results.of(tmp_path), {}
     for name in entry.published:
-        file = noted("published", PUBLISHED.format(name), ROOT)
+        file = record_input("published", PUBLISHED.format(name), ROOT)
         text = (ROOT / PUBLISHED.format(name)).read_text()
         changed = re.sub("^platform: .*", "platform: changed", text, flags=re.MULTILINE).encode()
-        with whole(results.copy(file.copy)) as stream:
+        with write_atomically(results.copy(file.copy)) as stream:
             stream.write(changed)
         kept_files[PUBLISHED.format(name)] = replace(file, digest=sha256(changed).hexdigest(), bytes=len(changed))
-    with standing_on(results, kept_files):
+    with use_archived_inputs(results, kept_files):
         assert {parameter_sets.published(name).platform for name in entry.published} <= {"changed"}
 
 

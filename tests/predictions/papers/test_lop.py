@@ -87,7 +87,7 @@ def test_the_nearest_line_is_nearest():
         ("LoP, Send/Receive, halved", "n-way:7", 57.5),
     ],
 )
-def test_barriers_gain_what_the_formula_says(by, best, gain):
+def test_barriers_gain_what_the_formula_states(by, best, gain):
     """n-way:3 is three rounds of o + 3·L(3) where the plain one has six of o + L(1)."""
     numbers = table(printed()["Section 5"], "Gain on 64 nodes")
     assert column(numbers, "gain")[by, best] == pytest.approx(gain, abs=0.05)

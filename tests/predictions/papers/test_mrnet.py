@@ -93,7 +93,7 @@ def test_activities_are_compared_where_both_trees_were_measured():
     assert column(total)[512] == 3.4
 
 
-def test_it_says_where_processes_take_turns():
+def test_it_states_where_processes_take_turns():
     rows = [row("overlay-startup", "flat:64", 0.1)]
     assert "up to 585 take turns on 2 processors" in figure(figures(rows, (585, 2)), "Figure 5a").why
     assert "take turns" not in figure(figures(rows, (65, 128)), "Figure 5a").why

@@ -56,7 +56,7 @@ from commodel.predictions.prediction_intervals import (
 )
 from commodel.predictions.predictions import PredictedTimes
 from commodel.records import Point
-from commodel.units import format_bytes, over
+from commodel.units import format_bytes, format_extent
 
 REGRET_AT_STAKE = 0.10  # expected regret, above which points to measure are named
 SETTLING_POINTS = 2
@@ -74,7 +74,7 @@ class Workload:
 
     @property
     def text(self) -> str:
-        return f"{self.operation} over {over(self.leaves, self.ranks)}, {format_bytes(self.bytes)}"
+        return f"{self.operation} over {format_extent(self.leaves, self.ranks)}, {format_bytes(self.bytes)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,9 +258,9 @@ def _residuals(
                 logs[number], series = common[number], PointSeries.of(point)
                 interval = find_residuals(bands, series) if bands else combine_intervals(kept, shares, series)
                 intervals[number] = interval
-    each = [intervals[number] for number in range(len(points))]
-    ends = (np.concatenate([getattr(interval, end) for interval in each]) for end in ("low", "high", "corrected"))
-    return Interval(*ends, [interval.bases[0] for interval in each]), logs
+    ordered = [intervals[number] for number in range(len(points))]
+    ends = (np.concatenate([getattr(interval, end) for interval in ordered]) for end in ("low", "high", "corrected"))
+    return Interval(*ends, [interval.bases[0] for interval in ordered]), logs
 
 
 def _points(

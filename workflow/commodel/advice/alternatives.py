@@ -19,21 +19,21 @@ from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
 from commodel.patterns.layouts.regular import write_nodes
 from commodel.patterns.points import Setting, make_point
-from commodel.patterns.rank_mapping import graph, near
+from commodel.patterns.rank_mapping import graph, map_ranks
 from commodel.patterns.schedule import Schedule, stack
 from commodel.patterns.trees.topologies import tree
 from commodel.predictions.barrier_bounds import radices
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import ENDLESS, FEWEST_DRAWS, Stream, predicts_streams
 from commodel.predictions.validity import Validity, ValidityKind, assess_validity, single_message_ratios, widening
-from commodel.progress import within
+from commodel.progress import report_within
 from commodel.records import Point
 from commodel.stats import NORMAL
 from commodel.units import format_bytes
 
 MOST_TREES = 400  # of a kind; of more, as many as that, evenly spread
 RADICES = range(2, 9)
-FAMILIAR = ("linear", "binomial")  # of names for the same messages, those to go by
+PREFERRED_NAMES = ("linear", "binomial")  # of names for the same messages, those to go by
 MOST_SEGMENTS = 256  # with more, only the constant cost of a message counts
 SEGMENTS = tuple(1 << power for power in range(8, 21, 2))  # 256 B to 1 MiB
 COUNTS = tuple(1 << power for power in range(12))
@@ -109,8 +109,8 @@ def list_algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[in
     """Return every algorithm for an operation, with all arguments that can make a difference, the usual ones first.
     `windows` are the windows of a windowed gather."""
     known = find_algorithms(operation)
-    ordered = [known[name] for name in FAMILIAR if name in known]
-    ordered += [entry for name, entry in known.items() if name not in FAMILIAR]
+    ordered = [known[name] for name in PREFERRED_NAMES if name in known]
+    ordered += [entry for name, entry in known.items() if name not in PREFERRED_NAMES]
     return [spec for entry in ordered for spec in _spellings(entry, ranks, bytes, windows)]
 
 
@@ -132,7 +132,9 @@ def _spellings(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int])
 
 NEAR = "near"
 MOST_RANKS = 256  # ranks up to which `near` is tried without a request
-LESS = 0.99  # of the bytes that cross levels under the same layout without it: below that it is considered
+MAX_CROSSING_SHARE = (
+    0.99  # of the bytes that cross levels under the same layout without it: below that it is considered
+)
 
 
 def list_layouts(setting: Setting, ranks: int) -> list[str]:
@@ -149,8 +151,8 @@ def point_of(setting: Setting, combination: Mapping[str, object], requested: boo
     block = make_point(setting, {**combination, "layout": "block"})
     weights, slots = graph(schedule(block)), place(block.layout, block.ranks)
     columns = [np.asarray(column) for _, column in setting.levels]
-    node = near(weights, slots, columns)
-    gain = count_crossings(weights, node, columns) <= LESS * count_crossings(weights, slots, columns)
+    node = map_ranks(weights, slots, columns)
+    gain = count_crossings(weights, node, columns) <= MAX_CROSSING_SHARE * count_crossings(weights, slots, columns)
     return make_point(setting, {**combination, "layout": write_nodes(node)}) if gain or requested else None
 
 
@@ -269,7 +271,7 @@ class Panel:
         return [f"by {', '.join(through)} a buffer overflows and packets have to be sent again: {named}{more}{rest}"]
 
     @cached_property
-    def doubted_streams(self) -> dict[str, str]:
+    def find_limited_streams(self) -> dict[str, str]:
         """Models that are less valid for a stream of some alternative than for one wave, and why."""
         return {
             name: changed[0].of_stream.text
@@ -282,15 +284,15 @@ class Panel:
         """Models that predict the time between waves; of these the valid ones, if any."""
         periods = self.values("period")
         known = [name for name, times in periods.items() if np.isfinite(times).all() and (times > 0).all()]
-        return [name for name in known if name not in self.doubted_streams] or known
+        return [name for name in known if name not in self.find_limited_streams] or known
 
     def describe_streams(self) -> list[str]:
         end = (
             "no other model predicts them"
-            if self.doubted_streams.keys() & set(self.streaming)
+            if self.find_limited_streams.keys() & set(self.streaming)
             else "other models predict these times"
         )
-        texts = _by_text(self.doubted_streams if self.streaming else {})
+        texts = _by_text(self.find_limited_streams if self.streaming else {})
         return [f"between waves {', '.join(names)}: {why}; {end}" for why, names in texts.items()]
 
     def period(self, weights: Mapping[str, float | np.ndarray]) -> np.ndarray:
@@ -325,7 +327,7 @@ def assess_alternatives(sets: Mapping[str, ParameterSet], patterns: Sequence[Sch
         stream = Stream(pattern) if streams else None  # one for all models: its steps are cached
         for name in [name for name in models if name not in lacking]:
             try:
-                with within(f"alternative {number} of {len(patterns)} by {name}"):
+                with report_within(f"alternative {number} of {len(patterns)} by {name}"):
                     assessments[name].append(Assessment.of(models[name], sets[name], pattern, stream))
             except UserError as error:
                 lacking[name] = error.message

@@ -18,7 +18,7 @@ from commodel.patterns import rectangles
 from commodel.patterns.build import full_layout, stack_points
 from commodel.patterns.layouts import Defaults, place, processes_of, ranks_of, type_of
 from commodel.patterns.operations import FEWEST_RANKS
-from commodel.patterns.partitions.arrangement import VOLUMES, best_columns, exchange_ranks, tiled
+from commodel.patterns.partitions.arrangement import VOLUMES, best_columns, exchange_ranks, tile_square
 from commodel.patterns.partitions.shares import even_out_times, geometric
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rectangles import Rectangles
@@ -176,7 +176,7 @@ def _partitions(
     shares, ways = geometric(curves, problem.side**2), {}
     for column_cost in COLUMN_COSTS:
         columns = best_columns(shares, problem.side, column_cost)
-        tiling = even_out_times(Rectangles(*tiled(columns, shares, problem.side), problem.side), curves)
+        tiling = even_out_times(Rectangles(*tile_square(columns, shares, problem.side), problem.side), curves)
         if not ways:
             ways["by rank"] = tiling
         if (name := f"{len(columns)} columns") not in ways:

@@ -12,12 +12,19 @@ import pandas as pd
 from commodel.advice import Advice, Workload, advise
 from commodel.advice.evidence import Evidence, describe_manual_values
 from commodel.compare.combined_prediction import ModelWeight, is_default_kept
-from commodel.progress import within
+from commodel.progress import report_within
 from commodel.records import LIBRARY
 
 COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
-GROUNDS = ("platform", "simulated", "gain_over_default", "interval_basis", "weights", "notes")  # the basis of a row
-COLUMNS += GROUNDS
+BASIS_COLUMNS = (
+    "platform",
+    "simulated",
+    "gain_over_default",
+    "interval_basis",
+    "weights",
+    "notes",
+)  # the basis of a row
+COLUMNS += BASIS_COLUMNS
 NOTES = " | "  # separates two notes of a row
 
 
@@ -38,7 +45,7 @@ def decide(
         platform = f"{platform or 'no platform'}, by hand: {changed}"
     simulated = any(parameters.simulated for parameters in evidence.sets)
     for number, workload in enumerate(workloads, 1):
-        with within(f"workload {number} of {len(workloads)}"):
+        with report_within(f"workload {number} of {len(workloads)}"):
             advised[workload] = advise(workload, evidence, layouts, only(workload), streams=False)
     common = _common_choices(advised, one_for_all_sizes)
     of_all = {workload: _put_first(advice, common.get(_where(workload))) for workload, advice in advised.items()}

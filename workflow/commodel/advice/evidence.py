@@ -24,12 +24,12 @@ from commodel.parameters import SHEETS, ParameterSet, origins
 from commodel.patterns.operations import base
 from commodel.patterns.points import Setting
 from commodel.predictions.prediction_intervals import IntervalBasis
-from commodel.predictions.residuals import NODES, SIDES, WITHOUT
+from commodel.predictions.residuals import ABSENT_AT, NODES, PLACEMENT_NAMES
 from commodel.records import Point
 from commodel.stats import NORMAL
 from commodel.units import format_bytes
 
-WORTH_TELLING = 0.05  # doublings
+MIN_NAMED_DOUBLINGS = 0.05  # doublings
 JUDGED = needed(  # the columns that models are judged by
     COMPARISON,
     "point platform operation algorithm choice layout ranks leaves bytes nodes levels_crossed waves batch workload"
@@ -79,7 +79,7 @@ class Evidence:
 
 def find_placement(point: Point) -> str:
     """Return whether a point runs within a node or between nodes."""
-    return SIDES[point.nodes > WITHOUT[NODES]]
+    return PLACEMENT_NAMES[point.nodes > ABSENT_AT[NODES]]
 
 
 def select_placement(rows: pd.DataFrame, placements: Iterable[str]) -> pd.DataFrame:
@@ -87,7 +87,7 @@ def select_placement(rows: pd.DataFrame, placements: Iterable[str]) -> pd.DataFr
     older table lacks the number of nodes."""
     if rows[NODES].isna().any():
         return rows
-    return rows[(rows[NODES] > WITHOUT[NODES]).map(SIDES).isin(set(placements))]
+    return rows[(rows[NODES] > ABSENT_AT[NODES]).map(PLACEMENT_NAMES).isin(set(placements))]
 
 
 def select_deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
@@ -116,7 +116,7 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
         )
     elif other := sorted(set(deciding["operation"].map(base)) - {base(operation)}):
         notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")
-    if beyond > WORTH_TELLING:
+    if beyond > MIN_NAMED_DOUBLINGS:
         ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))
         reach = f"{_span(*ranks)} ranks and {_span(*map(format_bytes, sizes))}"
         notes.append(f"EXTRAPOLATED by {beyond:.1f} doublings: measured were {reach}; intervals are wider for that")
@@ -133,7 +133,7 @@ def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:
     lacking = Counter(filter(None, (IntervalBasis.parse(text).unmeasured for text in intervals)))
     return [
         f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}, "
-        f"{'families count alike there' if where in SIDES.values() else 'weights come from nearer ranks'}, "
+        f"{'families count alike there' if where in PLACEMENT_NAMES.values() else 'weights come from nearer ranks'}, "
         "and low and high are what the parameters leave open"
         for where, number in lacking.items()
     ]

@@ -3,7 +3,7 @@
 `prove` times the MPI library's own collectives with rules and without any, in alternation, at sizes between those that
 were measured before. The gain of a rule is the geometric mean of the time ratios of consecutive starts, with its
 interval. Workloads whose library default no rule changes are controls: a gain there is an effect of the machine.
-`worth_a_proof` and `proven` select the rules that stay.
+`select_for_proof` and `confirm_rules` select the rules that stay.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -20,10 +20,10 @@ from commodel.advice.tuning import Place, rules_of
 from commodel.records import LIBRARY, Choice, PlacedWorkload
 
 CONFIDENCE = 0.95  # probability that an interval contains the true gain
-WORST = 0.95  # of a gain: no rule may make anything slower by more
-WORTH = 1.05  # smallest gain that is worth a proof
+MIN_ALLOWED_GAIN = 0.95  # of a gain: no rule may make anything slower by more
+MIN_GAIN_TO_PROVE = 1.05  # smallest gain that is worth a proof
 SEVERAL = 5  # workloads, from which on the scatter of their variances is estimated
-STEADIEST = 1e-8  # lower limit of a variance: differences below 0.01 % do not count
+MIN_VARIANCE = 1e-8  # lower limit of a variance: differences below 0.01 % do not count
 LEAST_FREEDOM, MOST_FREEDOM = 0.1, 50.0  # degrees of freedom of the usual variance
 
 
@@ -45,7 +45,7 @@ class Gain:
     @property
     def harms(self) -> bool:
         """Whether the gain is below WORST, and the whole interval below 1."""
-        return self.times < WORST and self.high < 1
+        return self.times < MIN_ALLOWED_GAIN and self.high < 1
 
     def widened(self, by: float) -> "Gain":
         return replace(self, low=self.low * exp(-by), high=self.high * exp(by))
@@ -60,7 +60,7 @@ class Control:
     wider: float  # a logarithm: widening on both sides, after which 95 % of the intervals contain 1
 
 
-def control(gains: Iterable[Gain]) -> Control:
+def compute_control(gains: Iterable[Gain]) -> Control:
     """Return the control: how many intervals of control workloads exclude 1, and by how much all intervals have to
     widen.
 
@@ -73,7 +73,7 @@ def control(gains: Iterable[Gain]) -> Control:
     return Control(len(short), sum(missing > 0 for missing in short), short[by_chance] if short else 0.0)
 
 
-def gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
+def compute_gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
     """Return the gain from the medians of consecutive starts: geometric mean and Student's interval. An effect that
     both starts of a pair share, such as a busy network, cancels."""
     logs = tuple(log(bare / ruled) for ruled, bare in zip(with_rules, without, strict=True))
@@ -82,41 +82,41 @@ def gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
 
 
 @dataclass(frozen=True)
-class Usual:
+class UsualVariance:
     """The variance between the pairs of starts of one workload that the other workloads suggest."""
 
     variance: float = 1.0
     freedom: float = 0.0  # degrees of freedom of this variance; 0 if it is unknown
 
 
-NOTHING = Usual()
+NO_USUAL_VARIANCE = UsualVariance()
 
 
-def steadied(gains: Sequence[Gain]) -> list[Gain]:
+def pool_variances(gains: Sequence[Gain]) -> list[Gain]:
     """Return the gains with intervals from the pairs of all workloads: three pairs determine a variance badly, twenty
     workloads of three pairs determine it well. Variances are assumed to be scaled inverse χ². The variance of a
     workload is shrunk towards the usual one; the less variances differ, the more (as limma does for genes)."""
-    usual = _usual([variance(gain.pairs) for gain in gains], [len(gain.pairs) - 1 for gain in gains])
+    usual = _estimate_usual_variance([variance(gain.pairs) for gain in gains], [len(gain.pairs) - 1 for gain in gains])
     intervals = [_interval(gain.pairs, usual) for gain in gains]
     return [replace(gain, low=low, high=high) for gain, (_, low, high) in zip(gains, intervals, strict=True)]
 
 
-def _usual(variances: Sequence[float], freedoms: Sequence[int]) -> Usual:
+def _estimate_usual_variance(variances: Sequence[float], freedoms: Sequence[int]) -> UsualVariance:
     """Return the usual variance, from the mean and the variance of the logarithms of variances."""
     if len(variances) < SEVERAL:
-        return NOTHING
+        return NO_USUAL_VARIANCE
     half = np.array(freedoms) / 2
-    logs = np.log(np.maximum(variances, STEADIEST)) - polygamma(0, half) + np.log(half)
+    logs = np.log(np.maximum(variances, MIN_VARIANCE)) - polygamma(0, half) + np.log(half)
     apart = float(np.var(logs, ddof=1) - polygamma(1, half).mean())  # what chance does not explain
     if apart >= polygamma(1, LEAST_FREEDOM / 2):
-        return NOTHING
+        return NO_USUAL_VARIANCE
     freedom = 2 * brentq(
         lambda at: polygamma(1, at) - max(apart, polygamma(1, MOST_FREEDOM / 2)), LEAST_FREEDOM / 2, MOST_FREEDOM / 2
     )
-    return Usual(float(np.exp(logs.mean() + polygamma(0, freedom / 2) - np.log(freedom / 2))), freedom)
+    return UsualVariance(float(np.exp(logs.mean() + polygamma(0, freedom / 2) - np.log(freedom / 2))), freedom)
 
 
-def _interval(logs: Sequence[float], usual: Usual = NOTHING) -> tuple[float, float, float]:
+def _interval(logs: Sequence[float], usual: UsualVariance = NO_USUAL_VARIANCE) -> tuple[float, float, float]:
     """Return the geometric mean and its confidence interval."""
     middle, freedom = mean(logs), len(logs) - 1 + usual.freedom
     half = float("inf")
@@ -127,12 +127,12 @@ def _interval(logs: Sequence[float], usual: Usual = NOTHING) -> tuple[float, flo
     return exp(middle), low, high
 
 
-def joined(first: Gain, second: Gain) -> Gain:
+def join_gains(first: Gain, second: Gain) -> Gain:
     """Return the gain of a workload with the pairs of both gains; its times are those of the second."""
     return replace(second, pairs=(*first.pairs, *second.pairs))
 
 
-def of_all(gains: Iterable[Gain], wider: float = 0.0) -> tuple[float, float, float]:
+def average_gains(gains: Iterable[Gain], wider: float = 0.0) -> tuple[float, float, float]:
     """Return the geometric mean of the gains of several workloads, and its interval. All workloads are timed in the
     same starts, and a slow start slows all of them. The interval therefore rests on the mean of each pair of starts,
     not on the number of workloads."""
@@ -141,7 +141,7 @@ def of_all(gains: Iterable[Gain], wider: float = 0.0) -> tuple[float, float, flo
     return middle, low * exp(-wider), high * exp(wider)
 
 
-def between(sizes: Sequence[int]) -> dict[int, int]:
+def choose_unmeasured_sizes(sizes: Sequence[int]) -> dict[int, int]:
     """Return for each measured size one that was not measured and has the same rule: the geometric mean of the size and
     the next one, 1.5 times the largest; whole doubles if there is room for any. A size of 0 stays 0."""
     ends = [*sizes[1:], int(2.25 * sizes[-1])]
@@ -156,7 +156,7 @@ def _whole(middle: float, size: int, end: int) -> int:
     return size
 
 
-def in_turn(pairs: int) -> list[bool]:
+def order_starts(pairs: int) -> list[bool]:
     """Return whether each start has rules: with, without, without, with, …, so that neither always comes first."""
     return [(pair + place) % 2 == 0 for pair in range(pairs) for place in range(2)]
 
@@ -184,18 +184,18 @@ class Stage:
 
     rows: Sequence[Row] = ()
     took: float = 0.0  # seconds
-    control: Control = field(default_factory=lambda: control([]))
+    control: Control = field(default_factory=lambda: compute_control([]))
     spread: bool = False  # whether a rule changes the library default at other sizes of the operation
 
     @property
     def ruled(self) -> set[str]:
         """Operations with rules."""
-        return {row.workload[0] for row in self.rows if row.algorithm != LIBRARY}
+        return {row.workload.operation for row in self.rows if row.algorithm != LIBRARY}
 
     def of(self, operation: str | None = None) -> tuple[float, float, float]:
         """Return the mean gain of all workloads, or of those of an operation, and its interval."""
-        rows = [row for row in self.rows if operation in (None, row.workload[0])]
-        return of_all((row.gain for row in rows), self.control.wider)
+        rows = [row for row in self.rows if operation in (None, row.workload.operation)]
+        return average_gains((row.gain for row in rows), self.control.wider)
 
 
 def prove(
@@ -213,10 +213,10 @@ def prove(
         return Stage()
     place = place.with_seconds(PROOF_SECONDS)
     apart = {row.operation for row in rules_of(choices.items())}
-    cases = {workload: (*workload[:3], size) for workload, size in _sizes(choices).items()}
+    cases = {workload: workload._replace(bytes=size) for workload, size in _sizes(choices).items()}
     times: dict[bool, list[Mapping[PlacedWorkload, float]]] = {True: [], False: []}
     took = 0.0
-    for number, ruled in enumerate(in_turn(pairs)):
+    for number, ruled in enumerate(order_starts(pairs)):
         progress(f"{stage}: start {number + 1} of {2 * pairs}, {'with' if ruled else 'without'} rules")
         rules = rules_of(choices.items()) if ruled else ()
         timed = place.time(f"{stage}-{number}", list(cases.values()), rules, apart)
@@ -227,19 +227,21 @@ def prove(
         pairs_of_case = zip(times[True], times[False], strict=True)
         both = [(ruled[case], bare[case]) for ruled, bare in pairs_of_case if case in ruled and case in bare]
         if len(both) >= min(FEWEST_PAIRS, pairs):
-            rows.append(Row(workload, case[3], choices[workload], gain(*zip(*both, strict=True))))
-    steady = steadied([row.gain for row in rows])
+            rows.append(Row(workload, case.bytes, choices[workload], compute_gain(*zip(*both, strict=True))))
+    steady = pool_variances([row.gain for row in rows])
     rows = [replace(row, gain=gained, harms=gained.harms) for row, gained in zip(rows, steady, strict=True)]
-    return _controlled(Stage(rows, took, spread=spread))
+    return _apply_control(Stage(rows, took, spread=spread))
 
 
-def _controlled(stage: Stage) -> Stage:
+def _apply_control(stage: Stage) -> Stage:
     """Return the stage with its control, and with intervals widened by it. Control workloads have no rule, and no rule
     of another workload changes their library default."""
     same = [
-        row for row in stage.rows if row.algorithm == LIBRARY and not (stage.spread and row.workload[0] in stage.ruled)
+        row
+        for row in stage.rows
+        if row.algorithm == LIBRARY and not (stage.spread and row.workload.operation in stage.ruled)
     ]
-    controls = control(row.gain for row in same)
+    controls = compute_control(row.gain for row in same)
     rows = [replace(row, gain=row.gain.widened(controls.wider)) for row in stage.rows]
     return replace(stage, rows=rows, control=controls)
 
@@ -247,8 +249,12 @@ def _controlled(stage: Stage) -> Stage:
 def _sizes(workloads: Collection[PlacedWorkload]) -> dict[PlacedWorkload, int]:
     by_place: dict[tuple, list[int]] = {}
     for workload in sorted(workloads):
-        by_place.setdefault(workload[:3], []).append(workload[3])
-    return {(*where, size): case for where, sizes in by_place.items() for size, case in between(sizes).items()}
+        by_place.setdefault(workload.without_size, []).append(workload.bytes)
+    return {
+        PlacedWorkload(*where, size): case
+        for where, sizes in by_place.items()
+        for size, case in choose_unmeasured_sizes(sizes).items()
+    }
 
 
 def drop_wrong(
@@ -258,12 +264,12 @@ def drop_wrong(
     algorithm is forced on communicators of many sizes; then all rules of an operation run together. A workload that
     fails without rules, too, is not counted."""
     wrong: dict[tuple[str, str], str] = {}
-    for operation in sorted({workload[0] for workload, algorithm in choices.items() if algorithm != LIBRARY}):
-        of_operation = {workload: name for workload, name in choices.items() if workload[0] == operation}
+    for operation in sorted({workload.operation for workload, algorithm in choices.items() if algorithm != LIBRARY}):
+        of_operation = {workload: name for workload, name in choices.items() if workload.operation == operation}
         layout = max(of_operation)[2]
         sizes = {size for _, _, _, size in of_operation}
         sizes = {min(sizes), max(sizes)}
-        ranks = sorted({workload[1] for workload in of_operation})
+        ranks = sorted({workload.ranks for workload in of_operation})
 
         def failing(name: str, rules: Sequence[Choice], operation=operation, sizes=sizes, layout=layout) -> set | dict:
             progress(f"results: {operation}, {name}")
@@ -275,15 +281,19 @@ def drop_wrong(
             for case, why in failing(spec, forced).items():
                 if case not in excused:
                     wrong.setdefault((operation, spec), _describe_failure(case, why))
-        choices = {workload: LIBRARY if (workload[0], name) in wrong else name for workload, name in choices.items()}
-        rules = rules_of((workload, name) for workload, name in choices.items() if workload[0] == operation)
+        choices = {
+            workload: LIBRARY if (workload.operation, name) in wrong else name for workload, name in choices.items()
+        }
+        rules = rules_of((workload, name) for workload, name in choices.items() if workload.operation == operation)
         for case, why in failing("all rules", rules).items() if rules else ():
             if case not in excused:
-                together = {name for workload, name in choices.items() if workload[0] == operation} - {LIBRARY}
+                together = {name for workload, name in choices.items() if workload.operation == operation} - {LIBRARY}
                 wrong |= {
                     (operation, name): f"with its other rules, {_describe_failure(case, why)}" for name in together
                 }
-        choices = {workload: LIBRARY if (workload[0], name) in wrong else name for workload, name in choices.items()}
+        choices = {
+            workload: LIBRARY if (workload.operation, name) in wrong else name for workload, name in choices.items()
+        }
     return dict(choices), wrong
 
 
@@ -292,57 +302,59 @@ def _describe_failure(case: tuple[str, int, int], why: str) -> str:
     return f"input {given}, {ranks} ranks, {size} B: {why}"
 
 
-def on_trial(choices: Mapping[PlacedWorkload, str], spread: bool = False) -> dict[PlacedWorkload, str]:
+def select_for_trial(choices: Mapping[PlacedWorkload, str], spread: bool = False) -> dict[PlacedWorkload, str]:
     """Return the choices for operations that have rules. If a rule changes the library default of its whole operation,
     some workloads of other operations are added as controls."""
-    ruled = {workload[0] for workload, algorithm in choices.items() if algorithm != LIBRARY}
-    others = sorted(workload for workload in choices if workload[0] not in ruled) if spread else []
+    ruled = {workload.operation for workload, algorithm in choices.items() if algorithm != LIBRARY}
+    others = sorted(workload for workload in choices if workload.operation not in ruled) if spread else []
     controls = others[:: -(-len(others) // MAX_CONTROLS)] if others else []
     return {
-        workload: algorithm for workload, algorithm in choices.items() if workload[0] in ruled or workload in controls
+        workload: algorithm
+        for workload, algorithm in choices.items()
+        if workload.operation in ruled or workload in controls
     }
 
 
-def worth_a_proof(trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
+def select_for_proof(trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
     """Return the choices to prove: rules whose gain in the trial exceeds WORTH by more than the machine changed, the
     library default elsewhere."""
-    faster = {row.workload for row in trial.rows if log(row.gain.times) > trial.control.wider + log(WORTH)}
-    return _staying(trial, faster, one_for_all_sizes)
+    faster = {row.workload for row in trial.rows if log(row.gain.times) > trial.control.wider + log(MIN_GAIN_TO_PROVE)}
+    return _keep_rules(trial, faster, one_for_all_sizes)
 
 
-def proven(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
+def confirm_rules(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
     """Return the rules that the proof confirms, the library default elsewhere. A rule stays if it was faster again by
     more than the machine changed, and if its interval over all pairs of trial and proof is above 1. If trial and proof
     both show that rules slow down a workload without a rule, the operation loses all rules. In one of the two alone,
     that happens by chance among so many workloads."""
     tried = {row.workload: row.gain for row in trial.rows}
     both = [row for row in proof.rows if row.workload in tried]
-    gains = steadied([joined(tried[row.workload], row.gain) for row in both])
+    gains = pool_variances([join_gains(tried[row.workload], row.gain) for row in both])
     sure = {row.workload for row, seen in zip(both, gains, strict=True) if seen.widened(proof.control.wider).pays}
-    before = {row.workload for row in slowed(trial.rows)}
-    spoilt = {row.workload[0] for row in slowed(proof.rows) if row.workload in before}
+    before = {row.workload for row in find_slowed_workloads(trial.rows)}
+    spoilt = {row.workload.operation for row in find_slowed_workloads(proof.rows) if row.workload in before}
     faster = {row.workload for row in proof.rows if log(row.gain.times) > proof.control.wider} & sure
-    return _staying(proof, faster, one_for_all_sizes, spoilt)
+    return _keep_rules(proof, faster, one_for_all_sizes, spoilt)
 
 
-def _staying(
+def _keep_rules(
     stage: Stage, faster: Collection[PlacedWorkload], one_for_all_sizes: Collection[str], spoilt: Collection[str] = ()
 ) -> dict[PlacedWorkload, str]:
     """Return the rules that stay, the library default elsewhere. If rules change the library default of a whole
     operation, the operation's mean gain has to be above 1, too. If all sizes need one algorithm, it stays if it is
     faster at most of them and harms none."""
     costly = {name for name in stage.ruled if stage.spread and stage.of(name)[0] <= 1} | set(spoilt)
-    good = [row for row in stage.rows if row.workload in faster and row.workload[0] not in costly]
-    together = [row for row in stage.rows if row.workload[0] in one_for_all_sizes and row.algorithm != LIBRARY]
-    for where in {row.workload[:3] for row in together}:
-        rows = [row for row in together if row.workload[:3] == where]
+    good = [row for row in stage.rows if row.workload in faster and row.workload.operation not in costly]
+    together = [row for row in stage.rows if row.workload.operation in one_for_all_sizes and row.algorithm != LIBRARY]
+    for where in {row.workload.without_size for row in together}:
+        rows = [row for row in together if row.workload.without_size == where]
         stay = [row for row in rows if row in good]
-        good = [row for row in good if row.workload[:3] != where]
+        good = [row for row in good if row.workload.without_size != where]
         if 2 * len(stay) > len(rows) and not any(row.harms for row in rows):
             good += rows
     return {row.workload: LIBRARY for row in stage.rows} | {row.workload: row.algorithm for row in good}
 
 
-def slowed(rows: Iterable[Row]) -> list[Row]:
+def find_slowed_workloads(rows: Iterable[Row]) -> list[Row]:
     """Return the rows of workloads without a rule that rules for others slow down."""
     return [row for row in rows if row.algorithm == LIBRARY and row.harms]

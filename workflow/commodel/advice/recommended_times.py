@@ -45,8 +45,8 @@ def _recommend(
     bases = recommender.find_bases([PointSeries.of(point) for point in points])
     heaviest = own[max(recommender.weights, key=recommender.weights.__getitem__)]
     predictions = []
-    each = zip(points, stacked.tolist(), factors.tolist(), bases, heaviest, strict=True)
-    for point, seconds, factor, basis, model in each:
+    rows = zip(points, stacked.tolist(), factors.tolist(), bases, heaviest, strict=True)
+    for point, seconds, factor, basis, model in rows:
         ends = (seconds / factor, seconds * factor) if basis.of_residuals else (np.nan, np.nan)
         validity = assess_recommended(basis, model.validity_text)
         predictions.append(Prediction(RECOMMENDED, point, seconds, *ends, validity, basis, corrected=seconds))

@@ -1,6 +1,6 @@
 """Sequential sampling: which alternative to measure next, and when the expected regret is low enough to stop.
 
-`believe` returns a `Belief`: one Gaussian over the logarithms of the times of all alternatives (`Arms`).
+`compute_belief` returns a `Belief`: one Gaussian over the logarithms of the times of all alternatives (`Arms`).
 `Belief.next_points` returns the alternatives whose measurement is expected to change the choices most, and
 `Belief.regret` the expected regret of the present choices.
 
@@ -39,7 +39,7 @@ from commodel.predictions.residuals import compute_matern
 from commodel.records import LIBRARY, PlacedWorkload
 from commodel.stats import NOISE
 
-REST = "library beside rules"
+DEFAULT_BESIDE_RULES = "library beside rules"
 UNKNOWN = 3.0  # standard deviation of a logarithm: of an operation without predictions
 OPERATION, SIZE, OWN_CHOICE = 0.5, 0.3, 0.4  # of an operation, of it at a size, of the library default
 SLOPE = 0.3  # of an operation at a size: how many times as far apart its predictions are as its times
@@ -130,8 +130,8 @@ class Arms:
     def _words(self) -> dict[str, np.ndarray]:
         """What arms may share: operation, workload, algorithm by name, and algorithm with its argument, but without a
         segment size, whose effect is gradual."""
-        operations = [arm.workload[0] for arm in self.arms]
-        names = [f"{arm.workload[0]} {name}" for arm, (_, name) in zip(self.arms, self._cuts, strict=True)]
+        operations = [arm.workload.operation for arm in self.arms]
+        names = [f"{arm.workload.operation} {name}" for arm, (_, name) in zip(self.arms, self._cuts, strict=True)]
         columns = {"operation": operations, "name": [name.partition(":")[0] for name in names], "algorithm": names}
         return {name: np.unique(column, return_inverse=True)[1] for name, column in columns.items()} | {
             "workload": self.workload
@@ -144,11 +144,11 @@ class Arms:
 
     @cached_property
     def _bytes(self) -> np.ndarray:
-        return np.log2([max(arm.workload[3], 1) for arm in self.arms])
+        return np.log2([max(arm.workload.bytes, 1) for arm in self.arms])
 
     @cached_property
     def _ranks(self) -> np.ndarray:
-        return np.log2([arm.workload[1] for arm in self.arms])
+        return np.log2([arm.workload.ranks for arm in self.arms])
 
     @cached_property
     def _predicted(self) -> np.ndarray:
@@ -165,15 +165,15 @@ class Arms:
 
     @cached_property
     def _rest(self) -> np.ndarray:
-        return np.array([arm.algorithm == REST for arm in self.arms])
+        return np.array([arm.algorithm == DEFAULT_BESIDE_RULES for arm in self.arms])
 
     @cached_property
     def groups(self) -> np.ndarray:
         """The first of the workloads that are decided together; most workloads are decided separately."""
-        bound = {self.arms[arm].workload[0] for arm in np.flatnonzero(self._rest)}
+        bound = {self.arms[arm].workload.operation for arm in np.flatnonzero(self._rest)}
         new = [
-            workload[0] not in bound or workload[0] != before[0]
-            for before, workload in pairwise([("",), *self.workloads])
+            workload.operation not in bound or before is None or workload.operation != before.operation
+            for before, workload in pairwise([None, *self.workloads])
         ]
         return np.flatnonzero(new)
 
@@ -193,7 +193,7 @@ class Arms:
         ruled[self.alone] = np.inf
         return bare, np.minimum.reduceat(ruled, self.first, axis=0)
 
-    def cheapest(self, logs: np.ndarray) -> np.ndarray:
+    def choose_fastest(self, logs: np.ndarray) -> np.ndarray:
         """Return the arm to choose for each workload, so that each group takes least; the first of several."""
         sums = [np.add.reduceat(ways, self.groups) for ways in self._both(logs)]
         sizes = np.diff([*self.groups, len(self.workloads)])
@@ -205,7 +205,7 @@ class Arms:
 
 def _cut(arm: Arm) -> tuple[int, str]:
     """Return the number of bytes that an algorithm sends at once, and the algorithm's name without that size."""
-    operation, whole = arm.workload[0], max(arm.workload[3], 1)
+    operation, whole = arm.workload.operation, max(arm.workload.bytes, 1)
     try:
         entry, text = algorithm(operation, arm.algorithm)
     except UserError:  # the library default is none of our algorithms
@@ -263,16 +263,16 @@ STRENGTHS = {"algorithm": (0.15, 0.4, 1.0, 2.0), "peculiar": (0.03, 0.1, 0.3)}
 STARTS = {"again": (0.02, 0.05, 0.1, 0.2), "start": (0.02, 0.05, 0.1, 0.2)}
 
 
-def offs(arms: Arms, measured: Sequence[Measured]) -> tuple[np.ndarray, np.ndarray]:
+def compute_residuals(arms: Arms, measured: Sequence[Measured]) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of the measured arms, and the logarithms of their times over the expected ones."""
     seen = np.array([row.arm for row in measured])
     return seen, np.log([row.seconds for row in measured]) - arms.prior_mean[seen]
 
 
-def likeliest(arms: Arms, measured: Sequence[Measured]) -> Scales:
+def fit_scales(arms: Arms, measured: Sequence[Measured]) -> Scales:
     """Return the most likely scales by coordinate search: first over those of predictions, then over those of
     starts."""
-    seen, off = offs(arms, measured)
+    seen, off = compute_residuals(arms, measured)
     scales, likelihoods = USUAL, {}
 
     def likelihood(scales: Scales) -> float:
@@ -299,7 +299,7 @@ def _unusual(scales: Scales) -> float:
 
 
 REPEATED_NOISE = 0.1  # of one that may be worth measuring again
-SOUND = 8.0  # prior weight of the expected errors of a belief, in measurements
+PRIOR_WEIGHT = 8.0  # prior weight of the expected errors of a belief, in measurements
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # over the outcomes of a measurement
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -325,7 +325,7 @@ class Belief:
         times: dict[int, tuple[float, float]] = {}
         for row in self.measured:
             new = row.seconds, self.scales.noise(row.noise)
-            times[row.arm] = pooled(times[row.arm], new) if row.arm in times else new
+            times[row.arm] = pool_measurements(times[row.arm], new) if row.arm in times else new
         return times
 
     @cached_property
@@ -339,7 +339,7 @@ class Belief:
     def choices(self) -> np.ndarray:
         """Return the arm to choose for each workload: that of the least expected seconds, which favours well-known
         ones."""
-        return self.arms.cheapest(self.mean + np.diag(self.covariance) / 2)
+        return self.arms.choose_fastest(self.mean + np.diag(self.covariance) / 2)
 
     def worth(self, wanted: Sequence[int] | None = None) -> np.ndarray:
         """Return the value of measuring each wanted arm: the decrease of the time of all workloads, in logarithms of
@@ -367,7 +367,7 @@ class Belief:
         over = (chosen - self.arms.least(logs.T)) / sizes[:, None]
         return np.repeat(np.exp(np.minimum(over, 5)).mean(axis=1) - 1, sizes)
 
-    def supposing(self, arm: int) -> "Belief":
+    def assume_measured(self, arm: int) -> "Belief":
         """Return the belief after an arm is measured at its expected time: means stay, and covariances shrink."""
         row = self.covariance[arm]
         covariance = self.covariance - np.outer(row, row) / (row[arm] + self.noise[arm] ** 2)
@@ -386,7 +386,7 @@ class Belief:
         measured again, nor arms `without` samples."""
         belief, points = self, list(first)
         for arm in first:
-            belief = belief.supposing(arm)
+            belief = belief.assume_measured(arm)
         known = {arm for arm in self.seen if self.noise[arm] <= REPEATED_NOISE} | set(without)
         closed = np.isin(np.arange(len(self.mean)), list(known)) | np.isin(
             self.arms.workload, self.arms.workload[points]
@@ -399,16 +399,16 @@ class Belief:
                 break
             points.append(best)
             closed |= self.arms.workload == self.arms.workload[best]
-            belief = belief.supposing(best)
+            belief = belief.assume_measured(best)
         return points
 
 
-def believe(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
+def compute_belief(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
     """Return the belief after these measurements."""
     if not measured:
         return Belief(arms, arms.prior_mean, arms.prior(USUAL.algorithm, USUAL.peculiar))
-    seen, off = offs(arms, measured)
-    scales = likeliest(arms, measured)
+    seen, off = compute_residuals(arms, measured)
+    scales = fit_scales(arms, measured)
     prior = arms.prior(scales.algorithm, scales.peculiar)
     across = prior[:, seen]
     inverse = np.linalg.inv(across[seen] + scales.errors(measured))
@@ -423,13 +423,15 @@ def _doubts(missed: np.ndarray, operations: np.ndarray, wanted: np.ndarray) -> n
     """Return the factors by which the variances of operations grow. `missed` are the errors of measurements predicted
     from the others, in standard deviations. A factor is at least 1. With few measurements it is near that of all
     operations."""
-    usual = max((SOUND + (missed**2).sum()) / (SOUND + len(missed)), 1.0)
+    usual = max((PRIOR_WEIGHT + (missed**2).sum()) / (PRIOR_WEIGHT + len(missed)), 1.0)
     count = wanted.max() + 1
     squares = np.bincount(operations, missed**2, count)
-    return np.maximum((SOUND * usual + squares) / (SOUND + np.bincount(operations, minlength=count)), 1.0)[wanted]
+    return np.maximum(
+        (PRIOR_WEIGHT * usual + squares) / (PRIOR_WEIGHT + np.bincount(operations, minlength=count)), 1.0
+    )[wanted]
 
 
-def pooled(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+def pool_measurements(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
     """Return the weighted mean of two measurements of one arm: its seconds and the noise of their logarithm."""
     weights = [noise**-2 for _, noise in (first, second)]
     logs = np.average(np.log([first[0], second[0]]), weights=weights)
@@ -448,11 +450,11 @@ def seconds_of(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:
 def choose_settling_points(logs: np.ndarray, covariance: np.ndarray, count: int) -> list[int]:
     """Return the alternatives of one workload with the most valuable measurements, each given those before. `logs` are
     the logarithms of their times."""
-    arms = Arms([Arm(("", 1, "", 0), str(number)) for number in range(len(logs))])
+    arms = Arms([Arm(PlacedWorkload("", 1, "", 0), str(number)) for number in range(len(logs))])
     belief, points = Belief(arms, logs, covariance), []
     while len(points) < min(count, len(logs)):
         worth = belief.worth()
         worth[points] = -1.0
         points.append(int(worth.argmax()))
-        belief = belief.supposing(points[-1])
+        belief = belief.assume_measured(points[-1])
     return points

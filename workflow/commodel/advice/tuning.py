@@ -1,5 +1,5 @@
 """Search for the fastest algorithms of an MPI library's own collectives: `search` checks whether rules are followed and
-measures alternatives, `chosen` returns the algorithm of each workload."""
+measures alternatives, `choose_algorithms` returns the algorithm of each workload."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -15,19 +15,28 @@ from scipy.stats import norm
 from commodel.advice import Workload, advise
 from commodel.advice.alternatives import list_algorithms
 from commodel.advice.evidence import Evidence
-from commodel.advice.sequential_sampling import A_POINT, REST, Arm, Arms, Belief, Measured, believe, seconds_of
+from commodel.advice.sequential_sampling import (
+    A_POINT,
+    DEFAULT_BESIDE_RULES,
+    Arm,
+    Arms,
+    Belief,
+    Measured,
+    compute_belief,
+    seconds_of,
+)
 from commodel.errors import UserError
 from commodel.patterns.points import Setting, make_point
 from commodel.records import BARRIER, LIBRARY, Choice, Measure, PlacedWorkload, Timed
 
-AT_ONCE = 32  # points of a start, at most
+MAX_POINTS_PER_START = 32  # points of a start, at most
 START = 2.0  # seconds that a start takes at most, before any is measured
-DECISIVE = 0.05  # of what the best point is worth: what is worth less waits until more is known
-SETTLED = 0.05  # expected regret at which measuring ends
-TOLD_APART = 1.1  # ratio of times from which two algorithms differ
-FAR_APART = 1.5  # predictions of two algorithms whose times should differ
+MIN_VALUE_SHARE = 0.05  # of what the best point is worth: what is worth less waits until more is known
+SETTLED_REGRET = 0.05  # expected regret at which measuring ends
+MIN_DISTINCT_RATIO = 1.1  # ratio of times from which two algorithms differ
+MIN_PREDICTED_RATIO = 1.5  # predictions of two algorithms whose times should differ
 Names = Callable[[str, str, int], bool]  # whether a rule can name: operation, algorithm, ranks
-OWN = (LIBRARY, REST)  # no algorithm is named
+DEFAULT_ARMS = (LIBRARY, DEFAULT_BESIDE_RULES)  # no algorithm is named
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ class Place(Protocol):
     ) -> Mapping[tuple[str, int, int], str]: ...
 
 
-def arms_of(
+def list_arms(
     workloads: Iterable[PlacedWorkload],
     evidence: Evidence | None,
     setting: Setting,
@@ -88,7 +97,7 @@ def arms_of(
             except UserError as error:
                 progress(f"{operation} of {size} B has no predictions: {error.message}")
         arms += [Arm(workload, spec, prediction) for spec, prediction in predictions.items()]
-        own = (LIBRARY, REST) if spread else (LIBRARY,)
+        own = (LIBRARY, DEFAULT_BESIDE_RULES) if spread else (LIBRARY,)
         arms += [Arm(workload, name, min(predictions.values(), default=0.0)) for name in own]
     return Arms.of(arms)
 
@@ -108,13 +117,13 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
     """Measure until the choice is settled or the budget of seconds is used up. The first two starts check whether rules
     are followed, whatever the budget."""
     measured: list[Measured] = []
-    pairs = _telling(arms)
+    pairs = _choose_check_pairs(arms)
     checks = _checks(pairs)
-    belief, took, least = believe(arms), 0.0, START
+    belief, took, least = compute_belief(arms), 0.0, START
     failed: set[int] = set()  # points of which no sample was valid
     for number in count():
         expected = float(np.mean(belief.regret()))
-        going_on = took < budget and expected > SETTLED
+        going_on = took < budget and expected > SETTLED_REGRET
         if not going_on and number >= len(checks):
             break
         if measured:
@@ -124,16 +133,16 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
             )
         first = checks[number] if number < len(checks) else []
         costs = _costs(place.measure, belief, least)
-        points = _next_start(belief, costs, least, AT_ONCE if going_on else len(first), first, failed)
+        points = _next_start(belief, costs, least, MAX_POINTS_PER_START if going_on else len(first), first, failed)
         if not points:
             break
         new, seconds = _measure(place, number, arms, points)
         took, least = took + seconds, min(least, seconds)
         measured += new
         failed |= set(points) - {row.arm for row in measured}
-        belief = believe(arms, measured)
+        belief = compute_belief(arms, measured)
     ignored = [name for name in pairs if _same_times(belief, name)]
-    return Search(arms, belief, took, _full(place.measure, belief, took, number), ignored)
+    return Search(arms, belief, took, _estimate_full_search(place.measure, belief, took, number), ignored)
 
 
 def _next_start(
@@ -144,7 +153,7 @@ def _next_start(
     alone, worth = belief.arms.alone, belief.worth()
     kinds = [alone] if first else [~alone, alone]
     worth[list(failed)] = 0
-    least = DECISIVE * worth.max()
+    least = MIN_VALUE_SHARE * worth.max()
     closed = [failed | set(np.flatnonzero(kind)) for kind in kinds]
     sets = [belief.next_points(count, costs, least, first, without) for without in closed]
     return max(sets, key=lambda points: worth[points].sum() / (start + costs[points].sum()))
@@ -159,7 +168,7 @@ def _costs(settings: Measure, belief: Belief, start: float) -> np.ndarray:
     """Return the expected seconds of each point: samples, equally many warm-up runs, and a start of its own if a
     barrier has a rule."""
     arms, seconds = belief.arms.arms, np.exp(belief.mean)
-    alone = np.array([arm.workload[0] == BARRIER and arm.algorithm != LIBRARY for arm in arms])
+    alone = np.array([arm.workload.operation == BARRIER and arm.algorithm != LIBRARY for arm in arms])
     return seconds_of(seconds, settings.seconds, settings.min_samples) + start * alone
 
 
@@ -177,21 +186,23 @@ def _measure(place: Place, number: int, arms: Arms, points: Sequence[int]) -> tu
     return rows, timed.took
 
 
-def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
+def _choose_check_pairs(arms: Arms) -> dict[str, tuple[int, int]]:
     """Return for each operation two algorithms of one workload with clearly different predictions: the pair that is
     cheapest to distinguish."""
     pairs: dict[str, tuple[float, tuple[int, int]]] = {}
     for number, workload in enumerate(arms.workloads):
-        ours = [arm for arm in np.flatnonzero(arms.workload == number) if arms.arms[arm].algorithm not in OWN]
+        ours = [arm for arm in np.flatnonzero(arms.workload == number) if arms.arms[arm].algorithm not in DEFAULT_ARMS]
         if len(ours) < 2:
             continue
         slow = max(ours, key=lambda arm: arms.arms[arm].prediction)
         fast = min(ours, key=lambda arm: arms.arms[arm].prediction)
         predictions = arms.arms[slow].prediction, arms.arms[fast].prediction
         apart = predictions[0] / predictions[1] if predictions[1] else 1.0
-        if slow != fast and apart > FAR_APART:
+        if slow != fast and apart > MIN_PREDICTED_RATIO:
             effort = predictions[0] / log(apart)
-            pairs[workload[0]] = min(pairs.get(workload[0], (np.inf, (0, 0))), (effort, (int(slow), int(fast))))
+            pairs[workload.operation] = min(
+                pairs.get(workload.operation, (np.inf, (0, 0))), (effort, (int(slow), int(fast)))
+            )
     return {name: pair for name, (_, pair) in pairs.items()}
 
 
@@ -201,21 +212,21 @@ def _same_times(belief: Belief, operation: str) -> bool:
     times: dict[PlacedWorkload, list[tuple[float, float]]] = {}
     for number, (seconds, noise) in belief.medians().items():
         arm = belief.arms.arms[number]
-        if arm.workload[0] == operation and arm.algorithm not in OWN:
+        if arm.workload.operation == operation and arm.algorithm not in DEFAULT_ARMS:
             times.setdefault(arm.workload, []).append((log(seconds), noise))
     repeated = [times_of_workload for times_of_workload in times.values() if len(times_of_workload) > 1]
-    return bool(repeated) and not any(_told_apart(times_of_workload) for times_of_workload in repeated)
+    return bool(repeated) and not any(_differ_significantly(times_of_workload) for times_of_workload in repeated)
 
 
-def _told_apart(times: Sequence[tuple[float, float]]) -> bool:
+def _differ_significantly(times: Sequence[tuple[float, float]]) -> bool:
     """Return whether the extremes of some times, logarithms with noise, differ by more than equal times would in so
     many starts."""
     (least, first), (most, second) = min(times), max(times)
     by_chance = norm.isf(0.025 / comb(len(times), 2)) * hypot(first, second)
-    return most - least > max(log(TOLD_APART), by_chance)
+    return most - least > max(log(MIN_DISTINCT_RATIO), by_chance)
 
 
-def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
+def _estimate_full_search(settings: Measure, belief: Belief, took: float, starts: int) -> float:
     """Return the seconds of measuring everything: a start for each alternative of the largest workload, as long as
     those so far, and the samples of each point."""
     seconds = np.exp(belief.mean)
@@ -228,36 +239,38 @@ def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
 
 def rules_of(choices: Iterable[tuple[PlacedWorkload, str]]) -> list[Choice]:
     """Return the rows of a rules file; none if all workloads keep the library default."""
-    rows = [Choice(workload[0], workload[1], workload[3], algorithm) for workload, algorithm in choices]
+    rows = [Choice(workload.operation, workload.ranks, workload.bytes, algorithm) for workload, algorithm in choices]
     kept = {(row.operation, row.ranks) for row in rows if row.algorithm != LIBRARY}
-    own = [replace(row, algorithm=LIBRARY) if row.algorithm == REST else row for row in rows]
+    own = [replace(row, algorithm=LIBRARY) if row.algorithm == DEFAULT_BESIDE_RULES else row for row in rows]
     return [row for row in own if (row.operation, row.ranks) in kept]
 
 
-def chosen(search: Search, worth: float, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
+def choose_algorithms(
+    search: Search, worth: float, one_for_all_sizes: Collection[str] = ()
+) -> dict[PlacedWorkload, str]:
     """Return an algorithm for each workload: LIBRARY if none is expected to be `worth` times as fast, and for
     operations whose rules the MPI library ignores. The operations of `one_for_all_sizes` get the algorithm that is
     fastest over all sizes of a number of ranks."""
     arms, seconds = search.arms.arms, np.exp(search.belief.mean)
     own = {
-        arm.workload: seconds[at] for name in OWN for at, arm in enumerate(arms) if arm.algorithm == name
-    }  # REST, if any
+        arm.workload: seconds[at] for name in DEFAULT_ARMS for at, arm in enumerate(arms) if arm.algorithm == name
+    }  # the default beside rules, if any
     picks = {arms[arm].workload: arm for arm in search.belief.choices()}
     ruled = {
         workload
         for workload, arm in picks.items()
-        if arms[arm].algorithm not in OWN and own[workload] >= worth * seconds[arm]
+        if arms[arm].algorithm not in DEFAULT_ARMS and own[workload] >= worth * seconds[arm]
     }
     choices = {
-        workload: arms[arm].algorithm if workload in ruled and workload[0] not in search.ignored else LIBRARY
+        workload: arms[arm].algorithm if workload in ruled and workload.operation not in search.ignored else LIBRARY
         for workload, arm in picks.items()
     }
     times: dict[tuple, dict[str, dict[PlacedWorkload, float]]] = {}
     for arm, of_arm in zip(arms, seconds, strict=True):
-        if arm.workload[0] in one_for_all_sizes and arm.algorithm not in OWN:
-            times.setdefault(arm.workload[:3], {}).setdefault(arm.algorithm, {})[arm.workload] = float(of_arm)
-    for where in {workload[:3] for workload in choices if workload[0] in one_for_all_sizes}:
-        workloads = [workload for workload in choices if workload[:3] == where]
+        if arm.workload.operation in one_for_all_sizes and arm.algorithm not in DEFAULT_ARMS:
+            times.setdefault(arm.workload.without_size, {}).setdefault(arm.algorithm, {})[arm.workload] = float(of_arm)
+    for where in {workload.without_size for workload in choices if workload.operation in one_for_all_sizes}:
+        workloads = [workload for workload in choices if workload.without_size == where]
         ratios = {
             name: exp(fmean(log(of_workload[workload] / own[workload]) for workload in workloads))
             for name, of_workload in times.get(where, {}).items()

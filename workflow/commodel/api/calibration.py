@@ -19,7 +19,7 @@ from commodel.compare import recalibration as calibrating
 from commodel.compare.comparison_intervals import read_residuals
 from commodel.compare.recalibration import Calibrated, Taken, Witness
 from commodel.errors import UserError
-from commodel.files.cache import standing_on
+from commodel.files.cache import use_archived_inputs
 from commodel.files.parameter_sets import write_parameters
 from commodel.files.quantities import parse_setting
 from commodel.files.results_folder import Results
@@ -30,20 +30,20 @@ from commodel.measure.batch import find_setting, measure_now
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
-from commodel.plan.planning import load_plan, setting_of, setting_on
+from commodel.plan.planning import load_plan, load_setting, setting_of
 from commodel.predictions.recalibration import Factor
 from commodel.records import Measure, Plan
 from commodel.results.recalibrations import (
     Calibration,
-    NotedFactor,
-    NotedPace,
-    NotedPoint,
+    RecordedFactor,
+    RecordedFactors,
+    RecordedPoint,
     read_calibrations,
     write_calibration,
 )
 
-HASTE = Measure("window", 0.02, 10, 300, 0.5, 1, 2, 60.0)  # half a second a point
-UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+QUICK_MEASURE = Measure("window", 0.02, 10, 300, 0.5, 1, 2, 60.0)  # half a second a point
+UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+")
 NODES = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES")
 LONGEST_NAME = 60  # characters of a folder
 
@@ -104,7 +104,7 @@ def read_source(results: Path, platform: str | None, experiment: str | None, par
         raise UserError("give --experiment or --platform of a run, or --params FILE…")
     own = experiment and platform not in Results.of(results / experiment).platforms()
     source_platform = find_only_platform(experiment, results) if own else platform
-    evidence, folder = find_platform_evidence(setting_on(source_platform), results, experiment)
+    evidence, folder = find_platform_evidence(load_setting(source_platform), results, experiment)
     results = Results.of(folder)
     comparison = read_table(results.table("comparison"), COMPARISON)
     comparison = comparison[comparison["platform"] == source_platform]
@@ -114,7 +114,7 @@ def read_source(results: Path, platform: str | None, experiment: str | None, par
 
 def choose_folder(source: Source, requested: RecalibrationRequest, out: Path | None) -> AnyPath:
     """Return the folder of the scaled sets. In a campaign's folder each setting has its own."""
-    called = UNSAFE.sub("-", requested.setting).strip("-.")[:LONGEST_NAME] or "job"
+    called = UNSAFE_CHARACTERS.sub("-", requested.setting).strip("-.")[:LONGEST_NAME] or "job"
     if out is None and source.results is None:
         out = Path(f"calibrated-{called}")
     folder = source.results.calibrated(called) if out is None else SafePath.given(out, out.parent)
@@ -127,13 +127,13 @@ def measure_witnesses(
     source: Source, requested: RecalibrationRequest, say: Callable[[str], None]
 ) -> tuple[list[Taken], list[Taken]]:
     """Return the times of the informative points and of the check points in this allocation."""
-    kept_files = standing_on(source.results, source.plan.files) if source.plan else nullcontext()
+    kept_files = use_archived_inputs(source.results, source.plan.files) if source.plan else nullcontext()
     with kept_files, TemporaryDirectory(prefix="commodel-") as folder:
         picked, aside = _witnesses(source, requested)
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
         on_site = [replace(entry.point, platform=requested.site.name) for entry in (*picked, *aside)]
-        alike = replace(HASTE, sync=source.plan.measure.sync) if source.plan else HASTE
+        alike = replace(QUICK_MEASURE, sync=source.plan.measure.sync) if source.plan else QUICK_MEASURE
         samples = measure_now("calibration", on_site, requested.site.name, alike, raw, say)
     taken = [calibrating.summarize_samples(entry, own) for entry, own in zip((*picked, *aside), samples, strict=True)]
     used, kept = ([entry for entry in part if entry] for part in (taken[: len(picked)], taken[len(picked) :]))
@@ -156,15 +156,15 @@ def _witnesses(source: Source, requested: RecalibrationRequest) -> tuple[list[Wi
     return messages[: requested.count], aside[: requested.aside]
 
 
-def note_pace(entry: Calibrated) -> NotedPace:
-    pace = entry.pace
-    factors = (_factor(factor) for factor in (pace.latency, pace.per_byte))
+def record_factors(entry: Calibrated) -> RecordedFactors:
+    found = entry.factors
+    factors = (_factor(factor) for factor in (found.latency, found.per_byte))
     errors = (error if isfinite(error) else None for error in (entry.before, entry.after))
-    return NotedPace(*factors, pace.together, pace.points, pace.scatter, *errors, entry.checked)
+    return RecordedFactors(*factors, found.together, found.points, found.scatter, *errors, entry.checked)
 
 
-def _factor(factor: Factor) -> NotedFactor:
-    return NotedFactor(factor.value, factor.low, factor.high, factor.known)
+def _factor(factor: Factor) -> RecordedFactor:
+    return RecordedFactor(factor.value, factor.low, factor.high, factor.known)
 
 
 def write_recalibration(
@@ -187,12 +187,12 @@ def write_recalibration(
         requested.simulated,
         now().isoformat(timespec="seconds"),
         tuple(_point(entry, flag) for entry, flag in points),
-        {entry.moved.family: note_pace(entry) for entry in calibrations},
+        {entry.moved.family: record_factors(entry) for entry in calibrations},
     )
     write_calibration(folder, calibration)
 
 
-def _point(entry: Taken, used: bool) -> NotedPoint:
+def _point(entry: Taken, used: bool) -> RecordedPoint:
     point, elsewhere = entry.witness.point, entry.witness.seconds
     where = (point.operation, point.alternative, point.layout, point.ranks, point.bytes)
-    return NotedPoint(*where, entry.seconds, elsewhere if isfinite(elsewhere) else None, used)
+    return RecordedPoint(*where, entry.seconds, elsewhere if isfinite(elsewhere) else None, used)

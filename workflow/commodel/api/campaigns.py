@@ -17,7 +17,7 @@ import pandas as pd
 
 from commodel.api.snakemake_runs import Display, find_project_profile, follow, snakemake_command, wait
 from commodel.errors import UserError, suggest
-from commodel.files.cache import standing_on
+from commodel.files.cache import use_archived_inputs
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table
 from commodel.models.parameter_sets import read_set
@@ -28,7 +28,7 @@ from commodel.plan.planning import launcher_of, load_plan, make_plan, missing_co
 from commodel.plan.surveys import is_survey
 from commodel.plan.view import totals
 from commodel.records import Batch, Plan
-from commodel.results.campaign import RUN, Campaign, forget_failures, hold, results
+from commodel.results.campaign import RUN, Campaign, forget_failures, open_lock, results
 from commodel.results.raw_samples import read_unmeasured
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ class Run:
         for name, known in ((platform, self.platforms), (model, self.models)):
             if name not in known:
                 raise UserError(f"found no '{name}' in {self.folder}; {suggest(name, known)}")
-        judged = self._results.judged(platform, model)
-        return read_set(judged if judged.exists() else self._results.fitted(platform, model))
+        return read_set(self._results.find_set(platform, model))
 
     def parameter_sets(self, platform: str | None = None) -> list[ParameterSet]:
         """Return the fitted values of all models on a platform; of the only one by default."""
@@ -112,7 +111,7 @@ class Run:
     def setting(self, platform: str) -> Setting:
         """Return the nodes of a platform as they were when the experiment ran."""
         self._results.check()
-        with standing_on(self._results, self.plan.files):
+        with use_archived_inputs(self._results, self.plan.files):
             return setting_of(load_platform(self.folder / "inputs" / "platforms" / f"{platform}.yaml"))
 
     @cached_property
@@ -235,7 +234,7 @@ def run_campaign(
     command(settings=settings)  # an unknown profile is refused before anything is done
     folder = results(experiment)
     Results(folder).check()
-    with hold(folder, RUN) as lock:  # the workflow shares it, and keeps the folder locked without this process
+    with open_lock(folder, RUN) as lock:  # the workflow shares it, and keeps the folder locked without this process
         campaign = Campaign(make_plan(experiment, Path.cwd(), only, survey), folder, lock)
         require_jobs(campaign, profile)
         require_compilers(campaign.plan, campaign.unfinished)

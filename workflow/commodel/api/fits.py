@@ -32,7 +32,7 @@ from commodel.fits.table_fits import describe_fit, from_collectives
 from commodel.models.families import family
 from commodel.parameters import ParameterSet
 from commodel.plan.config import load_platform
-from commodel.progress import within
+from commodel.progress import report_within
 
 if TYPE_CHECKING:
     import altair
@@ -167,7 +167,7 @@ def fit_collectives(
     sets, rows = [], []
     for number, name in enumerate(names, 1):
         digest, path = digest_of(table, name, where, reference), out / f"{name}.yaml" if several and out else out
-        with within(f"{name}, family {number} of {len(names)}" if several else name):
+        with report_within(f"{name}, family {number} of {len(names)}" if several else name):
             try:
                 if several and out and (fitted := _read_earlier_fit(path, digest)):
                     say(f"{name}: fitted to this table before, kept; remove the set to fit again")

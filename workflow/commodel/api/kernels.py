@@ -40,7 +40,7 @@ from commodel.predictions.kernel_times import RULED, Computation, computation, i
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import Validity
 from commodel.records import Measure, Point
-from commodel.results.raw_samples import read_samples, why_unmeasured
+from commodel.results.raw_samples import read_marker, read_samples
 from commodel.units import format_bytes, format_seconds
 
 GENERAL, SUMS = "messages", "sums"  # how a model predicts: from messages, or by the paper's rule
@@ -390,7 +390,7 @@ def measure_best(
 
 
 def _measured_times(configuration: Configuration, problem: Problem, point: Point, raw: SafePath) -> Times:
-    if why := why_unmeasured(raw, point.id):
+    if why := read_marker(raw, point.id):
         raise UserError(f"{configuration.layout} was not measured: {why[0]}, {why[1]}")
     samples = [sample for sample in read_samples(raw / f"{point.id}.csv", point.id) if sample["valid"]]
     repeats = problem.repeats(configuration.tiling)

@@ -18,8 +18,18 @@ import pandas as pd
 from commodel.advice import Workload
 from commodel.advice.alternatives import list_algorithms
 from commodel.advice.evidence import Evidence, find_platform_evidence, read_evidence
-from commodel.advice.proof import TRIAL, WORTH, Row, Stage, drop_wrong, on_trial, prove, proven, worth_a_proof
-from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
+from commodel.advice.proof import (
+    MIN_GAIN_TO_PROVE,
+    TRIAL,
+    Row,
+    Stage,
+    confirm_rules,
+    drop_wrong,
+    prove,
+    select_for_proof,
+    select_for_trial,
+)
+from commodel.advice.tuning import Search, choose_algorithms, list_arms, rules_of, search
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.safe_paths import SafePath
@@ -36,11 +46,11 @@ from commodel.platforms.build import build, programs
 from commodel.platforms.launchers import LAUNCHERS, require_job, toolchain
 from commodel.platforms.mpi_libraries import kind, library_of, shared_library
 from commodel.platforms.platform import Platform
-from commodel.platforms.tools import ROOT, workshop
+from commodel.platforms.tools import ROOT, find_build_root
 from commodel.records import LIBRARY, Choice, Measure, PlacedWorkload
-from commodel.results.campaign import held
+from commodel.results.campaign import lock_folder
 
-HAN_FIRST = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # prefers it to `tuned` by default
+HAN_VERSIONS = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # prefer component `han` to `tuned` by default
 PRIORITY = "99"  # of `tuned`, so that it comes before han, hcoll and ucc, which ignore its rules
 
 
@@ -66,7 +76,7 @@ class Dialect:
         """Return the rules file for timing: our own program passes the same counts on all ranks."""
         return self._text(choices, BENCHMARK)
 
-    def offered(self, choices: Iterable[Choice]) -> str:
+    def user_text(self, choices: Iterable[Choice]) -> str:
         """Return the rules file for the user's programs, under the assumptions about them."""
         return self._text(choices, self.assumptions)
 
@@ -82,7 +92,7 @@ def find_dialect(program: Path) -> Dialect:
     """Return the rules dialect of the MPI library with which a native program was built."""
     version = library_of([str(program)])
     if kind(version) == OPEN_MPI:
-        return replace(OPEN, spread=HAN_FIRST.search(version) is not None)
+        return replace(OF_OPEN_MPI, spread=HAN_VERSIONS.search(version) is not None)
     if kind(version) == MPICH:
         own = selection.own_tree(shared_library(program))
         return replace(OF_MPICH, write=lambda choices, assumptions: selection.selection(choices, own))
@@ -105,7 +115,7 @@ def _mpich(path: Path, operations: Iterable[str]) -> dict[str, str]:
     return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **off}
 
 
-OPEN = Dialect(
+OF_OPEN_MPI = Dialect(
     OPEN_MPI,
     "rules.conf",
     tuple(rules.COLLECTIVES),
@@ -124,7 +134,8 @@ OF_MPICH = Dialect(
     _mpich,
     spread=True,  # the device's own collectives are off where there is a rule
 )
-REQUESTED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
+OLD_OPTIONS_FILE = "asked.json"  # of earlier versions
+OPTIONS_FILE, GAINS, ENVIRONMENT = "options.json", "gains.csv", "environment.sh"
 PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # how a point is measured
 
 
@@ -167,29 +178,32 @@ def tune_library(
         raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")
     require_job(platform, loaded)
     build(ROOT, toolchain(loaded))
-    speaks = replace(find_dialect(programs(workshop(), toolchain(loaded)) / "library"), assumptions=assumptions)
-    operations = [own_spelling(name) for name in operations] or speaks.operations
-    if unknown := [name for name in operations if name not in speaks.operations]:
-        raise UserError(f"{speaks.library} has no rules for '{unknown[0]}'; wanted: {', '.join(speaks.operations)}")
+    dialect = replace(find_dialect(programs(find_build_root(), toolchain(loaded)) / "library"), assumptions=assumptions)
+    operations = [own_spelling(name) for name in operations] or dialect.operations
+    if unknown := [name for name in operations if name not in dialect.operations]:
+        raise UserError(f"{dialect.library} has no rules for '{unknown[0]}'; wanted: {', '.join(dialect.operations)}")
     workloads = [
-        (workload.operation, workload.ranks, layout, workload.bytes) for workload in list_workloads(operations)
+        PlacedWorkload(workload.operation, workload.ranks, layout, workload.bytes)
+        for workload in list_workloads(operations)
     ]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
-    place = Place(platform, loaded, setting_of(loaded), speaks, measure, folder)
+    place = Place(platform, loaded, setting_of(loaded), dialect, measure, folder)
     for workload in workloads:
         place.point(workload)  # a workload that does not fit is refused before anything is measured
     evidence = _evidence(place.setting, params, experiment, say)
     folder.mkdir()
-    with held(folder, "another `commodel tune`"):
+    with lock_folder(folder, "another `commodel tune`"):
         _same_as_before(place, workloads, loaded)
-        arms = arms_of(workloads, evidence, place.setting, speaks.can_name, say, speaks.spread)
+        arms = list_arms(workloads, evidence, place.setting, dialect.can_name, say, dialect.spread)
         searched = search(place, arms, 60 * minutes, say)
-        choices, wrong = drop_wrong(place, chosen(searched, WORTH, speaks.one_for_all_sizes), say)
-        trial = prove(place, "trial", on_trial(choices, speaks.spread), TRIAL, say, speaks.spread)
-        paying = dict.fromkeys(choices, LIBRARY) | worth_a_proof(trial, speaks.one_for_all_sizes)
-        proof = prove(place, "proof", paying, pairs, say, speaks.spread)
-        final = dict.fromkeys(choices, LIBRARY) | proven(proof, trial, speaks.one_for_all_sizes)
+        choices, wrong = drop_wrong(
+            place, choose_algorithms(searched, MIN_GAIN_TO_PROVE, dialect.one_for_all_sizes), say
+        )
+        trial = prove(place, "trial", select_for_trial(choices, dialect.spread), TRIAL, say, dialect.spread)
+        paying = dict.fromkeys(choices, LIBRARY) | select_for_proof(trial, dialect.one_for_all_sizes)
+        proof = prove(place, "proof", paying, pairs, say, dialect.spread)
+        final = dict.fromkeys(choices, LIBRARY) | confirm_rules(proof, trial, dialect.one_for_all_sizes)
         dropped = {
             workload: name for workload, name in choices.items() if name not in (LIBRARY, final.get(workload, LIBRARY))
         }
@@ -222,7 +236,8 @@ def _same_as_before(place: Place, workloads: Sequence[PlacedWorkload], platform:
         "assumptions": asdict(place.dialect.assumptions),
         "workloads": [list(workload) for workload in workloads],
     }
-    file = place.folder / REQUESTED
+    file = place.folder / OLD_OPTIONS_FILE
+    file = file if file.exists() else place.folder / OPTIONS_FILE
     if not file.exists():
         write_json(file, requested)
         return
@@ -243,7 +258,7 @@ def _write(outcome: Outcome) -> None:
     for file in (path, script):
         file.unlink(missing_ok=True)
     if rows:
-        write_text(path, place.dialect.offered(rows))
+        write_text(path, place.dialect.user_text(rows))
         settings = place.dialect.environment(path.parent.resolve() / path.name, {row.operation for row in rows})
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in settings.items()]
         write_text(script, "".join(lines))

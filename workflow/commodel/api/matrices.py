@@ -12,7 +12,7 @@ from commodel.models.parameter_sets import by_hand, note, read_set
 from commodel.parameters import ParameterSet
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
-from commodel.plan.planning import received, setting_on
+from commodel.plan.planning import load_setting, use_received_files
 from commodel.plan.prediction_list import part as part_of
 from commodel.plan.prediction_list import shapes
 from commodel.predictions.predictions import predict_shapes
@@ -42,9 +42,9 @@ def write_matrix_predictions(
 
     Memory does not grow with the matrix. `watch` passes the shapes on and may show how many of them are done.
     """
-    setting = setting_on(platform) if platform else Setting.unlimited()
+    setting = load_setting(platform) if platform else Setting.unlimited()
     types = arrow(MATRIX_PREDICTIONS)
-    with received(experiment):
+    with use_received_files(experiment):
         wanted = shapes(load_experiment(experiment), setting)
         chosen = part_of(wanted, *part) if part else wanted
         predictions = predict_shapes(watch(chosen, "patterns predicted"), sets, draws)

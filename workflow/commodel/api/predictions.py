@@ -20,7 +20,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import is_written
 from commodel.predictions.predictions import Prediction
 from commodel.predictions.predictions import predict as predict_points
-from commodel.progress import within
+from commodel.progress import report_within
 from commodel.records import Point
 from commodel.units import parse_bytes, parse_count, parse_waves
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from commodel.api.fits import Fit
 
 PATTERN = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
-MAX_PATTERNS = 2_000_000  # of one question
+MAX_PATTERNS = 2_000_000  # of one call
 TIMES = ("seconds", "corrected", "low", "high", "parameters_low", "parameters_high")
 
 Amounts = int | str | Sequence[int | str]  # 16, "1KiB", "2:64:*2", or several of them
@@ -57,9 +57,10 @@ def predict(
 ) -> pd.DataFrame:
     """Return the predicted time of each pattern under each model: a row for each algorithm, number of ranks and size.
 
-    Values come from `parameters` (files, fitted sets, or a `Run`), or are given by name, such as `L="2us"` or `L=2e-6`;
-    both together mean "what if". Without `algorithm` or `topology`, every algorithm of the operation is predicted.
-    `platform` is where ranks are placed. Times are in seconds; `low` and `high` are the 95 % prediction interval.
+    Values come from `parameters` (files, fitted sets, or a `Run`), or are given by name, such as `L="2us"` or `L=2e-6`.
+    If both are given, named values replace those of the parameters. Without `algorithm` or `topology`, every algorithm
+    of the operation is predicted. `platform` is where ranks are placed. Times are in seconds; `low` and `high` are the
+    95 % prediction interval.
 
     >>> predict("bcast", 64, "1KiB", model="loggp", L="2us", o_s="1us", o_r="1us", g="1us", G="1ns/B")  # doctest: +SKIP
     """
@@ -71,9 +72,9 @@ def predict(
     sizes = as_text(bytes) or find_only_size(sets)
     setting = None
     if platform:
-        from commodel.plan.planning import setting_on  # reads what a campaign needs
+        from commodel.plan.planning import load_setting  # reads what a campaign needs
 
-        setting = setting_on(platform)
+        setting = load_setting(platform)
     points = list_points(
         operation,
         _as_list(algorithm),
@@ -193,7 +194,7 @@ def predict_sets(sets: Sequence[ParameterSet], points: Sequence[Point], pipeline
     """Return the predictions of all sets, point by point."""
     columns = []
     for parameters in sets:
-        with within(f"by {parameters.family}"):
+        with report_within(f"by {parameters.family}"):
             columns.append(predict_points(parameters, points, pipelined))
     return [prediction for row in zip(*columns, strict=True) for prediction in row]
 

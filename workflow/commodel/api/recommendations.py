@@ -25,7 +25,7 @@ from commodel.errors import UserError, mistakes_in
 from commodel.files.quantities import expand
 from commodel.files.results_folder import Results
 from commodel.patterns.operations import own_spelling, ranks_of, sized
-from commodel.plan.planning import setting_on
+from commodel.plan.planning import load_setting
 from commodel.units import parse_bytes, parse_count
 
 MAX_WORKLOADS = 100_000  # of one operation
@@ -77,13 +77,15 @@ def find_evidence(
 ) -> tuple[Evidence, Path | None]:
     """Return the evidence in files, else that of a platform or an experiment, and its folder of results."""
     if files:
-        return read_evidence(files, setting_on(platform) if platform else None), None
+        return read_evidence(files, load_setting(platform) if platform else None), None
     if not (platform or experiment):
         runs = sorted(results.glob("*/comparison.csv"), key=lambda path: path.stat().st_mtime)
         if not runs:
             raise UserError(f"found no run in {results}, wanted --params FILE, or `commodel run EXPERIMENT` first")
         experiment = runs[-1].parent.name
-    return find_platform_evidence(setting_on(platform or find_only_platform(experiment, results)), results, experiment)
+    return find_platform_evidence(
+        load_setting(platform or find_only_platform(experiment, results)), results, experiment
+    )
 
 
 def gather_evidence(sources: Source | Sequence[Source], platform: str | None = None) -> Evidence:
@@ -98,7 +100,7 @@ def gather_evidence(sources: Source | Sequence[Source], platform: str | None = N
             runs[0].parameter_sets(name), runs[0].setting(name), read_held_out(Results.of(runs[0].folder), name)
         )
     sets = [parameters for source in sources for parameters in read_sets(source)]
-    return combine_sets(sets, setting_on(platform) if platform else None)
+    return combine_sets(sets, load_setting(platform) if platform else None)
 
 
 def list_workloads(

@@ -26,7 +26,7 @@ from commodel.errors import UserError, suggest
 from commodel.files.safe_paths import AnyPath
 from commodel.platforms.slurm import STOP_FILE, cancel
 from commodel.platforms.tools import ROOT
-from commodel.results.campaign import HANDED_DOWN, Campaign
+from commodel.results.campaign import LOCK_VARIABLE, Campaign
 from commodel.results.progress import Reader, sentence
 
 
@@ -182,7 +182,7 @@ def run_snakemake(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=os.environ | {STOP_FILE: os.path.abspath(str(stop_file)), HANDED_DOWN: "".join(map(str, shared))},
+            env=os.environ | {STOP_FILE: os.path.abspath(str(stop_file)), LOCK_VARIABLE: "".join(map(str, shared))},
             pass_fds=shared,
             process_group=0,
         )

@@ -22,7 +22,7 @@ from typing import IO, TextIO, TypeVar
 import click
 
 from commodel.files.safe_paths import SafePath
-from commodel.progress import heard_by
+from commodel.progress import listen_with
 
 Rows = Sequence[Mapping[str, object]]
 
@@ -286,7 +286,7 @@ def show_waiting(what: str, aloud: bool = False) -> Iterator[None]:
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()
     try:
-        with heard_by(listen):
+        with listen_with(listen):
             yield
     finally:
         done.set()

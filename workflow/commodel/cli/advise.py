@@ -334,7 +334,7 @@ def _name_settling_points(advice: Advice) -> str:
 def _write_decisions(
     decisions: pd.DataFrame, out: Path | None, style: str, assumptions: Assumptions, verbose: bool
 ) -> None:
-    from commodel.advice.decision_tables import COLUMNS, GROUNDS, summarize_notes
+    from commodel.advice.decision_tables import BASIS_COLUMNS, COLUMNS, summarize_notes
 
     if out:
         if out.suffix == RULES:
@@ -355,7 +355,7 @@ def _write_decisions(
     if style != "table":
         print_rows(decisions.to_dict("records"), style)
         return
-    shown = [name for name in COLUMNS if name not in GROUNDS and decisions[name].astype(bool).any()]
+    shown = [name for name in COLUMNS if name not in BASIS_COLUMNS and decisions[name].astype(bool).any()]
     chosen = [f"{name} ({count})" for name, count in decisions["algorithm"].value_counts(sort=False).items()]
     answer = f"Alternatives to use in {len(decisions)} workloads: {', '.join(chosen)}."
     body = table([_decision(row) for row in decisions[shown].to_dict("records")], TIMES)

@@ -98,14 +98,14 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
 
 def _factors(entry: Calibrated, style: str) -> dict[str, object]:
     if style == "table":
-        together = entry.pace.together
-        per_byte = "as latency: statistically tied" if together else entry.pace.per_byte.text
+        together = entry.factors.together
+        per_byte = "as latency: statistically tied" if together else entry.factors.per_byte.text
         errors = {"μ before": entry.before, "μ after": entry.after, "held-out points": entry.checked}
-        factors = {"latency factor": entry.pace.latency.text, "time per byte factor": per_byte}
+        factors = {"latency factor": entry.factors.latency.text, "time per byte factor": per_byte}
         return {"model": entry.moved.family, **factors, **errors}
-    from commodel.api.calibration import note_pace
+    from commodel.api.calibration import record_factors
 
-    noted = note_pace(entry)
+    noted = record_factors(entry)
     flat = {
         f"{name}_{end}": getattr(getattr(noted, name), end) if getattr(noted, name).known else None
         for name in ("latency", "per_byte")

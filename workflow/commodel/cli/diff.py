@@ -104,7 +104,7 @@ def _read_snapshot(path: Path) -> Snapshot:
     return read(path)
 
 
-LITTLE = 0.01  # changes by less are not in the table
+MIN_SHOWN_CHANGE = 0.01  # changes by less are not in the table
 
 
 @click.command(
@@ -130,7 +130,7 @@ def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
         snapshots = [_read_snapshot(path) for path in results]
         lines = beside_the_first(snapshots)
     if style == "table":
-        changed = sorted((line for line in lines if line.change > LITTLE), key=lambda line: -line.change)
+        changed = sorted((line for line in lines if line.change > MIN_SHOWN_CHANGE), key=lambda line: -line.change)
         answer = f"{len(changed) or 'None'} of {len(lines)} numbers changed by more than 1 % from {snapshots[0].name}."
         compared = ", ".join(f"{number} {snapshot.name}" for number, snapshot in enumerate(snapshots, 1))
         notes = [f"Columns: {compared}; ratios to {snapshots[0].name}."]

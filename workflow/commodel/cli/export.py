@@ -34,7 +34,7 @@ def export() -> None:
     examples=(
         "commodel export goal --operation bcast --algorithm binomial --ranks 16 --bytes 1KiB",
         (
-            "commodel export goal --params results/sample/judged/fast-ethernet-32/loggp.yaml "
+            "commodel export goal --params results/sample/validated/fast-ethernet-32/loggp.yaml "
             "--operation allreduce --algorithm ring --ranks 8 --bytes 64KiB -o ring.goal"
         ),
     ),

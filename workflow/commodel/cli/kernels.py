@@ -194,7 +194,7 @@ def partition(
     else:
         processes = read_process_speeds(processes, speeds, kernel, interpolation)
         if source:
-            tiling, how = received(source), f"{source}"
+            tiling, how = read_partition_input(source), f"{source}"
             if tiling.ranks != len(processes.kinds):
                 raise UserError(f"found {tiling.ranks} ranks, but the layout has {len(processes.kinds)}", file=source)
         else:
@@ -213,11 +213,11 @@ def partition(
         emit(_partition_text(made, style), out)
 
 
-def received(path: Path) -> Rectangles:
+def read_partition_input(path: Path) -> Rectangles:
     """Read a partition from an edited workbook, or from a CSV file."""
     import numpy as np
 
-    from commodel.patterns.rectangles import Rectangles, misfit, read
+    from commodel.patterns.rectangles import Rectangles, find_tiling_error, read
 
     if path.suffix != ".xlsx":
         return read(path)
@@ -227,7 +227,7 @@ def received(path: Path) -> Rectangles:
     columns = [np.array(edited.columns[name], dtype=np.int64) for name in EDITED[1:]]
     x, y, width, height = columns
     tiling = Rectangles(*columns, int(max((x + width).max(), (y + height).max())))
-    if mistake := misfit(tiling):
+    if mistake := find_tiling_error(tiling):
         raise edited.error(mistake[1], mistake[0])
     return tiling
 
@@ -364,7 +364,7 @@ def _show_configurations(configurations: list[Configuration], family: str, style
     notes += ["The speeds are declared, not measured (simulated)."] if simulated else []
     parts = [table(shown, times)]
     if measured:
-        parts.append("Predicted and measured:\n" + table([_beside(entry, family) for entry in measured]))
+        parts.append("Predicted and measured:\n" + table([_pair_times(entry, family) for entry in measured]))
         notes += _describe_regrets(measured)
         notes += ["Only messages were played there; computation is as declared."] if simulated else []
     print_answer(answer, "\n\n".join(parts), notes)
@@ -399,7 +399,7 @@ def _measured(entry: Configuration) -> dict[str, float | None]:
     }
 
 
-def _beside(entry: Configuration, family: str) -> dict[str, str]:
+def _pair_times(entry: Configuration, family: str) -> dict[str, str]:
     """Return each predicted time, followed by the measured one."""
     predicted = _configuration(entry, family) | {"communication": entry.communication[family]}
     cells = {"layout": _name_of(entry)}

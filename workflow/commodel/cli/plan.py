@@ -65,10 +65,10 @@ def plan(
     elif style == "xlsx":
         from commodel.plan import editable_matrix
         from commodel.plan.config import find
-        from commodel.plan.planning import received
+        from commodel.plan.planning import use_received_files
 
         path, file = out or Path(f"{made.experiment}-plan.xlsx"), find("experiment", experiment)
-        with received(file):
+        with use_received_files(file):
             small = editable_matrix.writable(file)
             fill = (lambda book: editable_matrix.write(book, file, Path.cwd(), made)) if small else None
             write_plan_workbook(made, path, fill)
@@ -85,13 +85,13 @@ def _read_back(workbook: Path, experiment: str | None, out: Path | None) -> None
     from commodel.files.atomic import write_text
     from commodel.plan import editable_matrix
     from commodel.plan.planning import make_plan
-    from commodel.reports.received_workbooks import received, rows
+    from commodel.reports.received_workbooks import open_received, rows
 
     if experiment is not None or out is None:
         raise UserError("--from takes no EXPERIMENT, and -o FILE.yaml")
     if out.exists():
         raise UserError("is there already; name another file, or remove it", file=out)
-    with received(workbook) as book:
+    with open_received(workbook) as book:
         sheets, most = {}, editable_matrix.MOST_ROWS + editable_matrix.MORE + editable_matrix.HEAD
         for name, width in ((editable_matrix.MATRIX, len(editable_matrix.COLUMNS)), (editable_matrix.EXPERIMENT, 1)):
             if name not in book.sheetnames:

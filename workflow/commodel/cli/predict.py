@@ -43,7 +43,7 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
     cls=Verb,
     examples=(
         (
-            "commodel predict --params results/sample/judged/fast-ethernet-32/loggp.yaml "
+            "commodel predict --params results/sample/validated/fast-ethernet-32/loggp.yaml "
             "--operation bcast --algorithm binomial --ranks 16 --bytes 8:64KiB:*8"
         ),
         (
@@ -173,9 +173,9 @@ def _predict_patterns(
         raise UserError("give --operation NAME, --matrix EXPERIMENT or --kernel NAME")
     setting = None
     if platform:
-        from commodel.plan.planning import setting_on
+        from commodel.plan.planning import load_setting
 
-        setting = setting_on(platform)
+        setting = load_setting(platform)
     # What the user typed is checked before the models are, from which a missing size may follow.
     sizes_follow = pattern["sizes"] is None and not is_written(pattern["operation"])
     points = list_points(**pattern | ({"sizes": "1"} if sizes_follow else {}), setting=setting, waves=waves)
@@ -290,7 +290,7 @@ def _name(row: dict) -> str:
 
 def _suggest_set(platform: str | None) -> str:
     """Return the end of a sentence that names a set of an earlier run, of that platform if one is given."""
-    sets = sorted(Path("results").glob("*/judged/*/*.yaml"))
+    sets = sorted(Path("results").glob("*/validated/*/*.yaml"))
     nearest = [path for path in sets if platform in (None, path.parent.name)]
     return f", such as {nearest[0]}," if nearest else ""
 
@@ -302,7 +302,7 @@ def _predict_plan(
     import pandas as pd
 
     from commodel.api.predictions import choose_sets
-    from commodel.files.cache import standing_on
+    from commodel.files.cache import use_archived_inputs
     from commodel.files.results_folder import Results
     from commodel.files.safe_paths import SafePath
     from commodel.files.tables import write_table
@@ -318,7 +318,7 @@ def _predict_plan(
         refuse_campaign(out)
     plan = load_plan(SafePath.given(plan_file, plan_file.parent))
     tables = []
-    with standing_on(Results.of(plan_file.parent), plan.files):
+    with use_archived_inputs(Results.of(plan_file.parent), plan.files):
         for parameters in sets:
             points = [point for point in plan.points if point.platform == parameters.platform]
             with show_waiting(f"predicting by {parameters.family}", aloud=True):

@@ -85,9 +85,9 @@ def doctor(need: str | None) -> None:
     for tool in TOOLS:
         path = find(tool.program)
         answer = version([path, *tool.version_arguments]) if path else "missing"
-        rows.append({"tool": tool.name, "found": answer[:45], "where": path or "-", "gives": tool.gives})
+        rows.append({"tool": tool.name, "found": answer[:45], "where": path or "-", "needed for": tool.purpose})
         if not path:
-            rows[-1]["gives"] += f"; get it: {tool.get}"
+            rows[-1]["needed for"] += f"; install: {tool.installation}"
     missing = [row["tool"] for row in rows if row["found"] == "missing"]
     answer = f"{len(rows) - len(missing)} of {len(rows)} programs are here"
     answer += f"; missing: {', '.join(missing)}." if missing else "."

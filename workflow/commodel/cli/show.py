@@ -299,9 +299,9 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
     from commodel.patterns.build import fill_layout
     from commodel.patterns.layouts import cores_of, keeps_cores, kinds_of, place
     from commodel.patterns.points import Setting
-    from commodel.plan.planning import setting_on
+    from commodel.plan.planning import load_setting
 
-    placed, ranks = fill_layout(setting_on(platform) if platform else Setting.unlimited(), spec, ranks)
+    placed, ranks = fill_layout(load_setting(platform) if platform else Setting.unlimited(), spec, ranks)
     nodes, kind, cores = (look(placed.layout, ranks) for look in (place, kinds_of, cores_of))
     if style == "line":
         click.echo(_nodes_line(nodes, kind, cores))

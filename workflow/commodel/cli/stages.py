@@ -36,11 +36,11 @@ class Toolchain(click.Choice[str]):
 @click.argument("toolchain", type=Toolchain(["mpi", "smpi", "overlay", "mrnet", "replay"]), default="mpi")
 def build(toolchain: str) -> None:
     from commodel.platforms.build import build as compile_programs
-    from commodel.platforms.tools import workshop
+    from commodel.platforms.tools import find_build_root
     from commodel.sources import ROOT
 
     with show_waiting("compiling"):
-        folder = compile_programs(ROOT if toolchain == "replay" else workshop(), toolchain)
+        folder = compile_programs(ROOT if toolchain == "replay" else find_build_root(), toolchain)
     click.echo(folder)
 
 
@@ -97,7 +97,7 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     check_mode("without --kernel", ["plan_file", "batch", "setting", "out", "quiet"])
     if not (plan_file and batch):
         raise UserError("give --in PLAN and --batch, or --kernel to measure speeds")
-    from commodel.files.cache import standing_on
+    from commodel.files.cache import use_archived_inputs
     from commodel.files.results_folder import PLAN, Results
     from commodel.files.safe_paths import SafePath
     from commodel.measure.batch import find_setting
@@ -110,7 +110,7 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     begun = [entry.name for entry in plan.batches if entry.name.startswith(batch)]
     batch = begun[0] if len(begun) == 1 else batch
     out = out or results / "raw" / batch
-    with standing_on(Results.of(results), plan.files):
+    with use_archived_inputs(Results.of(results), plan.files):
         measure_batch(plan, plan.batch(batch), SafePath.given(out, results), progress(quiet), find_setting(setting))
 
 
@@ -160,7 +160,7 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
 @option_group(
     "Output",
     click.option("-o", "--out", type=PATH, help="Table to write.  [default: comparison.csv there]"),
-    click.option("--sets", is_flag=True, help="Also write the fitted sets with their errors, to judged/PLATFORM."),
+    click.option("--sets", is_flag=True, help="Also write the fitted sets with their errors, to validated/PLATFORM."),
 )
 def compare(folder: Path, out: Path | None, sets: bool) -> None:
     from dataclasses import replace
@@ -169,7 +169,7 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
 
     from commodel.compare import comparison as comparing
     from commodel.compare.comparison_intervals import read_residuals
-    from commodel.files.cache import standing_on
+    from commodel.files.cache import use_archived_inputs
     from commodel.files.parameter_sets import read_parameters, write_parameters
     from commodel.files.results_folder import Results
     from commodel.files.safe_paths import SafePath
@@ -184,7 +184,7 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
         observations = read_table(results.table("observations"), OBSERVATIONS)
         parts = [read_table(results.predictions(name), PREDICTIONS) for name in plan.families]
         unmeasured = read_unmeasured(results.table("unmeasured"))
-        with standing_on(results, plan.files):
+        with use_archived_inputs(results, plan.files):
             room = {batch.name: processors(results.programs(batch.name)) for batch in plan.batches}
             compared = comparing.compare(plan, observations, pd.concat(parts), unmeasured, room)
         write_table(SafePath.given(out or folder / "comparison.csv", folder), compared)
@@ -192,4 +192,4 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
             for path in results.sets(platform):
                 fitted = read_parameters(path)
                 errors = read_residuals(compared, platform, fitted.family)
-                write_parameters(results.judged(platform, fitted.family), replace(fitted, errors=errors))
+                write_parameters(results.validated(platform, fitted.family), replace(fitted, errors=errors))

@@ -128,7 +128,7 @@ def _gain(row: Row) -> dict:
 
 
 def _describe(outcome: Outcome) -> list[str]:
-    from commodel.advice.proof import slowed
+    from commodel.advice.proof import find_slowed_workloads
     from commodel.advice.tuning import rules_of
     from commodel.api.library_rules import ENVIRONMENT
     from commodel.patterns.libraries import OPEN_MPI
@@ -156,18 +156,19 @@ def _describe(outcome: Outcome) -> list[str]:
     lines += _control("proof", proof) if rows else _control("trial", outcome.trial)
     if not rules_of(outcome.final.items()):
         return [f"No rule pays: leave it to {place.dialect.library}.", *lines]
-    operations = dict.fromkeys(row.workload[0] for row in rows)
+    operations = dict.fromkeys(row.workload.operation for row in rows)
     overall = _times(*proof.of())
     gains = ", ".join(f"{name} {_times(*proof.of(name))}" for name in operations)
     worst = min(rows, key=lambda row: row.gain.times)
-    slow = slowed(rows)
+    slow = find_slowed_workloads(rows)
     interval = _times(worst.gain.times, worst.gain.low, worst.gain.high)
     return [
         f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall}; {gains}.",
         f"Rules: {place.folder / place.dialect.file}. In a Slurm script: source {place.folder / ENVIRONMENT}",
-        f"The least gain: {worst.workload[0]} of {format_bytes(worst.size)}, {interval}.",
+        f"The least gain: {worst.workload.operation} of {format_bytes(worst.size)}, {interval}.",
         *(
-            f"{row.workload[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"
+            f"{row.workload.operation} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×."
+            f" {WHY}"
             for row in slow
         ),
         *lines,

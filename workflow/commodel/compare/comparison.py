@@ -21,7 +21,7 @@ from commodel.patterns.layouts import place
 from commodel.predictions.residuals import STREAM
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.records import LIBRARY, Plan, Point
-from commodel.results.collection import LATENCIES, by_case, summary_of
+from commodel.results.collection import LATENCIES, iterate_cases, summary_of
 from commodel.results.raw_samples import raw_name
 from commodel.stats import NEGLIGIBLE
 
@@ -29,7 +29,7 @@ EQUAL = 1e-9  # predictions that differ by less, relatively, are equal: the orde
 ERRORS = ["mu", "validity", "relative_error", "covered"]  # the columns that `summarize` needs
 UNSTEADY = 2.0  # between the ends of the interval of a median: samples scatter, or passes differ
 NOT_PREDICTED = Validity(ValidityKind.LIBRARY_DEFAULT, "measured, not predicted").text
-UNSAID = Validity(ValidityKind.MEASURED_ONLY, "no schedule describes it").text
+NO_SCHEDULE = Validity(ValidityKind.MEASURED_ONLY, "no schedule describes it").text
 WORKLOAD_OF_MODEL = ["family", "workload"]
 
 
@@ -80,8 +80,10 @@ def compare(
     frame = frame.fillna({"family": "", "setting": "", "validity": "", "stop": "", "samples": 0, "invalid": 0})
     frame = with_defaults(frame.astype({"samples": int, "invalid": int}), COMPARISON)
     frame["workload"] += np.where(frame["setting"].eq(""), "", " in " + frame["setting"])
-    unsaid = frame["point"].isin([point.id for point in plan.points if point.measured_only])
-    frame["validity"] = np.select([is_library_default(frame), unsaid], [NOT_PREDICTED, UNSAID], frame["validity"])
+    without_schedule = frame["point"].isin([point.id for point in plan.points if point.measured_only])
+    frame["validity"] = np.select(
+        [is_library_default(frame), without_schedule], [NOT_PREDICTED, NO_SCHEDULE], frame["validity"]
+    )
     # False: the point is in the model's fit. Without the column, all points are held out.
     frame["held_out"] = frame["held_out"].ne(False) if "held_out" in frame else True
     why = {} if unmeasured is None else dict(zip(unmeasured["id"], unmeasured["status"], strict=True))
@@ -117,7 +119,7 @@ def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None
 
 def _summarize_samples(observations: pd.DataFrame) -> pd.DataFrame:
     noted = observations.assign(setting="") if "setting" not in observations else observations
-    points = by_case(noted[noted["kind"] == "point"])
+    points = iterate_cases(noted[noted["kind"] == "point"])
     rows = [{"point": case, "setting": group["setting"].iloc[0], **summary_of(group)} for case, group in points]
     columns = ["point", "setting", "median", "low", "high", "samples", "invalid", "stop", "skew", "passes", *LATENCIES]
     renamed = {"median": "measured", "low": "measured_low", "high": "measured_high"}

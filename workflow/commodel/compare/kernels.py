@@ -10,7 +10,7 @@ from commodel.patterns.layouts import place, processes_of
 from commodel.patterns.operations import base, given_of, operation, parameters, parts, ranks_of
 from commodel.patterns.rectangles import Rectangles
 from commodel.patterns.written import is_written
-from commodel.plan.planning import named
+from commodel.plan.planning import list_named_files
 from commodel.records import Plan, Point
 
 COUNTED = ("iteration", "overlapped", "barrier")  # parameters that leave rectangles as they are
@@ -65,7 +65,7 @@ def _partition(text: str, same: list[Point], plan: Plan) -> Partition:
     """Return the partition of a point. Only files that the plan stores are read, and sizes are limited, because the
     plan may come from an untrusted source."""
     first = same[0]
-    if unkept := next((path for _, path in named([first]) if path not in plan.files), None):
+    if unkept := next((path for _, path in list_named_files([first]) if path not in plan.files), None):
         raise UserError(f"the plan does not keep the file '{unkept}'")
     if ranks_of(text) not in (None, first.ranks) or first.ranks > MOST_RANKS:
         raise UserError(f"found {first.ranks} ranks, wanted those of the partition, at most {MOST_RANKS}")

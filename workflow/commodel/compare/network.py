@@ -121,9 +121,9 @@ def _find_slow_nodes(pairs: np.ndarray, logs: np.ndarray, alike: np.ndarray, nod
         fastest = _find_fastest_pairs(matrix)
         order = np.argsort(fastest, kind="stable")
         gaps = np.diff(fastest[order], prepend=fastest[order[0]])
-        few = max(1, int(SLOW_SHARE * nodes))
-        if (wide := np.flatnonzero(gaps[-few:] > limit)).size and np.isfinite(fastest).all():
-            slow |= set(order[nodes - few + wide[0] :].tolist())
+        most_slow = max(1, int(SLOW_SHARE * nodes))
+        if (large := np.flatnonzero(gaps[-most_slow:] > limit)).size and np.isfinite(fastest).all():
+            slow |= set(order[nodes - most_slow + large[0] :].tolist())
     return sorted(slow) if len(slow) <= max(1, int(SLOW_SHARE * nodes)) else []
 
 
@@ -147,12 +147,12 @@ def _find_single_pairs(of: np.ndarray, logs: np.ndarray, alike: np.ndarray, node
         for values, limit in zip(logs.T, alike, strict=True):
             own = np.flatnonzero((of == number) & ~np.isnan(values))
             order = own[np.argsort(values[own], kind="stable")]
-            few = min(max(1, int(SLOW_SHARE * nodes) - 1), len(order) - FEWEST_NODES)
-            if few < 1:
+            most_slow = min(max(1, int(SLOW_SHARE * nodes) - 1), len(order) - FEWEST_NODES)
+            if most_slow < 1:
                 continue
-            gaps = np.diff(values[order])[-few:]
-            if (wide := np.flatnonzero(gaps > np.maximum(limit, np.ptp(values[order[:-few]])))).size:
-                single[order[len(order) - few + wide[0] :]] = True
+            gaps = np.diff(values[order])[-most_slow:]
+            if (large := np.flatnonzero(gaps > np.maximum(limit, np.ptp(values[order[:-most_slow]])))).size:
+                single[order[len(order) - most_slow + large[0] :]] = True
     return np.flatnonzero(single)
 
 

@@ -30,16 +30,16 @@ from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.prediction_intervals import PointSeries, find_residuals
 from commodel.predictions.predictions import Prediction, predict
-from commodel.predictions.recalibration import Pace, has_both, scale_set
+from commodel.predictions.recalibration import RecalibrationFactors, has_both, scale_set
 from commodel.predictions.validity import have_weight
 from commodel.records import Plan, Point
-from commodel.results.recalibrations import Calibration, NotedPace
-from commodel.stats import NEGLIGIBLE, NORMAL, evenly, median_interval
+from commodel.results.recalibrations import Calibration, RecordedFactors
+from commodel.stats import NEGLIGIBLE, NORMAL, median_interval, select_evenly
 
 FEWEST_POINTS = 2  # that factors are taken from
 MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
 SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))  # bytes of single messages, the most informative first
-ASIDE = (("bcast", "binomial"), ("allgather", "ring"))  # check points without a campaign
+CHECK_PATTERNS = (("bcast", "binomial"), ("allgather", "ring"))  # check points without a campaign
 TOGETHER, ASIDE_SIZES = 8, (1 << 10, 1 << 16)  # its ranks, at most, and its bytes
 LOOKED_AT = 400  # points of a campaign
 QUICK = 0.1  # seconds: slower points are not measured again
@@ -76,7 +76,7 @@ class Calibrated:
     predicts."""
 
     moved: ParameterSet
-    pace: Pace
+    factors: RecalibrationFactors
     before: float
     after: float
     checked: int
@@ -104,7 +104,7 @@ def list_message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]
         raise UserError(f"platform '{site.name}' has room for one rank alone, wanted two")
     messages = [{**MESSAGE, "layout": layout, "bytes": size} for pair in SIZES for layout in layouts for size in pair]
     ranks = min(TOGETHER, site.nodes if site.nodes > 1 else site.cores)
-    ways = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in ASIDE]
+    ways = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in CHECK_PATTERNS]
     aside = [{**way, "bytes": size} for way in ways for size in ASIDE_SIZES]
     return tuple([Witness(make_point(site, entry)) for entry in combinations] for combinations in (messages, aside))
 
@@ -122,7 +122,7 @@ def select_witnesses(
     used = select_informative(witnesses, parameters, levels, count)
     order = attrgetter("point.operation", "point.bytes", "point.id")
     rest = sorted(set(witnesses) - set(used), key=order)
-    return used, [rest[place] for place in evenly(len(rest), others)]
+    return used, [rest[place] for place in select_evenly(len(rest), others)]
 
 
 def select_informative(
@@ -172,16 +172,16 @@ def recalibrate_set(
     noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in seen]
     apart = len(seen) > FEWEST_POINTS and all(entry.witness.known for entry, _ in seen)
     form = 0.0 if apart else _form(errors, [prediction for _, prediction in seen])
-    pace = estimate_factors(
+    factors = estimate_factors(
         parameters, [entry.witness.point for entry, _ in seen], np.array(logs), np.array(noise), form
     )
-    moved = scale_set(replace(parameters, errors=errors), pace, setting, f"{setting} by {len(seen)} points")
+    moved = scale_set(replace(parameters, errors=errors), factors, setting, f"{setting} by {len(seen)} points")
     before, after = (
         [max(row.seconds / entry.seconds, entry.seconds / row.seconds) for entry, row in _predicted(known, kept)]
         for known in (parameters, moved)
     )
     means = (float(np.mean(ratios)) if ratios else nan for ratios in (before, after))
-    return Calibrated(moved, pace, *means, len(after))
+    return Calibrated(moved, factors, *means, len(after))
 
 
 def _predicted(parameters: ParameterSet, taken: Sequence[Taken]) -> list[tuple[Taken, Prediction]]:
@@ -246,11 +246,11 @@ def measure_drift(
 def _calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
     for noted in calibrations.values():
         if noted.families:
-            family, pace = min(noted.families.items(), key=lambda entry: entry[1].after or inf)
+            family, factors = min(noted.families.items(), key=lambda entry: entry[1].after or inf)
             name = noted.setting + (f", on {noted.measured_on}" if noted.measured_on != noted.platform else "")
             row = {"platform": noted.platform, "simulated": noted.simulated, "allocation": name, "date": noted.date}
-            row |= {"against": CALIBRATED, "family": family, **_factors(pace)}
-            yield row | {key: getattr(pace, key) for key in ("points", "before", "after", "checked")}
+            row |= {"against": CALIBRATED, "family": family, **_factors(factors)}
+            yield row | {key: getattr(factors, key) for key in ("points", "before", "after", "checked")}
 
 
 def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet]) -> Iterator[dict]:
@@ -271,14 +271,14 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
             there = rows[rows["allocation"] == name]
             logs = np.log(there["measured"] / there["predicted"]).to_numpy(float)
             with suppress(UserError):  # it has no factors, or the points determine none
-                pace = estimate_factors(parameters, [points[case] for case in there["point"]], logs)
+                factors = estimate_factors(parameters, [points[case] for case in there["point"]], logs)
                 row = {
                     "platform": platform,
                     "simulated": bool(there["simulated"].iloc[0]),
                     "allocation": name,
                     "date": "",
                 }
-                row |= {"against": BATCHES, "family": best, **_factors(pace), "points": len(there)}
+                row |= {"against": BATCHES, "family": best, **_factors(factors), "points": len(there)}
                 yield row | {"before": np.nan, "after": np.nan, "checked": 0}
 
 
@@ -289,10 +289,10 @@ def _allocations(rows: pd.DataFrame) -> pd.Series:
     return pd.Series("", index=rows.index) if rows["simulated"].any() else rows["batch"]
 
 
-def _factors(pace: Pace | NotedPace) -> dict[str, float]:
+def _factors(factors: RecalibrationFactors | RecordedFactors) -> dict[str, float]:
     return {
         f"{part}_{end}": getattr(factor, end) if factor.known else np.nan
-        for part, factor in (("latency", pace.latency), ("per_byte", pace.per_byte))
+        for part, factor in (("latency", factors.latency), ("per_byte", factors.per_byte))
         for end in ENDS
     }
 

@@ -39,7 +39,15 @@ from commodel.predictions.prediction_intervals import (
     find_residuals,
     fit_bands,
 )
-from commodel.predictions.residuals import BYTES, NODES, RANKS, SIDES, WITHOUT, compute_matern, number_labels
+from commodel.predictions.residuals import (
+    ABSENT_AT,
+    BYTES,
+    NODES,
+    PLACEMENT_NAMES,
+    RANKS,
+    compute_matern,
+    number_labels,
+)
 from commodel.predictions.validity import VALID, Validity, ValidityKind, have_weight
 from commodel.records import Point
 from commodel.stats import NORMAL
@@ -222,8 +230,10 @@ class Recommender:
         scales = choose_scales(places, residuals)
         is_local, left_out = _leave_out_all(places, residuals, scales)
         groups = number_labels(places.workload)
-        few = float(stdtrit(groups.max(), (1 + COVERAGE) / 2)) / NORMAL  # a quantile of few workloads is too low
-        factors = {name: few * cover_labels(np.abs(e) / deviation, groups) for name, (e, deviation) in left_out.items()}
+        student = float(stdtrit(groups.max(), (1 + COVERAGE) / 2)) / NORMAL  # a quantile of few workloads is too low
+        factors = {
+            name: student * cover_labels(np.abs(e) / deviation, groups) for name, (e, deviation) in left_out.items()
+        }
         bands = fit_bands(collect_residuals(about, left_out[WORKLOAD][0]))
         named = {name: float(weight) for name, weight in zip(logs.columns, weights, strict=True) if weight > 0}
         return cls(named, places, residuals, scales, is_local, factors, bands)
@@ -463,7 +473,7 @@ def _summarize_points(rows: pd.DataFrame) -> dict[str, float]:
 
 def _find_sides(rows: pd.DataFrame) -> pd.Series:
     """Return the placement of each row; empty in older tables."""
-    sides = (rows[NODES] > WITHOUT[NODES]).map(SIDES)
+    sides = (rows[NODES] > ABSENT_AT[NODES]).map(PLACEMENT_NAMES)
     return sides.where(rows[NODES].notna(), "")
 
 

@@ -22,7 +22,7 @@ from commodel.files.tables import COMPARISON, read_table
 from commodel.parameters import ParameterSet
 from commodel.plan.planning import load_plan
 from commodel.results.provenance import read_program
-from commodel.units import format_bytes, over
+from commodel.units import format_bytes, format_extent
 
 POINT, PARAMETER = "point", "parameter"
 PROGRAM = ("mpi", "compiler", "flags", "clock")
@@ -113,7 +113,7 @@ def points_of(rows: Iterable, anywhere: Mapping[str, str] = NOWHERE) -> dict[Key
         waves = getattr(row, "waves", 1)
         words = (
             f"{row.operation} {row.alternative}",
-            over(row.leaves, row.ranks),
+            format_extent(row.leaves, row.ranks),
             row.layout,
             format_bytes(int(row.bytes)),
         )

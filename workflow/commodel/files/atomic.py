@@ -1,5 +1,5 @@
-"""Files that appear under their final name complete or not at all (`whole`), and the JSON files that stages write for
-each other."""
+"""Files that appear under their final name complete or not at all (`write_atomically`), and the JSON files that stages
+write for each other."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from commodel.files.safe_reading import MIB, read_text
 MAX_FILE = 512 * MIB
 
 
-def whole(path: AnyPath) -> AbstractContextManager[IO[bytes]]:
+def write_atomically(path: AnyPath) -> AbstractContextManager[IO[bytes]]:
     """Return a context for writing a file, which gets its name when the block ends without an error.
 
     If the name is a link, the link is replaced and its target is not written.
@@ -31,7 +31,7 @@ def temporary_path(path: Path) -> Iterator[str]:
 
 
 def write_text(path: AnyPath, text: str) -> None:
-    with whole(path) as stream:
+    with write_atomically(path) as stream:
         stream.write(text.encode())
 
 

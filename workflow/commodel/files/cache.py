@@ -1,7 +1,7 @@
-"""Copies of the files that a plan depends on, in a results folder (`keep`): files that a matrix names by `file:PATH`,
-and the published parameter sets that a paper is compared with.
+"""Copies of the files that a plan depends on, in a results folder (`archive_input`): files that a matrix names by
+`file:PATH`, and the published parameter sets that a paper is compared with.
 
-In a block of `standing_on`, `reached` returns the copies of a results folder in place of these files.
+In a block of `use_archived_inputs`, `find_input` returns the copies of a results folder in place of these files.
 """
 
 import gzip
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from commodel.errors import UserError
-from commodel.files.atomic import whole
+from commodel.files.atomic import write_atomically
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.files.safe_reading import CHUNK, MIB, PACKED, open_file, unpacked
@@ -27,7 +27,7 @@ LONGEST_NAME = 80  # characters of its name
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class ArchivedInputs:
     """A results folder, and the records of the files that its plan depends on."""
 
     results: Results
@@ -35,29 +35,29 @@ class Ground:
     unchanged: set[tuple] = field(default_factory=set)  # files of the project whose digest has been checked
 
 
-_GROUND: ContextVar[Ground | None] = ContextVar("ground", default=None)
+_INPUTS: ContextVar[ArchivedInputs | None] = ContextVar("ground", default=None)
 
 
 @contextmanager
-def standing_on(results: Results, files: Mapping[str, KeptFile]) -> Iterator[None]:
+def use_archived_inputs(results: Results, files: Mapping[str, KeptFile]) -> Iterator[None]:
     """Use the copies of a plan's files while a block runs; refuse a copy that differs from its record."""
     for name, file in files.items():
         copy = file.copy and results.copy(file.copy)
         if copy and copy.exists() and not _is(copy, file):
             raise UserError(f"found something else than the plan's copy of '{name}', SHA-256 {file.digest}", file=copy)
-    before = _GROUND.set(Ground(results, files))
+    before = _INPUTS.set(ArchivedInputs(results, files))
     try:
         yield
     finally:
-        _GROUND.reset(before)
+        _INPUTS.reset(before)
 
 
-def reached(name: str, root: Path = Path()) -> AnyPath:
+def find_input(name: str, root: Path = Path()) -> AnyPath:
     """Return the path to read a file from: its copy in the results, or the file itself if it equals its record.
 
-    Outside of a block of `standing_on`, it is the file itself.
+    Outside of a block of `use_archived_inputs`, it is the file itself.
     """
-    own, ground = root / name, _GROUND.get()
+    own, ground = root / name, _INPUTS.get()
     if ground is None or name not in ground.files:
         return own
     file = ground.files[name]
@@ -76,9 +76,9 @@ def reached(name: str, root: Path = Path()) -> AnyPath:
     return own
 
 
-def noted(kind: str, name: str, root: Path = Path(), source: str = "") -> KeptFile:
+def record_input(kind: str, name: str, root: Path = Path(), source: str = "") -> KeptFile:
     """Return the record of a file for a plan: its kind, digest, size, and the name of its copy."""
-    path, ground = reached(name, root), _GROUND.get()
+    path, ground = find_input(name, root), _INPUTS.get()
     if ground and name in ground.files:
         return ground.files[name]
     with open_file(path) as stream:
@@ -89,13 +89,13 @@ def noted(kind: str, name: str, root: Path = Path(), source: str = "") -> KeptFi
     return KeptFile(kind, digest, size, copy, source)
 
 
-def keep(name: str, file: KeptFile, results: Results, root: Path = Path()) -> None:
+def archive_input(name: str, file: KeptFile, results: Results, root: Path = Path()) -> None:
     """Write the copy of a file into a results folder, unless it is there."""
     place = results.copy(file.copy)
     if place.exists() and _is(place, file):
         return
-    path = reached(name, root)
-    with open_file(path) as stream, whole(place) as target:
+    path = find_input(name, root)
+    with open_file(path) as stream, write_atomically(place) as target:
         packs = not isinstance(path, SafePath) and file.bytes > LARGEST_PLAIN and stream.peek(2)[:2] != PACKED
         packed = gzip.GzipFile("", "wb", fileobj=target, mtime=0) if packs else nullcontext(target)
         with packed as copy:

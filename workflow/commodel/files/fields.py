@@ -34,7 +34,7 @@ from commodel.units import shown
 Parse = Callable[[Any], Any]
 
 
-def refused(message: str, *path: str | int) -> PydanticCustomError:
+def make_refusal(message: str, *path: str | int) -> PydanticCustomError:
     """Return an error in pydantic's form; `path` leads from the validated value to the wrong value inside it."""
     return PydanticCustomError("refused", "{message}", {"message": message, "path": path})
 
@@ -58,14 +58,14 @@ class Part(BaseModel):
     def _known_keys(cls, data: Any, validate: Callable[[Any], Any]) -> Any:
         """Refuse unknown keys, together with the mistakes in known ones."""
         if not isinstance(data, dict):
-            raise refused(f"found {shown(data)}, wanted a mapping with the keys {', '.join(cls.model_fields)}")
+            raise make_refusal(f"found {shown(data)}, wanted a mapping with the keys {', '.join(cls.model_fields)}")
         unknown = [key for key in data if key not in cls.model_fields]
         if not unknown:
             return validate(data)
         details = []
         for number, key in enumerate(unknown):
             hint = f"; {suggest(key, cls.model_fields)}" if number < MOST_SHOWN else ""
-            details.append(InitErrorDetails(type=refused(f"found an unknown key{hint}"), loc=(key,), input=key))
+            details.append(InitErrorDetails(type=make_refusal(f"found an unknown key{hint}"), loc=(key,), input=key))
         try:
             validate({key: value for key, value in data.items() if key in cls.model_fields})
         except ValidationError as errors:
@@ -85,7 +85,7 @@ class Part(BaseModel):
     def digest(self) -> str:
         return digest(self.model_dump(mode="json", warnings="none"))
 
-    def stands_in(self, document: Document, path: tuple[str | int, ...] = ()) -> None:
+    def set_location(self, document: Document, path: tuple[str | int, ...] = ()) -> None:
         """Record the document and the place of this part, for errors about it."""
         self._document, self._path = document, path
 
@@ -103,7 +103,7 @@ def checked(parse: Parse) -> Parse:
         try:
             return parse(value)
         except UserError as error:
-            raise refused(error.message) from None
+            raise make_refusal(error.message) from None
 
     return run
 
@@ -166,7 +166,7 @@ def names_or(everything: str) -> Any:
         if value == everything:
             return value
         if not isinstance(value, str | list) or not value:
-            raise refused(f"found {shown(value)}, wanted '{everything}' or a list of names")
+            raise make_refusal(f"found {shown(value)}, wanted '{everything}' or a list of names")
         return handler([value] if isinstance(value, str) else value)
 
     listed = TypeAdapter(tuple[NAME, ...]).json_schema() | {"minItems": 1}

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from commodel.errors import note_old_names
 from commodel.files.safe_paths import AnyPath, SafePath
 
 PLAN, PROVENANCE, STATE, DONE = "plan.json", "provenance.json", "state.json", "done"
@@ -65,9 +66,19 @@ class Results:
     def fitted(self, platform: str, family: str) -> SafePath:
         return self.folder / "fitted" / platform / f"{family}.yaml"
 
-    def judged(self, platform: str, family: str) -> SafePath:
+    def validated(self, platform: str, family: str) -> SafePath:
         """Return the file of a fitted set with its errors at held-out points."""
-        return self.folder / "judged" / platform / f"{family}.yaml"
+        return self.folder / "validated" / platform / f"{family}.yaml"
+
+    def find_set(self, platform: str, family: str) -> SafePath:
+        """Return the file of a validated set, else that of the fitted set. Older results have folders `judged`."""
+        old = self.folder / "judged" / platform / f"{family}.yaml"
+        if (path := self.validated(platform, family)).exists():
+            return path
+        if old.exists():
+            note_old_names(old, {"judged": "validated"})
+            return old
+        return self.fitted(platform, family)
 
     def calibrated(self, name: str) -> SafePath:
         """Return the folder of a recalibration: the recalibrated sets, and the measurements in the new setting."""

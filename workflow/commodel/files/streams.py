@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from commodel.errors import UserError
-from commodel.files.atomic import whole
+from commodel.files.atomic import write_atomically
 from commodel.files.safe_reading import open_file
 from commodel.files.tables import Schema, guarded
 
@@ -51,7 +51,7 @@ def write_stream(path: Path, types: pa.Schema, pieces: Iterable[pa.Table]) -> in
     """Write a table from its pieces, complete or not at all, and return the number of rows."""
     check_suffix(path)
     rows = 0
-    with whole(path) as stream, _writer(path.suffix, stream, types) as write:
+    with write_atomically(path) as stream, _writer(path.suffix, stream, types) as write:
         for group in _groups(pieces):
             write(group)
             rows += len(group)

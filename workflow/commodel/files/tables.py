@@ -20,7 +20,7 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from commodel.errors import MOST_SHOWN, Mistakes, UserError, note_old_names, one_line
-from commodel.files.atomic import MAX_FILE, whole
+from commodel.files.atomic import MAX_FILE, write_atomically
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, bounded, read_lines
 from commodel.records import STOPS
@@ -293,7 +293,7 @@ COMPARISON = (
         note="of that host; where processes are more, they take turns",
         blank_without="processors",
     ),
-    Field("family", str),
+    Field("family", str, head="model"),
     *_time("predicted predicted_low predicted_high", blank_without=SCHEDULE),
     VALIDITY,
     replace(RATIO, default=nan, shown=HIDDEN),
@@ -330,10 +330,10 @@ COMPARISON = (
         note="the measured median lies between predicted low and high",
         blank_without="mu",
     ),
-    _of_schedule("held_out", bool, note="the family's own fit has not seen this point"),
+    _of_schedule("held_out", bool, note="not used to fit the model"),
     _of_schedule("best", bool, note="fastest measured alternative of its workload among those that the model predicts"),
-    _of_schedule("chosen", bool, note="the family would choose this alternative"),
-    _of_schedule("tie", bool, note="chosen as the first of alternatives that the family predicts the same"),
+    _of_schedule("chosen", bool, note="the model chooses this alternative"),
+    _of_schedule("tie", bool, note="chosen as the first of alternatives with equal predictions"),
     Field("regret", float, blank=True, format="percent", blank_without="chosen"),
     *_time("library_default", old=("library",), shown=HIDDEN),
     *_time("fastest", shown=HIDDEN),
@@ -347,7 +347,7 @@ PIECE = 100_000  # rows that are read at once
 
 
 def write_table(path: AnyPath, frame: pd.DataFrame) -> None:
-    with whole(path) as stream:
+    with write_atomically(path) as stream:
         guarded(frame).to_csv(stream, index=False)
 
 

@@ -24,7 +24,7 @@ from commodel.models.fitting.numerics import SMALL, Residuals, descend, exp, log
 from commodel.models.keys import key
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
-from commodel.progress import at
+from commodel.progress import report_step
 from commodel.stats import TYPICAL
 from commodel.units import format_bytes
 
@@ -186,7 +186,7 @@ def find_protocol_changes(task: Task, best: Array) -> tuple[Task, Array]:
     for _ in range(MAX_EDGES if task.family.by_size else 0):
         trials = []
         for edge in _list_candidate_edges(largest, task.edges):
-            at(f"whether values change at {format_bytes(int(edge))}")
+            report_step(f"whether values change at {format_bytes(int(edge))}")
             trial, start = _add_edge(task, best, edge)
             ends, losses = trial.nearest(
                 start[None], np.zeros((1, count)), STEPS_AT_FIRST if task.large else STEPS_FROM_NEAR

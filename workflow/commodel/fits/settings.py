@@ -13,8 +13,8 @@ as the times' own intervals. Two points determine two factors only if the residu
     >>> points = [Point("", "bcast", "linear", "", "block:1", 2, size) for size in (1, 10, 10**6, 10**7)]
     >>> slower = set_given("hockney", ["alpha=20us", "beta=1.5ns"])
     >>> times = [[row.seconds for row in predict(parameters, points)] for parameters in (slower, known)]
-    >>> pace = estimate_factors(known, points, np.log(times[0]) - np.log(times[1]))
-    >>> f"{pace.latency.value:.3f} {pace.per_byte.value:.3f}"
+    >>> factors = estimate_factors(known, points, np.log(times[0]) - np.log(times[1]))
+    >>> f"{factors.latency.value:.3f} {factors.per_byte.value:.3f}"
     '2.000 1.500'
 
 A table of several settings is fitted at one of them, the reference; the other settings get factors against it.
@@ -39,7 +39,14 @@ from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import measure_widening
-from commodel.predictions.recalibration import Factor, Pace, as_json, can_recalibrate, from_json, scale_values
+from commodel.predictions.recalibration import (
+    Factor,
+    RecalibrationFactors,
+    as_json,
+    can_recalibrate,
+    from_json,
+    scale_values,
+)
 from commodel.predictions.residuals import ALL, kind_of, operation_class
 from commodel.records import Point
 from commodel.stats import NORMAL, TYPICAL
@@ -60,7 +67,7 @@ BOTH, COMMON = np.eye(2), np.ones((1, 2))
 
 def estimate_factors(
     parameters: ParameterSet, points: Sequence[Point], logs: Array, noise: Array | float = 0.0, shared: float = 0.0
-) -> Pace:
+) -> RecalibrationFactors:
     """Return the factors that change the predictions of the set by `logs`, ln(time there/time elsewhere). `noise` is
     the known standard deviation of each point, `shared` the one that all points have in common."""
     if not can_recalibrate(parameters):
@@ -74,7 +81,7 @@ def estimate_factors(
             continue
         best, half, scatter = _solve_factors(effect, logs, ways, noise, shared)
         if half.max() < (MAX_LOG_HALF_WIDTH if len(ways) > 1 else np.inf):
-            return _pace(best, half, scatter, ways, len(logs))
+            return _make_factors(best, half, scatter, ways, len(logs))
     raise UserError(f"family {parameters.family}: found {len(logs)} points, wanted some that determine the factors")
 
 
@@ -154,13 +161,13 @@ def _estimate_scatter(left: Array, free: int) -> float:
     return float(more * np.sqrt(np.sum(np.clip(left, -cut, cut) ** 2) / spare) / inside)
 
 
-def _pace(best: Array, half: Array, scatter: float, ways: Array, points: int) -> Pace:
+def _make_factors(best: Array, half: Array, scatter: float, ways: Array, points: int) -> RecalibrationFactors:
     factors = [Factor(known=False)] * 2
     for moves, middle, reach in zip(ways, best, half, strict=True):
         ends = (float(np.exp(log)) for log in (middle, middle - reach, middle + reach))
         fitted = Factor(*ends)
         factors = [fitted if moved else factor for moved, factor in zip(moves, factors, strict=True)]
-    return Pace(*factors, bool(ways.sum() > len(ways)), points, scatter)
+    return RecalibrationFactors(*factors, bool(ways.sum() > len(ways)), points, scatter)
 
 
 SETTING, PACES, WHY_NOT = "setting", "paces", "why_not"  # in the provenance of a set
@@ -231,7 +238,7 @@ def describe_factors(parameters: ParameterSet) -> Iterator[str]:
             yield f"{name} against {reference}: {from_json(entry).text}; {entry['points']} points"
 
 
-def _recalibration(parameters: ParameterSet, there: Measured, seen: Measured) -> Pace:
+def _recalibration(parameters: ParameterSet, there: Measured, seen: Measured) -> RecalibrationFactors:
     """Return the factors of one setting. Points that the reference also has are compared with their times there, the
     others with their predictions."""
     times = dict(zip(seen.points, seen.seconds, strict=True))

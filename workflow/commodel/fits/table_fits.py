@@ -66,7 +66,7 @@ from commodel.predictions.prediction_intervals import fit_bands
 from commodel.predictions.predictions import predict
 from commodel.predictions.residuals import AXES, Residuals, operation_class
 from commodel.predictions.validity import SHORT_MESSAGE
-from commodel.progress import at
+from commodel.progress import report_step
 from commodel.records import Point
 from commodel.stats import TYPICAL
 from commodel.units import format_bytes, format_seconds
@@ -126,7 +126,7 @@ def compute_intervals(task: Task, logs: Array, as_good: Array) -> dict[str, tupl
     least, allowed = task.loss(misfit), CHI_SQUARED_95 * task.noise(misfit)
     reach, spread = {}, task.spread(best, misfit)[1] if task.large else None
     for number, name in enumerate(task.names):
-        at(f"the interval of {name}, value {number + 1} of {len(task.names)}")
+        report_step(f"the interval of {name}, value {number + 1} of {len(task.names)}")
         if spread is None:
             offsets, loss = task.profiled(best, number)
             ends = best[number] + _find_crossings(offsets, (loss - least) / allowed)
@@ -289,15 +289,15 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     forms = infer_forms(entry, guess)
     task = Task(entry, tuple(guess), forms, stacks, seconds)
     rng = np.random.default_rng(seed)
-    at(f"the best values for {len(points)} points")
+    report_step(f"the best values for {len(points)} points")
     task, best, as_good = _search_best(task, log(list(guess.values())), rng)
     whole = len(task.names)
     task, best = find_protocol_changes(task, best)
     as_good = best[None] if len(best) > whole else as_good
-    at("draws")
+    report_step("draws")
     logs = _draw_samples(task, best, rng)
     reach = compute_intervals(task, logs, as_good)
-    at("its error at sizes, ranks and operations left out")
+    report_step("its error at sizes, ranks and operations left out")
     unseen_errors = cross_validate_points(points, seconds, lambda masks: task.without(masks, best))
     values = {name: exp(logs[:, i]) for i, name in enumerate(task.names)}
     values |= {name: np.full(len(logs), edge) for name, edge in task.fixed.items()}

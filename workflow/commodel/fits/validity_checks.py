@@ -21,13 +21,13 @@ from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.keys import Pair
 from commodel.models.probes import Site, probe
-from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, SMALLEST_SIZE, WITHIN
+from commodel.models.probes.mixture import AROUND, FAN, SMALLEST_SIZE, SUCCESSIVE_MESSAGES, WITHIN
 from commodel.models.probes.node_pairs import OF_TYPES
 from commodel.parameters import ParameterSet
 from commodel.patterns.layouts import nodes_read, place
 from commodel.patterns.schedule import Schedule, stack
 from commodel.predictions.model import Model
-from commodel.predictions.validity import is_off, single_message_ratios
+from commodel.predictions.validity import exceeds_factor, single_message_ratios
 from commodel.stats import median_interval
 
 MAX_LEFT_OUT_CASES = 12  # cases of a probe, spread over all it has
@@ -88,7 +88,7 @@ CONTENTION_FACTOR = 1.5  # measured over predicted time of concurrent messages, 
 UNEQUAL_PAIRS_FACTOR = 1.5  # far over near round trips of one distance class, above which pairs are not alike
 MIXTURE = "mixture"
 BY_TYPES = ("row", "fan")  # are probed for every two types of nodes
-OF_TURN = {AROUND: "rounds", IN_A_ROW: "row", FAN: "fan"}
+OF_TURN = {AROUND: "rounds", SUCCESSIVE_MESSAGES: "row", FAN: "fan"}
 
 
 def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
@@ -138,8 +138,10 @@ def _find_worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, floa
 
 def _is_contended(together: float, alone: float) -> bool:
     """Return whether concurrent messages are mispredicted by more than single messages."""
-    of_several = is_off(together, CONTENTION_FACTOR)
-    return of_several and not (is_off(alone, CONTENTION_FACTOR) and not is_off(together / alone, CONTENTION_FACTOR))
+    of_several = exceeds_factor(together, CONTENTION_FACTOR)
+    return of_several and not (
+        exceeds_factor(alone, CONTENTION_FACTOR) and not exceeds_factor(together / alone, CONTENTION_FACTOR)
+    )
 
 
 CENTRAL_SHARE = 0.8  # of the pairs of a class; a tenth at each end may be of slow nodes, or of noise

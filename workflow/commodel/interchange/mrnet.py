@@ -10,7 +10,7 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.interchange import Format, lines
 from commodel.patterns.trees.tree import Tree
-from commodel.patterns.trees.tree import on_hosts as placed
+from commodel.patterns.trees.tree import place_on_hosts as placed
 from commodel.units import shown
 
 HOST = re.compile(r"[A-Za-z0-9_.-]+")

@@ -27,19 +27,19 @@ from commodel.measure.provenance import places, provenance
 from commodel.measure.starts import Rig, Start, in_image, prepare, starts_of
 from commodel.plan.config import find, load_platform, planned_platform
 from commodel.plan.duration import Durations
-from commodel.plan.planning import planned
+from commodel.plan.planning import record_platform
 from commodel.platforms.build import build, refuse_foreign
 from commodel.platforms.build import starter as starter_of
 from commodel.platforms.launchers import LAUNCHERS, require_job, toolchain
-from commodel.platforms.slurm import heed_stop, refused
-from commodel.platforms.tools import ROOT, workshop
+from commodel.platforms.slurm import check_stop, was_refused
+from commodel.platforms.tools import ROOT, find_build_root
 from commodel.records import Batch, Measure, Plan, Point
 from commodel.results import raw_samples
 from commodel.results.attempts import DONE, OwnAttempt
-from commodel.results.campaign import held
+from commodel.results.campaign import lock_folder
 from commodel.results.process_counts import join_counts
 from commodel.results.provenance import commit, same_setting
-from commodel.results.raw_samples import raw_file, read_samples, why_unmeasured
+from commodel.results.raw_samples import raw_file, read_marker, read_samples
 
 STARTING, TIMEOUT, BUDGET = "starting", "timeout", "budget"
 LONGEST_NAME = 300  # bytes
@@ -71,7 +71,7 @@ class Watch:
         now, case = time.monotonic(), case_at(self.folder)
         if case != self.case:
             self.case, self.began, self.since = case, True, now
-        heed_stop()
+        check_stop()
         self.report_alive()
         if now >= self.deadline:
             return BUDGET
@@ -101,11 +101,11 @@ def sweep(state: Sweep, start: Start, number: int) -> bool:
     folder, failures, suspect, waiting = state.rig.pass_folder(number), 0, "", 0.0
     turn = f" in pass {number + 1} of {state.rig.passes}" if state.rig.passes > 1 else ""
     while (missing := _missing_cases(state.rig, start, number)).rows:
-        heed_stop()
+        check_stop()
         forget_case(folder)
         job = prepare(state.rig, missing, number)
-        state.attempt.starts_on(state.rig.hosts_of(missing))
-        watch = Watch(folder, state.limit, state.deadline, state.attempt.sign_of_life)
+        state.attempt.record_nodes(state.rig.hosts_of(missing))
+        watch = Watch(folder, state.limit, state.deadline, state.attempt.write_heartbeat)
         settings = {**state.rig.how.settings(os.geteuid()), **state.rig.environment}
         code, stopped = run(state.rig.argv(job), state.rig.log(start), watch, settings)
         case = watch.case if stopped == TIMEOUT else case_at(folder)
@@ -115,7 +115,7 @@ def sweep(state: Sweep, start: Start, number: int) -> bool:
             (folder / f"{case}.csv").unlink(missing_ok=True)
         unfinished = _missing_cases(state.rig, start, number).ids
         advanced = len(unfinished) < len(missing.rows)
-        nothing_started = not (case or advanced) and refused(printed(state.rig.log(start)))
+        nothing_started = not (case or advanced) and was_refused(printed(state.rig.log(start)))
         if (code or stopped or unfinished) and state.rig.how.end:
             state.rig.how.end(state.rig.starter, nothing_started)
         if not unfinished:
@@ -132,7 +132,7 @@ def sweep(state: Sweep, start: Start, number: int) -> bool:
         refusal = UserError(f"{start.name} {ended}, {lost}: {complaint} (log: {state.rig.log(start)})")
         if _is_external_failure(state.rig.log(start), code, case):
             if suspect and not case:  # if the program cannot be restarted either, the case was not the cause
-                raw_samples.unmark(state.rig.folder, suspect)
+                raw_samples.remove_marker(state.rig.folder, suspect)
             raise refusal
         if case not in unfinished:
             if advanced:
@@ -142,14 +142,14 @@ def sweep(state: Sweep, start: Start, number: int) -> bool:
         hung = stopped == TIMEOUT
         status = raw_samples.TIMEOUT if hung else raw_samples.CRASH
         reason = f"not done after {state.limit:.3g} s{turn}" if hung else f"ended with code {code}{turn}: {complaint}"
-        raw_samples.mark(state.rig.folder, case, status, reason, state.attempt.number)
+        raw_samples.write_marker(state.rig.folder, case, status, reason, state.attempt.number)
         suspect = case
         if failures == MAX_FAILURES:
             # A case with samples of an earlier pass gets no marker.
             earlier = (raw_samples.finished(state.rig.pass_folder(before))[0] for before in range(number))
             for other in set(unfinished).difference({case}, *earlier):
                 given_up = f"{raw_samples.GIVEN_UP}: {reason}"
-                raw_samples.mark(state.rig.folder, other, status, given_up, state.attempt.number)
+                raw_samples.write_marker(state.rig.folder, other, status, given_up, state.attempt.number)
             return True
     return True
 
@@ -197,12 +197,12 @@ def measure(
             f"no {' or '.join(launching.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"
         )
     if made == "mpi" and not platform.image:
-        refuse_foreign(workshop(), starter, platform.slurm_mpi)
+        refuse_foreign(find_build_root(), starter, platform.slurm_mpi)
     names, passes = launching.names(platform, starter, batch.nodes), plan.passes(batch.platform)
     job = {"setting": setting or platform.setting, "environment": environment or {}}
     rig = Rig(plan, platform, launching, starter, names, folder, passes, **job)
     end_on_termination()
-    with held(folder, "another measurement of this batch"):
+    with lock_folder(folder, "another measurement of this batch"):
         attempt = OwnAttempt(folder, None if rig.how.simulated else 60 * batch.minutes, commit())
         try:
             measured = _measure(rig, batch, attempt, progress)
@@ -259,7 +259,7 @@ def _record_start(rig: Rig, batch: Batch, attempt: OwnAttempt, missing: bool) ->
     folders = (rig.folder, *(rig.pass_folder(number) for number in range(rig.passes)))
     if missing and about.exists() and any(raw_samples.finished(folder)[0] for folder in folders):
         setting = same_setting(about, setting)
-    if missing or not attempt.after_all_was_done:
+    if missing or not attempt.follows_done_attempt:
         attempt.write()
     if missing or not about.exists():
         write_json(about, provenance(rig.plan, batch, places(rig), setting))
@@ -299,10 +299,10 @@ def _clean_up_dead_attempts(rig: Rig, attempt: OwnAttempt) -> None:
             if SAMPLES.fullmatch(path.name) and not raw_samples.is_whole(path):
                 path.unlink()
         if case := case_at(samples):
-            if not (samples / f"{case}.csv").exists() and attempt.died_in(case) >= 2:
-                attempt.forgive(case)
+            if not (samples / f"{case}.csv").exists() and attempt.count_crashes(case) >= 2:
+                attempt.clear_crashes(case)
                 reason = "two attempts at the batch ended without a message while it was measured"
-                raw_samples.mark(rig.folder, case, raw_samples.CRASH, reason, attempt.number)
+                raw_samples.write_marker(rig.folder, case, raw_samples.CRASH, reason, attempt.number)
             forget_case(samples)
 
 
@@ -321,18 +321,18 @@ def _mark_rest(rig: Rig, ids: set[str], attempt: OwnAttempt) -> None:
     measured, marked = raw_samples.finished(rig.folder)
     for case in sorted(ids - measured - marked):
         reason = "the time of its batch was over"
-        raw_samples.mark(rig.folder, case, raw_samples.BUDGET, reason, attempt.number)
+        raw_samples.write_marker(rig.folder, case, raw_samples.BUDGET, reason, attempt.number)
 
 
 def _require_samples(folder: SafePath, ids: set[str]) -> None:
     """Raise an error if everything failed, and remove the markers: the cause is the platform, not the cases."""
     measured, marked = raw_samples.finished(folder)
-    why = {case: raw_samples.why_unmeasured(folder, case) for case in sorted(ids & marked)}
+    why = {case: raw_samples.read_marker(folder, case) for case in sorted(ids & marked)}
     statuses = {status for status, _ in why.values()}
     failed = [reason for status, reason in why.values() if status != raw_samples.BUDGET]
     if failed and not ids & measured and raw_samples.LATE not in statuses:  # a case with late ranks has run
         for case in why:
-            raw_samples.unmark(folder, case)
+            raw_samples.remove_marker(folder, case)
         raise UserError(
             f"nothing could be measured, {len(failed)} of {len(ids)} cases failed: {failed[0]}", file=folder
         )
@@ -357,11 +357,11 @@ def measure_now(
         build(ROOT, toolchain(loaded))
     most = Durations(loaded.launcher, settings).of_points(points, most=True)
     batch = Batch(name, platform, max(point.nodes for point in points), tuple(points), most=most)
-    platforms = {platform: planned(platform, loaded)}
+    platforms = {platform: record_platform(platform, loaded)}
     measure(Plan(name, "", "", 1, (), {}, settings, platforms, (batch,), __version__), batch, raw, progress)
     return [_samples(raw, point.id) for point in points]
 
 
 def _samples(raw: SafePath, case: str) -> list[dict]:
-    path = None if why_unmeasured(raw, case) else raw_file(raw, case)
+    path = None if read_marker(raw, case) else raw_file(raw, case)
     return read_samples(path, case) if path else []

@@ -18,11 +18,11 @@ from commodel.models.probes import probe
 from commodel.models.probes.verify import list_cases
 from commodel.patterns.points import Setting, make_point
 from commodel.plan.duration import Durations
-from commodel.plan.planning import planned
+from commodel.plan.planning import record_platform
 from commodel.platforms.platform import Platform
 from commodel.records import BARRIER, LIBRARY, Batch, Case, Choice, Measure, PlacedWorkload, Plan, Point, Timed
-from commodel.results.raw_samples import GIVEN_UP, LATE, read_samples, why_unmeasured
-from commodel.stats import NOISE, noise
+from commodel.results.raw_samples import GIVEN_UP, LATE, read_marker, read_samples
+from commodel.stats import NOISE, estimate_noise
 
 TIMES, RAW, RESULTS = "times.json", "raw", "results.json"
 VERIFIED = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)  # samples of a verified result, and its time limit
@@ -36,7 +36,7 @@ class Dialect(Protocol):
 
     def text(self, choices: Iterable[Choice]) -> str: ...
 
-    def offered(self, choices: Iterable[Choice]) -> str: ...
+    def user_text(self, choices: Iterable[Choice]) -> str: ...
 
     def environment(self, path: Path, operations: Iterable[str]) -> Mapping[str, str]: ...
 
@@ -54,8 +54,7 @@ class Place:
 
     def point(self, workload: PlacedWorkload) -> Point:
         """Return the point of the library default for a workload."""
-        names = dict(zip(("operation", "ranks", "layout", "bytes"), workload, strict=True))
-        return make_point(self.setting, names | {"algorithm": LIBRARY})
+        return make_point(self.setting, workload._asdict() | {"algorithm": LIBRARY})
 
     def with_seconds(self, seconds: float) -> "Place":
         """Return the place with another duration of a case's samples."""
@@ -81,11 +80,13 @@ class Place:
         choices = list(choices)
         of_barriers = [choice for choice in choices if choice.operation == BARRIER]
         of_others = [choice for choice in choices if choice.operation != BARRIER]
-        barriers = [workload for workload in workloads if of_barriers and workload[0] == BARRIER]
+        barriers = [workload for workload in workloads if of_barriers and workload.operation == BARRIER]
         others = [workload for workload in workloads if workload not in barriers]
         groups: dict[str, list[PlacedWorkload]] = {}
         for workload in others:
-            groups.setdefault(f"{name}-{workload[0]}" if workload[0] in apart else name, []).append(workload)
+            groups.setdefault(f"{name}-{workload.operation}" if workload.operation in apart else name, []).append(
+                workload
+            )
         parts = [self._start(start, group, of_others) for start, group in groups.items()]
         parts += [self._start(f"{name}-barrier", barriers, of_barriers)] if barriers else []
         seconds = {workload: time for part in parts for workload, time in part.seconds.items()}
@@ -102,17 +103,17 @@ class Place:
         """
         choices = list(choices)
         ranks = sorted({choice.ranks for choice in choices})
-        point = self.point((operation, ranks[-1], layout, max(sizes)))
+        point = self.point(PlacedWorkload(operation, ranks[-1], layout, max(sizes)))
         found = [dict(settings) for settings in list_cases(operation, point.ranks, sizes, ranks)]
         ruled = [choice for choice in choices if choice.algorithm != LIBRARY]
-        folder = self._ruled_folder(name, self.dialect.offered(ruled) if ruled else "")
+        folder = self._ruled_folder(name, self.dialect.user_text(ruled) if ruled else "")
         record = folder / RESULTS
         if not record.exists():
             settings = self.environment(folder / self.dialect.file, {operation}) if ruled else {}
             columns = probe("verify").columns
             cases = [Case(self.name, "verify", point.ranks, about, point.layout) for about in found]
             raw = self._run(folder / RAW, Batch("tune", self.name, point.nodes, (), tuple(cases)), VERIFIED, settings)
-            failed = [(about, why_unmeasured(raw, case.id)) for about, case in zip(found, cases, strict=True)]
+            failed = [(about, read_marker(raw, case.id)) for about, case in zip(found, cases, strict=True)]
             rows = [
                 [*(about[column] for column in columns[1:]), why[1]]
                 for about, why in failed
@@ -163,23 +164,23 @@ class Place:
 
     def _run(self, raw: SafePath, batch: Batch, how: Measure, settings: Mapping[str, str]) -> SafePath:
         raw.mkdir()
-        platforms = {self.name: planned(self.name, self.platform)}
+        platforms = {self.name: record_platform(self.name, self.platform)}
         plan = Plan("tune", "", "", 1, (), {}, how, platforms, (batch,), __version__)
         measure(plan, batch, raw, lambda message: None, environment=settings)
         return raw
 
     def _median(self, raw: SafePath, case: str) -> tuple[float, float] | None:
-        if why := why_unmeasured(raw, case):
+        if why := read_marker(raw, case):
             return None if why[0] == LATE else (self.measure.timeout, NOISE)
         seconds = [row["seconds"] for row in read_samples(raw / f"{case}.csv", case) if row["valid"]]
-        return median(seconds), noise(seconds)
+        return median(seconds), estimate_noise(seconds)
 
 
 def _read(record: SafePath) -> Timed:
     noted = read_json(record)
     try:
         listed = noted.get("workloads", noted.get("jobs"))  # the name in older versions
-        rows = {(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in listed}
+        rows = {PlacedWorkload(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in listed}
         seconds, errors = ({workload: float(times[at]) for workload, times in rows.items()} for at in (0, 1))
         return Timed(seconds, float(noted["took"]), errors)
     except (KeyError, TypeError, ValueError, IndexError):

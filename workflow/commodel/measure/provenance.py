@@ -16,10 +16,10 @@ from commodel.files.safe_reading import text_if_any
 from commodel.hierarchy import Hierarchy
 from commodel.measure.starts import Rig
 from commodel.plan.config import planned_platform
-from commodel.plan.planning import named
+from commodel.plan.planning import list_named_files
 from commodel.platforms import cores
 from commodel.platforms.container import about
-from commodel.platforms.cores import at_work
+from commodel.platforms.cores import measure_busy_processors
 from commodel.platforms.tools import native_digest
 from commodel.records import Batch, Plan
 from commodel.results.provenance import revision, versions
@@ -54,7 +54,7 @@ def provenance(
         "container": about(image) if (image := planned_platform(batch.platform).image) else {},
         "cpu": _cpu(),
         "cores": os.cpu_count(),
-        **({"at_work": at_work()} if where.launcher == "local" else {}),  # elsewhere this is no node
+        **({"at_work": measure_busy_processors()} if where.launcher == "local" else {}),  # elsewhere this is no node
         "governor": text_if_any(GOVERNOR) or "unknown",
         "kernel": platform.release(),
         "machine": platform.node(),
@@ -66,7 +66,7 @@ def provenance(
 
 def _files(plan: Plan, batch: Batch) -> dict[str, str]:
     """Return the SHA-256 of each file that points name."""
-    return {path: plan.files[path].digest for _, path in named(batch.points) if path in plan.files}
+    return {path: plan.files[path].digest for _, path in list_named_files(batch.points) if path in plan.files}
 
 
 def _cpu() -> str:

@@ -26,14 +26,14 @@ from commodel.patterns.operations import MPI, base, given_of, operation, paramet
 from commodel.patterns.schedule_files import write_play
 from commodel.patterns.trees.files import mrnet
 from commodel.patterns.trees.topologies import tree
-from commodel.patterns.trees.tree import on_hosts
+from commodel.patterns.trees.tree import place_on_hosts
 from commodel.patterns.written import is_written
 from commodel.platforms import container
 from commodel.platforms.build import programs
 from commodel.platforms.launchers import Job, Launcher, front_end, toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.simulated_networks import write_changing_network
-from commodel.platforms.tools import workshop
+from commodel.platforms.tools import find_build_root
 from commodel.records import LIBRARY, Batch, Case, Plan, Point, digest
 
 SUFFIX = ".partition"
@@ -82,7 +82,7 @@ def with_topologies(rows: list[dict], work: AnyPath, hosts: Iterable[str]) -> li
     """Return the rows with a file in place of each topology; node i of every tree is on host i."""
     hosts, files = list(hosts), {}
     for spec in dict.fromkeys(row["topology"] for row in rows):
-        text = mrnet(on_hosts(tree(spec), hosts))
+        text = mrnet(place_on_hosts(tree(spec), hosts))
         files[spec] = f"{digest(text)}.top"
         write_text(work / files[spec], text)
     return [row | {"topology": files[row["topology"]]} for row in rows]
@@ -247,7 +247,9 @@ def prepare(rig: Rig, start: Start, number: int) -> Job:
         writer.writeheader()
         writer.writerows(rows)
     here = work.resolve()
-    folder = container.PROGRAMS if rig.inside else os.path.relpath(programs(workshop(), toolchain(platform)), here)
+    folder = (
+        container.PROGRAMS if rig.inside else os.path.relpath(programs(find_build_root(), toolchain(platform)), here)
+    )
     job = Job(
         platform=platform,
         starter=rig.starter,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from commodel.errors import UserError, mistakes_in, suggest
-from commodel.files.cache import reached
+from commodel.files.cache import find_input
 from commodel.files.parameter_sets import MAX_SET, checked
 from commodel.files.quantities import check_unit, parse_with_unit
 from commodel.files.safe_paths import AnyPath
@@ -59,7 +59,7 @@ def published_file(name: str) -> str:
 
 def published(name: str) -> ParameterSet:
     """Return the parameter set of a paper."""
-    return read_set(reached(published_file(name), ROOT))
+    return read_set(find_input(published_file(name), ROOT))
 
 
 def published_sets(family: str) -> dict[str, ParameterSet]:

@@ -171,19 +171,19 @@ def failure(code: int = FAILED) -> OverlayError:
     return kind((call("error") or b"").decode(errors="replace"), code)
 
 
-def must(name: str, *arguments: object) -> None:
+def call_checked(name: str, *arguments: object) -> None:
     """Call a function that returns a status; raise an error if it failed."""
     if (code := call(name, *arguments)) != OK:
         raise failure(code)
 
 
-def made(name: str, *arguments: object) -> int:
+def create(name: str, *arguments: object) -> int:
     """Call a function that returns a pointer; raise an error if it is null."""
     if not (pointer := call(name, *arguments)):
         raise failure()
     return pointer
 
 
-def words(command: list[str] | tuple[str, ...] | None) -> ctypes.Array | None:
+def make_argument_array(command: list[str] | tuple[str, ...] | None) -> ctypes.Array | None:
     """Return a command as an array of C strings that ends with NULL."""
     return None if command is None else (c_char_p * (len(command) + 1))(*map(os.fsencode, command), None)

@@ -25,11 +25,11 @@ from commodel.overlay.library import (
     OverlayTimeoutError,
     StreamOptions,
     call,
+    call_checked,
+    create,
     failure,
-    must,
-    words,
+    make_argument_array,
 )
-from commodel.overlay.library import made as make
 from commodel.overlay.packets import Packet
 
 SYNCS = ("wait", "timeout", "none")  # as overlay.h has them, in its order
@@ -52,7 +52,7 @@ class NetworkEvent:
     why: str
 
 
-class _Ended(ABC):
+class _Closable(ABC):
     """An object of the library that is closed once, also at the end of a `with` block."""
 
     pointer: int | None
@@ -74,11 +74,11 @@ class _Ended(ABC):
         """Close the object; further calls have no effect."""
 
 
-class Stream(_Ended):
+class Stream(_Closable):
     """A stream of packets: down to the back-ends of a communicator, and up through a filter; for a back-end, to its
     front-end."""
 
-    def __init__(self, pointer: int, network: "_Joined", by_front_end: bool) -> None:
+    def __init__(self, pointer: int, network: "_NetworkMember", by_front_end: bool) -> None:
         self.pointer, self.network, self._closes = pointer, network, by_front_end
 
     @property
@@ -91,17 +91,17 @@ class Stream(_Ended):
         If the front-end has ended the stream, packets of a back-end are dropped; `ended` has the reason.
         """
         packet = format if isinstance(format, Packet) else Packet.of(format, *values, tag=tag)
-        must("send_packet", self.own, packet.pointer)
+        call_checked("send_packet", self.own, packet.pointer)
 
     def receive(self, seconds: float | None = None) -> Packet:
         """Return the next packet; raise OverlayTimeoutError if none arrives within `seconds`."""
         packet = ctypes.c_void_p()
-        _patiently(seconds, lambda wait: call("recv", self.own, wait, ctypes.byref(packet)))
+        _receive_in_time(seconds, lambda wait: call("recv", self.own, wait, ctypes.byref(packet)))
         return Packet(packet.value)
 
     def set_argument(self, argument: str) -> None:
         """Set the argument after the colon in the names of this stream's filters, from now on and in all processes."""
-        must("set_argument", self.own, argument.encode())
+        call_checked("set_argument", self.own, argument.encode())
 
     @property
     def ended(self) -> str:
@@ -120,22 +120,24 @@ class Stream(_Ended):
         self.pointer = None
 
 
-class _Joined(_Ended):
+class _NetworkMember(_Closable):
     """A network, as seen by one of its processes."""
 
     def receive(self, seconds: float | None = None) -> tuple[Packet, Stream]:
         """Return the next packet of any stream, and its stream."""
         packet, stream = ctypes.c_void_p(), ctypes.c_void_p()
-        _patiently(seconds, lambda wait: call("recv_any", self.own, wait, ctypes.byref(packet), ctypes.byref(stream)))
+        _receive_in_time(
+            seconds, lambda wait: call("recv_any", self.own, wait, ctypes.byref(packet), ctypes.byref(stream))
+        )
         return Packet(packet.value), Stream(stream.value, self, False)
 
     def share(self) -> None:
         """Allow several threads to use this network, each with its own streams. One of them closes it in the end."""
-        must("share", self.own)
+        call_checked("share", self.own)
 
     def flush(self) -> None:
         """Pass sent packets to the kernel at once; receiving does so too."""
-        must("flush", self.own)
+        call_checked("flush", self.own)
 
     def fileno(self) -> int:
         """Return a file descriptor for select.
@@ -150,7 +152,7 @@ class _Joined(_Ended):
             self.pointer = None
 
 
-class Network(_Joined):
+class Network(_NetworkMember):
     """A network started by this front-end.
 
     It either starts the back-ends itself, by the command `backend`. Or others start them with a connection file, and
@@ -183,8 +185,8 @@ class Network(_Joined):
         options = Options(
             topology=None if text else str(topology).encode(),
             topology_text=str(topology).encode() if text else None,
-            backend=words(None if backend is None else list(backend)),
-            launch=words(None if launch is None else list(launch)),
+            backend=make_argument_array(None if backend is None else list(backend)),
+            launch=make_argument_array(None if launch is None else list(launch)),
             bind=None if bind is None else bind.encode(),
             connection_file=None if connection_file is None else str(connection_file).encode(),
             start_seconds=seconds,
@@ -195,11 +197,11 @@ class Network(_Joined):
             window=window,
         )
         self.pointer = None
-        self.pointer = make("start", ctypes.byref(options))
+        self.pointer = create("start", ctypes.byref(options))
 
     def wait(self, seconds: float = 60) -> None:
         """Wait until all back-ends that others start have attached."""
-        must("await", self.own, seconds)
+        call_checked("await", self.own, seconds)
 
     def __len__(self) -> int:
         """Return the number of back-ends, including lost ones."""
@@ -243,7 +245,7 @@ class Network(_Joined):
         rows = []
         for node in range(call("nodes", self.own)):
             about = Node()
-            must("node", self.own, node, ctypes.byref(about))
+            call_checked("node", self.own, node, ctypes.byref(about))
             name = about.name.decode(errors="replace")
             rows.append((node, name, name.rpartition(":")[0], about.parent, about.depth, about.children, about.backend))
         return pd.DataFrame(rows, columns=["node", "name", "host", "parent", "depth", "children", "backend"])
@@ -263,7 +265,8 @@ class Network(_Joined):
     def skew(self, end_to_end: bool = False, rounds: int = 10) -> np.ndarray:
         """Return the seconds by which the clock of each back-end is ahead."""
         seconds = np.empty(len(self))
-        must("skew", self.own, int(end_to_end), rounds, seconds.ctypes.data_as(ctypes.POINTER(ctypes.c_double)), None)
+        pointer = seconds.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+        call_checked("skew", self.own, int(end_to_end), rounds, pointer, None)
         return seconds
 
     def stream(
@@ -291,21 +294,21 @@ class Network(_Joined):
         waiting = 0 if own else SYNCS.index(sync)
         options = StreamOptions(filter.encode(), waiting, seconds, LOSSES.index(on_loss), *names)
         if backends is None:
-            return Stream(make("open", call("broadcast", self.own), ctypes.byref(options)), self, True)
-        comm = make("subset", self.own, (ctypes.c_int * len(backends))(*backends), len(backends))
+            return Stream(create("open", call("broadcast", self.own), ctypes.byref(options)), self, True)
+        comm = create("subset", self.own, (ctypes.c_int * len(backends))(*backends), len(backends))
         try:
-            return Stream(make("open", comm, ctypes.byref(options)), self, True)
+            return Stream(create("open", comm, ctypes.byref(options)), self, True)
         finally:
             call("free_comm", comm)
 
 
-class BackEnd(_Joined):
+class BackEnd(_NetworkMember):
     """This process as a back-end. Iterating yields packets with their streams, until the front-end closes the
     network."""
 
     def __init__(self, connection_file: str | Path | None = None, number: int = -1) -> None:
         self.pointer = None
-        self.pointer = make("attach", None if connection_file is None else str(connection_file).encode(), number)
+        self.pointer = create("attach", None if connection_file is None else str(connection_file).encode(), number)
 
     def __exit__(self, kind: object, error: BaseException | None = None, *_: object) -> bool:
         """Suppress the error if the network was closed while this back-end was sending or receiving."""
@@ -342,7 +345,7 @@ def _event_of(event: Event) -> NetworkEvent:
     return NetworkEvent(EVENTS[event.kind], backends, event.node, event.parent, event.stream, event.code, why)
 
 
-def _patiently(seconds: float | None, receive) -> None:
+def _receive_in_time(seconds: float | None, receive) -> None:
     end = None if seconds is None else time.monotonic() + seconds
     while True:
         left = LONGEST_WAIT if end is None else min(LONGEST_WAIT, max(end - time.monotonic(), 0))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from commodel.overlay.library import MOST_VALUES, OverlayError, Value, call, made
+from commodel.overlay.library import MOST_VALUES, OverlayError, Value, call, create
 
 SCALARS = {"c": "i1", "uc": "u1", "hd": "i2", "uhd": "u2", "d": "i4", "ud": "u4", "ld": "i8", "uld": "u8"}
 SCALARS |= {"f": "f4", "lf": "f8"}
@@ -42,7 +42,7 @@ class Packet:
         packed = (Value * max(len(kinds), 1))()
         for place, ((many, name), value) in enumerate(zip(kinds, values, strict=True)):
             _fill(packed[place], bool(many), name, value, kept)
-        return cls(made("pack_values", tag, format.encode(), packed))
+        return cls(create("pack_values", tag, format.encode(), packed))
 
     @property
     def format(self) -> str:

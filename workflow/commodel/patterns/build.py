@@ -96,7 +96,7 @@ def sample_parts(point: Point) -> list[tuple[Point, float]]:
     return [(part, sum(count for _, count in all_parts) / len(sampled)) for part in sampled]
 
 
-def unplaced(point: Point, ranks: int | None = None) -> Point:
+def remove_layout(point: Point, ranks: int | None = None) -> Point:
     """Return the point without a layout, or with another number of ranks; its messages are the same on all layouts."""
     return Point("", point.operation, point.algorithm, point.topology, "", ranks or point.ranks, point.bytes)
 
@@ -169,7 +169,7 @@ def fan_ins(points: Iterable[Point]) -> dict[str, int]:
     """
     points = list(points)
     fan_in_by_id = {}
-    for numbers, shape in shapes([unplaced(point) for point in points]):
+    for numbers, shape in shapes([remove_layout(point) for point in points]):
         build, low, high = builder(shape.point), min(shape.sizes), max(shape.sizes)
         if len(summands := list_parts(shape.point)) > 1:
             largest = max(fan_in(builder(part)(high)) for part, _ in summands)
@@ -240,7 +240,7 @@ def stacks(shape: Shape, together: int = MAX_STACKED, many: bool = False) -> Ite
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedLayout:
     """A full layout, and the room that it needs."""
 
     layout: str
@@ -254,14 +254,14 @@ class Placed:
         """The fields of a point that follow from the layout."""
         return {"nodes": self.nodes, "per_node": self.per_node, "reach": self.reach}
 
-    def checked(self, ranks: int, key: str = "") -> Placed:
+    def checked(self, ranks: int, key: str = "") -> PlacedLayout:
         if self.misfit:
             raise UserError(f"{ranks} ranks as {self.misfit}", key=key)
         return self
 
 
 @lru_cache(maxsize=65536)
-def full_layout(setting: Setting, spec: str, ranks: int, requested: int | None = None) -> Placed:
+def full_layout(setting: Setting, spec: str, ranks: int, requested: int | None = None) -> PlacedLayout:
     """Return the layout with everything filled in.
 
     If it does not give the ranks per node, ranks_per_node does, else ranks are spread over all nodes.
@@ -275,10 +275,10 @@ def full_layout(setting: Setting, spec: str, ranks: int, requested: int | None =
     per_node = entry.ranks_per_node(arguments) or int(ranks_on.max())
     misfit = _misfit(setting, defaults, layout, used, ranks_on, per_node)
     reach = "" if misfit else Hierarchy.of(dict(setting.levels)).reach(node)
-    return Placed(layout, int(node.max()) + 1, per_node, reach, misfit)
+    return PlacedLayout(layout, int(node.max()) + 1, per_node, reach, misfit)
 
 
-def fill_layout(setting: Setting, spec: str, ranks: int | None) -> tuple[Placed, int]:
+def fill_layout(setting: Setting, spec: str, ranks: int | None) -> tuple[PlacedLayout, int]:
     """Return a layout in full, and its ranks, which the layout may determine."""
     if (ranks := ranks or ranks_of(spec)) is None:
         raise UserError(f"'{spec}' does not determine the number of ranks; wanted --ranks")

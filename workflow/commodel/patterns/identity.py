@@ -1,4 +1,4 @@
-"""The digest that distinguishes points with equal names (`identified`): of their messages, and of the placement of
+"""The digest that distinguishes points with equal names (`add_digests`): of their messages, and of the placement of
 ranks.
 
 It is computed from schedules of a few ranks and sizes, never from source text. If an algorithm is only rewritten, its
@@ -35,7 +35,7 @@ COUNTS_AS_SIZES = ("bcast-knomial", "gather-windowed", "scatter-windowed")
 SMALL_TREE = Tree(np.array([-1, 0, 0, 0, 1, 1, 2, 4, 4, 7]))  # fan-outs 0 to 3, paths of 1 to 4 edges
 
 
-def identified(points: Iterable[Point]) -> list[Point]:
+def add_digests(points: Iterable[Point]) -> list[Point]:
     """Return the points with the digests of their patterns. Messages of the MPI library are not included."""
     placement, at_few_ranks, at_its_ranks, at_its_size = map(
         cache, (_placement, _at_few_ranks, _at_its_ranks, _at_its_size)
@@ -87,16 +87,16 @@ def _at_its_size(operation: str, algorithm: str, topology: str, size: int) -> st
     """Return the digest at the point's size, or at the largest one with few enough segments."""
     ranks = _counts(operation, (RANKS_AT_SIZE,))[0] if algorithm else SMALL_TREE.nodes
     build, sizes = _builder(_some_parts(operation, ranks)[0], algorithm, ranks), _sizes(operation, algorithm)
-    few, many = (build(bytes).messages for bytes in (sizes[0], sizes[-1]))
-    if many > few:
-        size = min(size, sizes[-1] * MAX_ROWS // many)
+    fewest, most = (build(bytes).messages for bytes in (sizes[0], sizes[-1]))
+    if most > fewest:
+        size = min(size, sizes[-1] * MAX_ROWS // most)
     return _digest([_content(operation, algorithm, ranks, size)])
 
 
-def _counts(operation: str, few: tuple[int, ...] = RANKS) -> tuple[int, ...]:
+def _counts(operation: str, default: tuple[int, ...] = RANKS) -> tuple[int, ...]:
     """Return a few numbers of ranks, or the one that the operation's parameters require."""
     requested = ranks_of(operation)
-    return (requested,) if requested else few
+    return (requested,) if requested else default
 
 
 def _sizes(operation: str, algorithm: str) -> tuple[int, ...]:

@@ -212,6 +212,6 @@ def _refuse_mode(name: str, waves: int) -> None:
         raise UserError(message, key="operation")
 
 
-def unsaid(name: str) -> bool:
+def has_no_schedule(name: str) -> bool:
     """Return whether an operation with these parameters has no schedule and is measured only."""
-    return operation(name).unsaid(parameters(name, FEWEST_RANKS, overlay=True))
+    return operation(name).without_schedule(parameters(name, FEWEST_RANKS, overlay=True))

@@ -77,7 +77,7 @@ def every_step(steps: int, ranks: int) -> tuple[np.ndarray, np.ndarray]:
     return np.divmod(np.arange(steps * ranks), ranks)
 
 
-def around(first: np.ndarray, bytes: np.ndarray, end: int) -> Runs:
+def wrap_addresses(first: np.ndarray, bytes: np.ndarray, end: int) -> Runs:
     """Return one run of addresses for each message, or two if it continues at 0 after `end`."""
     before = np.minimum(bytes, end - first)
     row = np.repeat(np.arange(len(bytes)), 2)
@@ -171,7 +171,7 @@ def share(bytes: int, parts: int) -> np.ndarray:
     return bytes // parts + (np.arange(parts) < bytes % parts)
 
 
-def equal(bytes: int, blocks: int) -> np.ndarray:
+def split_equally(bytes: int, blocks: int) -> np.ndarray:
     """Return the ends of blocks of `bytes` each."""
     return bytes * np.arange(blocks + 1)
 
@@ -262,14 +262,14 @@ def scatter_tree(ends: np.ndarray) -> Phase:
     return phase(edges.step, edges.src, edges.dst, ends[edges.dst + edges.below] - first, lambda: first)
 
 
-def whole(edges: Edges, bytes: int) -> Phase:
+def broadcast_whole(edges: Edges, bytes: int) -> Phase:
     """Return the broadcast of everything down a tree."""
     return phase(edges.step, edges.src, edges.dst, bytes)
 
 
-def up(edges: Edges, bytes: int) -> Phase:
+def reduce_whole(edges: Edges, bytes: int) -> Phase:
     """Return the reduction of everything up a tree."""
-    return replace(whole(edges, bytes).backwards(), combines=True)
+    return replace(broadcast_whole(edges, bytes).backwards(), combines=True)
 
 
 def down_tree(tree: Tree, bytes: int) -> Phase:
@@ -355,7 +355,7 @@ def _of_one_size(ranks: int, count: int, to: Of, bytes: int) -> Rounds:
     return Rounds(ranks, count, to, block, np.array([bytes]), block, repeats=False)
 
 
-def halves(bytes: int, times: int) -> np.ndarray:
+def halve_blocks(bytes: int, times: int) -> np.ndarray:
     """Return the ends of blocks when `bytes` are halved `times` times, the shorter half first."""
     ends = np.array([0, bytes])
     for _ in range(times):

@@ -6,9 +6,9 @@ from functools import lru_cache
 
 from commodel.errors import UserError, mistakes_in
 from commodel.patterns.algorithms import find_algorithms, over_tree, own_spelling
-from commodel.patterns.build import Placed, full_layout
+from commodel.patterns.build import PlacedLayout, full_layout
 from commodel.patterns.layouts import ranks_of as layout_ranks
-from commodel.patterns.libraries import on_substrate, unsaid
+from commodel.patterns.libraries import has_no_schedule, on_substrate
 from commodel.patterns.operations import FEWEST_RANKS, FILE, operation, parameters, ranks_of, sized
 from commodel.patterns.operations import own_spelling as own_operation
 from commodel.patterns.trees.topologies import own_spelling as own_tree
@@ -94,7 +94,9 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     size = message_size(setting, name, combination.get("bytes"))
     placed = _placed(setting, combination, ranks, "topology" if topology else "ranks")
     room = {"leaves": leaves, "waves": combination.get("waves", 1), **placed.room}
-    return Point(setting.name, name, chosen, topology, placed.layout, ranks, size, **room, measured_only=unsaid(name))
+    return Point(
+        setting.name, name, chosen, topology, placed.layout, ranks, size, **room, measured_only=has_no_schedule(name)
+    )
 
 
 def _written_point(setting: Setting, combination: Mapping[str, object]) -> Point:
@@ -119,7 +121,7 @@ def _placed_ranks(combination: Mapping[str, object]) -> int | None:
         return layout_ranks(combination.get("layout") or "block")
 
 
-def _placed(setting: Setting, combination: Mapping[str, object], ranks: int, key: str) -> Placed:
+def _placed(setting: Setting, combination: Mapping[str, object], ranks: int, key: str) -> PlacedLayout:
     with mistakes_in(key="layout"):
         placed = full_layout(setting, combination.get("layout") or "block", ranks, combination.get("ranks_per_node"))
     return placed.checked(ranks, key)
@@ -181,6 +183,6 @@ def _own_algorithm(name: str, spec: str) -> str:
 def _tree_facts(name: str, spec: str) -> tuple[int, int]:
     """Return the nodes and leaves of a tree over which the operation can run."""
     topology = tree(spec)
-    if not unsaid(name):
+    if not has_no_schedule(name):
         over_tree(name)
     return topology.nodes, topology.leaves

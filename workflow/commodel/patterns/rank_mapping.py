@@ -1,5 +1,5 @@
-"""A mapping of ranks to nodes that keeps heavy traffic near (`near`): recursive bisection of the messages between ranks
-over nested groups of nodes.
+"""A mapping of ranks to nodes that keeps heavy traffic near (`map_ranks`): recursive bisection of the messages between
+ranks over nested groups of nodes.
 
 Each cut starts from the order of the ranks and from that of the second eigenvector of the graph's Laplacian. Both are
 improved by swaps of two ranks, and the lighter cut is chosen.
@@ -29,7 +29,7 @@ def graph(schedule: Schedule) -> csr_array:
     return (one_way + one_way.T).tocsr()
 
 
-def near(weights: csr_array, slots: np.ndarray, levels: Sequence[Sequence[int]] = ()) -> np.ndarray:
+def map_ranks(weights: csr_array, slots: np.ndarray, levels: Sequence[Sequence[int]] = ()) -> np.ndarray:
     """Return the node of every rank.
 
     `slots` holds each node as often as it has room for ranks, `levels` the group of every node, innermost level
@@ -65,10 +65,10 @@ def _first_part(weights: csr_array, size: int) -> np.ndarray:
         part = np.zeros(weights.shape[0], dtype=bool)
         part[order[:size]] = True
         parts.append(_swap_ranks(weights, part))
-    return min(parts, key=lambda part: cut(weights, part))
+    return min(parts, key=lambda part: count_cut_bytes(weights, part))
 
 
-def cut(weights: csr_array, part: np.ndarray) -> float:
+def count_cut_bytes(weights: csr_array, part: np.ndarray) -> float:
     """Return the bytes between the part and the rest."""
     return float((weights @ part.astype(float))[~part].sum())
 

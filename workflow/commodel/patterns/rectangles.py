@@ -14,7 +14,7 @@ from io import StringIO
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.files.cache import reached
+from commodel.files.cache import find_input
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import read_once
 from commodel.files.tables import cell, on_line, stream_rows
@@ -85,12 +85,12 @@ class Rectangles:
         x, y, width, height = (np.asarray(column, dtype=np.int64) for column in (x, y, width, height))
         reach = int(max((x + width).max(initial=0), (y + height).max(initial=0)))
         tiling = cls(x, y, width, height, reach if side is None else side)
-        if mistake := misfit(tiling):
+        if mistake := find_tiling_error(tiling):
             raise UserError(mistake[0])
         return tiling
 
 
-def even(side: int, grid: tuple[int, int]) -> Rectangles:
+def make_even_grid(side: int, grid: tuple[int, int]) -> Rectangles:
     """Return a grid of ranks, the last dimension the fastest, with rectangles as equal as possible, the larger ones
     first."""
     rows, columns = grid
@@ -104,7 +104,7 @@ def even(side: int, grid: tuple[int, int]) -> Rectangles:
     return Rectangles(*(np.where(working, values, 0) for values in places), side)
 
 
-def misfit(tiling: Rectangles) -> tuple[str, int] | None:
+def find_tiling_error(tiling: Rectangles) -> tuple[str, int] | None:
     """Return why rectangles do not tile their square, and a rank concerned; None if they do.
 
     The number of rectangles over a place is the sum of the signs of all corners above and to the left of it. Rectangles
@@ -211,7 +211,7 @@ def write(tiling: Rectangles) -> str:
 
 def read(name: str | AnyPath) -> Rectangles:
     """Return the rectangles of a file, or of its copy in the results."""
-    return _read(reached(name) if isinstance(name, str) else name)
+    return _read(find_input(name) if isinstance(name, str) else name)
 
 
 @read_once(files=64)
@@ -222,7 +222,7 @@ def _read(path: AnyPath) -> Rectangles:
     if side > MAX_SIDE:
         raise UserError(f"found a square of {side}×{side}, wanted at most {MAX_SIDE} a side", file=path)
     tiling = Rectangles(*places, side, None if np.isnan(speed).any() else speed)
-    if mistake := misfit(tiling):
+    if mistake := find_tiling_error(tiling):
         raise UserError(mistake[0], file=path, line=rows[mistake[1]][0])
     return tiling
 

@@ -42,7 +42,7 @@ def load_experiment(file: str | Path) -> Experiment:
     experiment = _validated(Experiment, document)
     blocks = []
     for index, block in enumerate(experiment.matrix):
-        block.stands_in(document, ("matrix", index))
+        block.set_location(document, ("matrix", index))
         blocks.append(with_table(block) if block.table else block)
         for path, spec in _specs(blocks[-1]):
             with mistakes_at(blocks[-1], *path):
@@ -121,7 +121,7 @@ def _validated(model: type[Model], document: Document) -> Model:
         loaded = model.model_validate(document.data)
     except ValidationError as errors:
         raise as_user_error(errors, document) from None
-    loaded.stands_in(document)
+    loaded.set_location(document)
     return loaded
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models.probes import PLAYER, probe
 from commodel.parameters import Estimate, ParameterSet
-from commodel.patterns.build import Shape, builder, sample_parts, unplaced
+from commodel.patterns.build import Shape, builder, remove_layout, sample_parts
 from commodel.patterns.operations import operation, parts, ranks_of, tiles
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import is_written
@@ -121,7 +121,7 @@ class Durations:
             return tuple(point.waves * number for number in self._unknown(point))
         fixed = point.topology or ranks_of(point.operation)
         ranks = point.ranks if fixed else min(1 << (point.ranks - 1).bit_length(), MOST_RANKS)
-        shape = Shape.of(unplaced(point, ranks), ENDS)
+        shape = Shape.of(remove_layout(point, ranks), ENDS)
         if shape not in self.lines:
             self.lines[shape] = self._predict(shape)
         (low, little), (high, much) = self.lines[shape]

@@ -26,7 +26,7 @@ from commodel.plan.config import find, load_experiment, load_platform
 from commodel.plan.duration import START, Durations
 from commodel.plan.experiments import AXES, Experiment
 from commodel.plan.matrix import combination, every, size
-from commodel.plan.planning import setting_of, setting_on
+from commodel.plan.planning import load_setting, setting_of
 from commodel.records import Measure, Plan, Point
 from commodel.registry import discover
 
@@ -243,7 +243,7 @@ def _read_rows(cells: Sequence[tuple], file: Path, root: Path, usual_platform: s
     """Yield the combinations that are kept, after checking that each can be a point."""
     if len(cells) < HEAD or tuple(cells[HEAD - 1][: len(COLUMNS)]) != COLUMNS:
         raise UserError(f"wanted the columns {', '.join(COLUMNS)}", file=file, key=f"{MATRIX}!A{HEAD}")
-    setting = cache(lambda name: setting_on(name, root))
+    setting = cache(lambda name: load_setting(name, root))
     for number, values in enumerate(cells[HEAD:], HEAD + 1):
         row = {title: value for title, value in zip(COLUMNS, values, strict=False) if value not in (None, "")}
         if not row or row.get(KEEP) == "no" or row.keys() == {KEEP}:

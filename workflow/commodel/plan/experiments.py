@@ -26,8 +26,8 @@ from commodel.files.fields import (
     axis,
     count,
     kind,
+    make_refusal,
     quantity,
-    refused,
 )
 from commodel.files.quantities import MAX_ENTRIES
 from commodel.units import shown
@@ -69,7 +69,9 @@ class Measure(Part):
     @model_validator(mode="after")
     def _ordered(self):
         if self.min_samples > self.max_samples:
-            raise refused(f"found {self.min_samples}, wanted at most max_samples, {self.max_samples}", "min_samples")
+            raise make_refusal(
+                f"found {self.min_samples}, wanted at most max_samples, {self.max_samples}", "min_samples"
+            )
         return self
 
 
@@ -84,7 +86,7 @@ class Batching(Part):
     @model_validator(mode="after")
     def _a_minute(self):
         if self.budget < 60:
-            raise refused(f"found {self.budget:g} s, wanted at least 1 min", "budget")
+            raise make_refusal(f"found {self.budget:g} s, wanted at least 1 min", "budget")
         return self
 
 
@@ -134,7 +136,7 @@ class Combination(Part):
     @model_validator(mode="after")
     def _one_way(self):
         if self.algorithm and self.topology:
-            raise refused("found beside an algorithm, wanted one of the two", "topology")
+            raise make_refusal("found beside an algorithm, wanted one of the two", "topology")
         return self
 
 
@@ -169,18 +171,18 @@ class Block(Part):
         for zip_name, table in self.zips.items():
             for name in table:
                 if name in owner:
-                    raise refused(f"found here and in {owner[name]}, wanted once", "zips", zip_name, name)
+                    raise make_refusal(f"found here and in {owner[name]}, wanted once", "zips", zip_name, name)
                 owner[name] = f"the zip '{zip_name}'"
             lengths = {name: len(values) for name, values in table.items()}
             if len(set(lengths.values())) != 1:
                 sizes = ", ".join(f"{size} values of {name}" for name, size in lengths.items())
-                raise refused(f"found {sizes or 'an empty zip'}, wanted equally many", "zips", zip_name)
+                raise make_refusal(f"found {sizes or 'an empty zip'}, wanted equally many", "zips", zip_name)
         if "algorithm" in owner and "topology" in owner:
-            raise refused("found both algorithm and topology, wanted one of them in a block")
+            raise make_refusal("found both algorithm and topology, wanted one of them in a block")
         if owner and "operation" not in owner:
-            raise refused("found no axis 'operation'")
+            raise make_refusal("found no axis 'operation'")
         if not owner and not self.include and not self.table:
-            raise refused("found an empty block, wanted axes, zips, include or table")
+            raise make_refusal("found an empty block, wanted axes, zips, include or table")
         return self
 
     def with_rows(self, combinations: Mapping[int, Combination]) -> "Block":

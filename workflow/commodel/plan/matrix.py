@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from commodel.errors import Mistakes, UserError, suggest
 from commodel.files import expressions
-from commodel.files.cache import reached
+from commodel.files.cache import find_input
 from commodel.files.quantities import MAX_ENTRIES
 from commodel.files.safe_paths import check_path
 from commodel.files.tables import on_line, read_rows
@@ -133,7 +133,7 @@ def with_table(block: Block) -> Block:
         separator = SEPARATORS.get(Path(block.table).suffix)
         if separator is None:
             raise UserError(f"found '{block.table}', wanted a file .tsv or .csv")
-        if not (file := reached(block.table)).exists():
+        if not (file := find_input(block.table)).exists():
             raise UserError(f"found no file '{block.table}' in the project")
     except UserError as error:
         raise block.error(("table",), error.found) from None

@@ -1,5 +1,5 @@
-"""The longest messages, and the longest vectors that ranks combine and copy, of an experiment (`longest`): they
-determine the sizes of probes (`probed`)."""
+"""The longest messages, and the longest vectors that ranks combine and copy, of an experiment (`find_longest`): they
+determine the sizes of probes (`choose_probe_sizes`)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -7,8 +7,8 @@ from functools import cache
 
 from commodel import units
 from commodel.errors import UserError
-from commodel.models.probes import RUNG
-from commodel.patterns.build import builder, sample_parts, unplaced
+from commodel.models.probes import SIZE_RATIO
+from commodel.patterns.build import builder, remove_layout, sample_parts
 from commodel.patterns.operations import operation
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import KINDS, Schedule
@@ -23,14 +23,14 @@ SENT = "sent"
 USUAL_LARGEST, LARGEST_OF_ALL = 64 << 10, 16 << 20  # bytes: the largest message of probes, at least and at most
 
 
-def probed(points: Iterable[Point], given: Sequence[int], alone: bool) -> tuple[list[int], dict[str, int]]:
+def choose_probe_sizes(points: Iterable[Point], given: Sequence[int], alone: bool) -> tuple[list[int], dict[str, int]]:
     """Return the message sizes of probes, and the longest vector of each kind that is longer than all these sizes.
 
     Unless sizes are given, they go up to the longest message of all points. Vectors only count if processors are probed
     by themselves (`alone`).
     """
     kinds = [SENT] * (not given) + [*KINDS] * alone
-    lengths = longest(points, max(given, default=USUAL_LARGEST), kinds) if kinds else {}
+    lengths = find_longest(points, max(given, default=USUAL_LARGEST), kinds) if kinds else {}
     sizes = list(given) or _rungs(lengths.pop(SENT, USUAL_LARGEST))
     return sizes, {kind: length for kind, length in lengths.items() if length > max(sizes)}
 
@@ -38,11 +38,11 @@ def probed(points: Iterable[Point], given: Sequence[int], alone: bool) -> tuple[
 def _rungs(needed: int) -> list[int]:
     sizes = [1]
     while sizes[-1] < min(needed, LARGEST_OF_ALL):
-        sizes.append(sizes[-1] * RUNG)
+        sizes.append(sizes[-1] * SIZE_RATIO)
     return sizes
 
 
-def longest(points: Iterable[Point], beyond: int, kinds: Sequence[str]) -> dict[str, int]:
+def find_longest(points: Iterable[Point], beyond: int, kinds: Sequence[str]) -> dict[str, int]:
     """Return the bytes of the longest message or vector of each kind, if it is longer than `beyond`.
 
     Of points that differ only in size, only the largest one is built, and only if it may exceed the longest found so
@@ -51,10 +51,10 @@ def longest(points: Iterable[Point], beyond: int, kinds: Sequence[str]) -> dict[
     largest: dict[Point, int] = {}
     for point in points:
         if point.predictable:
-            shape = replace(unplaced(point), bytes=0)
+            shape = replace(remove_layout(point), bytes=0)
             largest[shape] = max(largest.get(shape, 0), point.bytes)
     lengths = dict.fromkeys(kinds, 0)
-    occurring = cache(lambda shape: _occurring(shape, kinds))
+    occurring = cache(lambda shape: _list_lengths(shape, kinds))
     for point in sorted((replace(shape, bytes=size) for shape, size in largest.items()), key=_at_most, reverse=True):
         if _at_most(point) <= max(beyond, min(lengths.values())):
             break
@@ -85,7 +85,7 @@ def _enough_ranks(point: Point) -> int:
     return point.ranks if fixed else min(point.ranks, FEW_RANKS)
 
 
-def _occurring(point: Point, kinds: Sequence[str]) -> list[str]:
+def _list_lengths(point: Point, kinds: Sequence[str]) -> list[str]:
     patterns = [builder(part)(FEW_BYTES) for part, _ in sample_parts(point)]
     return [kind for kind in kinds if any(_longest(pattern, kind) for pattern in patterns)]
 

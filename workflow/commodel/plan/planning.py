@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from commodel import __version__
 from commodel.errors import UserError, mistakes_in, one_line, suggest
 from commodel.files.atomic import MAX_FILE, write_text
-from commodel.files.cache import keep, noted, reached, standing_on
+from commodel.files.cache import archive_input, find_input, record_input, use_archived_inputs
 from commodel.files.results_folder import PLAN, Results
 from commodel.files.safe_paths import NUMBERS, AnyPath, SafePath, check_inside, file_of
 from commodel.files.safe_reading import read_text
@@ -29,7 +29,7 @@ from commodel.models.parameter_sets import published, published_file
 from commodel.models.probes import LOCAL, Site, probe
 from commodel.models.probes.node_pairs import MIN_NODES
 from commodel.models.speeds import read_speeds
-from commodel.patterns.identity import identified
+from commodel.patterns.identity import add_digests
 from commodel.patterns.layouts import nodes_of_case
 from commodel.patterns.operations import MPI, OVERLAY
 from commodel.patterns.operations import files_of as operation_files
@@ -38,7 +38,7 @@ from commodel.plan.config import find, load_experiment, load_platform, planned_p
 from commodel.plan.duration import Durations
 from commodel.plan.experiments import Block, Experiment, mistakes_at
 from commodel.plan.matrix import check_size, combinations, place_of
-from commodel.plan.message_lengths import probed
+from commodel.plan.message_lengths import choose_probe_sizes
 from commodel.plan.surveys import PROBE as SURVEY
 from commodel.plan.surveys import TITLE, needs_survey
 from commodel.platforms.build import COMPILERS, programs
@@ -46,7 +46,7 @@ from commodel.platforms.launchers import LAUNCHERS, Launcher, toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import constraint
 from commodel.platforms.tools import find as find_tool
-from commodel.platforms.tools import native_digest, workshop
+from commodel.platforms.tools import find_build_root, native_digest
 from commodel.predictions.papers import paper
 from commodel.records import Batch, KeptFile, Measure, Plan, PlannedPlatform, Point, digest
 from commodel.sources import ROOT
@@ -72,7 +72,7 @@ def batches(
     durations = Durations(platform.launcher, measure, platform.overlay)
     types, fewer = dict(platform.types), dict(platform.fewer_cores)
     alone = not (platform.simulated or platform.overlay) and not LOCAL.isdisjoint(probes)
-    sizes, vectors = probed(points, experiment.probe_bytes, alone)
+    sizes, vectors = choose_probe_sizes(points, experiment.probe_bytes, alone)
     room = platform.nodes, platform.cores, types, platform.simulated, platform.overlay, fewer, platform.hierarchy
     site = Site(*room, vectors)
     if survey:
@@ -90,7 +90,7 @@ def batches(
         about, most = durations.of_cases(cases), durations.of_cases(cases, most=True)
         most = max(most, durations.of_cases(likely, most=True)) if survey else most
         yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=about, most=most, budget=budget)
-    for room, members in _by_room(points, platform.simulated, experiment.batch.smaller):
+    for room, members in _group_by_nodes(points, platform.simulated, experiment.batch.smaller):
         parts = list(_parts(members, durations, budget))
         for number, part in enumerate(parts, 1):
             which = f"-{number}" if len(parts) > 1 else ""
@@ -105,7 +105,7 @@ def _guess_levels(nodes: int) -> Hierarchy:
     return Hierarchy.of({name: (np.arange(nodes) // size).tolist() for name, size in (("a", inner), ("b", 2 * inner))})
 
 
-def _by_room(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[int, list[Point]]]:
+def _group_by_nodes(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[int, list[Point]]]:
     """Return the points by the number of nodes of their allocation.
 
     Simulated allocations are free: they are rounded up to powers of two, since starting a job takes longer than a small
@@ -144,7 +144,7 @@ def _parts(points: Iterable[Point], durations: Durations, budget: float) -> Iter
         yield tuple(part)
 
 
-def setting_on(name: str, root: str | Path = ".") -> Setting:
+def load_setting(name: str, root: str | Path = ".") -> Setting:
     """Return the setting for points of a platform, which is given by its name in params/ or by a path."""
     return setting_of(load_platform(find("platform", name, root)))
 
@@ -198,7 +198,7 @@ def _contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
             yield key, f"found a case of platform '{one_line(strays[0], 60)}', wanted '{batch.platform}' only"
 
 
-def named(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
+def list_named_files(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
     """Yield kind and path of every file that points name, each once."""
     points = list(points)
     specs = {
@@ -216,20 +216,23 @@ def named(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
 def files_of(
     points: Iterable[Point], paper_name: str = "", *, tables: Iterable[str] = (), speeds: Iterable[str] = ()
 ) -> dict[str, KeptFile]:
-    files = {path: noted(kind, path) for kind, path in (*named(points), *(("matrix", path) for path in tables))}
+    files = {
+        path: record_input(kind, path)
+        for kind, path in (*list_named_files(points), *(("matrix", path) for path in tables))
+    }
     for name in paper(paper_name).published if paper_name else ():
         file = published_file(name)
-        files[file] = noted("published", file, ROOT, published(name).source)
+        files[file] = record_input("published", file, ROOT, published(name).source)
     for name in speeds:
-        read_speeds(reached(name))  # a file that a report could not show is refused before anything is measured
-        files[name] = noted("speeds", name)
+        read_speeds(find_input(name))  # a file that a report could not show is refused before anything is measured
+        files[name] = record_input("speeds", name)
     return files
 
 
 def tables_of(experiment: str) -> list[str]:
     """Return the paths from which the tables of an experiment's matrix are read."""
-    with received(Path(experiment)):
-        return [str(reached(path)) for path in load_experiment(experiment).tables]
+    with use_received_files(Path(experiment)):
+        return [str(find_input(path)) for path in load_experiment(experiment).tables]
 
 
 def root_of(file: KeptFile) -> Path:
@@ -237,7 +240,7 @@ def root_of(file: KeptFile) -> Path:
     return ROOT if file.kind == "published" else Path()
 
 
-def received(experiment: Path) -> AbstractContextManager[None]:
+def use_received_files(experiment: Path) -> AbstractContextManager[None]:
     """Return a context in which an experiment in a results folder uses the copies there of the files that it names.
 
     For any other experiment the context has no effect.
@@ -246,7 +249,7 @@ def received(experiment: Path) -> AbstractContextManager[None]:
     if kinds != ("inputs", "experiments") or not (folder[0] / PLAN).is_file():
         return nullcontext()
     results = Results.of(folder[0])
-    return standing_on(results, load_plan(results.plan).files)
+    return use_archived_inputs(results, load_plan(results.plan).files)
 
 
 MAX_POINTS = 200_000  # of an experiment: at a second each, more than two days
@@ -259,7 +262,7 @@ def make_plan(name: str, root: Path, only: str | None = None, survey: bool = Tru
     """Return the plan of an experiment; `only` restricts it to one platform. Without `survey`, levels are those of
     platform files."""
     path = find("experiment", name, root)
-    with received(path):
+    with use_received_files(path):
         return _plan(path, root, only, survey)
 
 
@@ -286,7 +289,7 @@ def _plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     if experiment.library:
         for name, platform in platforms.items():
             points += [] if platform.overlay else library_beside(setting_of(platform), _on(name, points))
-    points = identified(dict.fromkeys(points))
+    points = add_digests(dict.fromkeys(points))
     overlays = sorted({platform.overlay for platform in platforms.values()})
     needed = {name: [probe for overlay in overlays for probe in family(name).probes_on(overlay)] for name in families}
     networks = [platform for platform in platforms.values() if not platform.overlay]
@@ -309,7 +312,7 @@ def _plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
             for probe in dict.fromkeys([*([SURVEY] if surveyed else []), *probes])
         },
         measure=measure,
-        platforms={name: planned(name, platform) for name, platform in platforms.items()},
+        platforms={name: record_platform(name, platform) for name, platform in platforms.items()},
         batches=tuple(
             batch
             for name, platform in platforms.items()
@@ -321,7 +324,7 @@ def _plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     )
 
 
-def planned(name: str, platform: Platform) -> PlannedPlatform:
+def record_platform(name: str, platform: Platform) -> PlannedPlatform:
     """Return the record of a platform in a plan."""
     return PlannedPlatform(
         title=platform.title or name,
@@ -414,9 +417,9 @@ def write_plan(plan: Plan, name: str, root: Path) -> None:
         if not path.exists() or read_text(path, MAX_FILE, "a file of ours", strict=False) != text:
             write_text(path, text)
     copies = {name: file for name, file in plan.files.items() if file.copy}
-    with received(find("experiment", name, root)):
+    with use_received_files(find("experiment", name, root)):
         for called, file in copies.items():
-            keep(called, file, results, root_of(file))
+            archive_input(called, file, results, root_of(file))
     for path in set(results.inputs()) - set(files) - {results.copy(file.copy) for file in copies.values()}:
         path.unlink()  # input of a platform, or a file, that is no longer in the experiment
 
@@ -444,7 +447,7 @@ def launcher_of(plan: Plan, batch: str) -> Launcher:
 def programs_of(plan: Plan, batch: str) -> str:
     """Return a file with the age of a batch's programs: the platform's image, else the mark of their build."""
     platform = planned_platform(plan.batch(batch).platform)
-    return str(platform.image.file if platform.image else programs(workshop(), toolchain(platform)) / "built")
+    return str(platform.image.file if platform.image else programs(find_build_root(), toolchain(platform)) / "built")
 
 
 def missing_compiler(plan: Plan, batch: str) -> str:

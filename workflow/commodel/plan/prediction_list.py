@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.build import Shape, sample_parts, schedule, unplaced
+from commodel.patterns.build import Shape, remove_layout, sample_parts, schedule
 from commodel.patterns.operations import ranks_of
 from commodel.patterns.points import Setting, make_point, message_size
 from commodel.patterns.written import is_written
@@ -57,7 +57,7 @@ def weight(shape: Shape) -> float:
     """Return the approximate cost of a shape, in messages predicted; no schedule is built at its full number of
     ranks."""
     ends = {min(shape.sizes), max(shape.sizes)}
-    extents = np.array([_extent(replace(unplaced(shape.point), bytes=size)) for size in ends])
+    extents = np.array([_extent(replace(remove_layout(shape.point), bytes=size)) for size in ends])
     messages, steps = extents.mean(axis=0)
     times = 1 if shape.point.waves == 1 else 1 + FEW_WAVES + MANY_WAVES  # a period is the difference of predictions
     return len(shape.sizes) * (BUILDING + messages * times) + STEPPING * steps * times
@@ -71,7 +71,7 @@ def _extent(point: Point) -> tuple[float, float]:
         return point.ranks - 1.0, 1.0
     if ranks_of(point.operation):
         return _counted(point)
-    small = [_counted(unplaced(point, min(ranks, point.ranks))) for ranks in SAMPLED]
+    small = [_counted(remove_layout(point, min(ranks, point.ranks))) for ranks in SAMPLED]
     if point.ranks <= SAMPLED[1]:
         return small[1]
     octaves = np.log2(point.ranks / SAMPLED[1])

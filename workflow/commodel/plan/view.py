@@ -6,7 +6,7 @@ from pathlib import Path
 
 import xlsxwriter
 
-from commodel.files.atomic import temporary_path, whole
+from commodel.files.atomic import temporary_path, write_atomically
 from commodel.files.cache import LARGEST_KEPT
 from commodel.models.probes import probe
 from commodel.plan.duration import of_analysis
@@ -75,7 +75,7 @@ def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
 
 def write_plan_workbook(plan: Plan, path: Path, edited: Callable[[xlsxwriter.Workbook], None] | None = None) -> None:
     """Write a workbook with points and batches as filtered sheets, after the sheets that can be edited."""
-    with whole(path) as stream, temporary_path(path) as scratch:
+    with write_atomically(path) as stream, temporary_path(path) as scratch:
         options = {"strings_to_formulas": False, "strings_to_urls": False, "tmpdir": scratch}
         with xlsxwriter.Workbook(stream, options) as book:
             book.set_properties({"created": datetime(2000, 1, 1)})  # a plan is the same file, whenever it is written

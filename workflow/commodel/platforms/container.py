@@ -16,7 +16,7 @@ from pathlib import Path
 from commodel.errors import UserError, one_line
 from commodel.files.safe_reading import open_file
 from commodel.platforms.mpi_libraries import mismatch
-from commodel.platforms.tools import ask, find, native_digest, version
+from commodel.platforms.tools import find, native_digest, run_tool, version
 
 RUNTIMES = ("apptainer", "singularity")
 PROGRAMS = Path("/opt/commodel/build/mpi")  # inside, where container.def builds them
@@ -138,7 +138,7 @@ def _labels(image: Image, runtime: str) -> Mapping[str, str]:
 
 def _ask(command: list[str]) -> tuple[str, str]:
     """Return the output, and of a failure the line with its reason, else an empty text."""
-    reply = ask(command, 120)
+    reply = run_tool(command, 120)
     if not reply.failure:
         return reply.output, ""
     lines = [line for line in reply.errors.splitlines() if line.strip()] or [reply.failure]

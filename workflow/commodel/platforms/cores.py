@@ -1,5 +1,5 @@
 """Processors of this machine, from Linux (`levels`): which share a cache and a socket, as levels of groups, innermost
-first. `at_work` counts the busy ones.
+first. `measure_busy_processors` counts the busy ones.
 """
 
 import os
@@ -41,7 +41,7 @@ def _last_cache(processor: Path) -> str:
     return text_if_any(caches[max(levels, key=int)] / "shared_cpu_list") if levels else ""
 
 
-def at_work(stat: Path = STAT) -> float | None:
+def measure_busy_processors(stat: Path = STAT) -> float | None:
     """Return how many processors other processes keep busy while this one sleeps; None if unknown.
 
     The load average would include the workflow's own work of the last minute.

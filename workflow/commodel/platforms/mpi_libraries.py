@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.platforms.tools import ask
+from commodel.platforms.tools import run_tool
 
 # How an MPI library names itself, and how the starter does that understands it.
 KINDS = {
@@ -53,7 +53,7 @@ def mismatch(library: str, starter: str, slurm_mpi: str = "") -> str:
 
 def _printed(command: list[str]) -> str:
     """Return what a command prints, or '' if it does not end well."""
-    reply = ask(command, 60)
+    reply = run_tool(command, 60)
     return "" if reply.failure else reply.output
 
 

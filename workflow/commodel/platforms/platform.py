@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 from commodel import units
 from commodel.errors import UserError
 from commodel.files import fields, quantities
-from commodel.files.fields import RANKS, WORD, Part, kind, refused
+from commodel.files.fields import RANKS, WORD, Part, kind, make_refusal
 from commodel.hierarchy import MOST_LEVELS, NODE, Hierarchy
 from commodel.platforms.container import Image
 from commodel.platforms.simulated_networks import check_name, check_value
@@ -39,9 +39,9 @@ class SimGrid(Part):
     @model_validator(mode="after")
     def _inside(self) -> Self:
         if ".." in Path(self.file).parts:
-            raise refused(f"found {shown(self.file)}, wanted a file in the folder of this one", "file")
+            raise make_refusal(f"found {shown(self.file)}, wanted a file in the folder of this one", "file")
         if Path(self.file).suffix != ".xml":  # SimGrid would load a .so, and run it
-            raise refused(f"found {shown(self.file)}, wanted a file .xml", "file")
+            raise make_refusal(f"found {shown(self.file)}, wanted a file .xml", "file")
         return self
 
     @field_validator("config")
@@ -52,7 +52,7 @@ class SimGrid(Part):
                 check_name(name)
                 check_value(name, value)
             except UserError as error:
-                raise refused(error.message, name) from None
+                raise make_refusal(error.message, name) from None
         return config
 
 
@@ -85,11 +85,13 @@ class Container(Part):
     @model_validator(mode="after")
     def _together(self) -> Self:
         if ".." in Path(self.image).parts:
-            raise refused(f"found {shown(self.image)}, wanted a file below the project, or an absolute path", "image")
+            raise make_refusal(
+                f"found {shown(self.image)}, wanted a file below the project, or an absolute path", "image"
+            )
         if self.model == "bind" and self.mpi is None:
-            raise refused("found no key 'mpi', the folder of the MPI that replaces the image's")
+            raise make_refusal("found no key 'mpi', the folder of the MPI that replaces the image's")
         if self.model == "hybrid" and self.mpi is not None:
-            raise refused(f"found {shown(self.mpi)}, which only model: bind has", "mpi")
+            raise make_refusal(f"found {shown(self.mpi)}, which only model: bind has", "mpi")
         return self
 
 
@@ -121,7 +123,7 @@ class Link(Part):
     @model_validator(mode="after")
     def _once(self) -> Self:
         if len(given := [name for name in COUNTED if getattr(self, name) is not None]) > 1:
-            raise refused(f"found {given[0]} and {given[1]}, wanted one of {', '.join(COUNTED)}", given[1])
+            raise make_refusal(f"found {given[0]} and {given[1]}, wanted one of {', '.join(COUNTED)}", given[1])
         return self
 
 
@@ -144,7 +146,7 @@ class DataSheet(Part):
         wanted = [NODE, *levels.groups]
         if set(self.links) != set(wanted):
             linked = ", ".join(self.links) or "none"
-            raise refused(f"found links of {linked}, wanted one of each of {', '.join(wanted)}", "links")
+            raise make_refusal(f"found links of {linked}, wanted one of each of {', '.join(wanted)}", "links")
         alone = {} if self.memory is None else {NODE: (self.memory.latency, 1 / self.memory.bandwidth)}
         shared, latency, slowest, below = {}, 0.0, 0.0, 0.0
         for number, (level, beyond) in enumerate(zip(wanted, levels.names[1:], strict=True)):
@@ -154,7 +156,7 @@ class DataSheet(Part):
             try:
                 below = _up(link, levels, number, below)
             except UserError as error:
-                raise refused(error.message, "links", level) from None
+                raise make_refusal(error.message, "links", level) from None
             shared[level] = 1 / below
         return alone, shared
 
@@ -258,59 +260,67 @@ class Platform(Part):
         launcher = data["launcher"]
         for section in SECTIONS:
             if section in data and section != launcher:
-                raise refused(f"found a section that launcher '{launcher}' does not have", section)
+                raise make_refusal(f"found a section that launcher '{launcher}' does not have", section)
         if data.get("cores") == "auto" and launcher != "local":
-            raise refused(f"found 'auto', wanted a number, since launcher '{launcher}' runs elsewhere", "cores")
+            raise make_refusal(f"found 'auto', wanted a number, since launcher '{launcher}' runs elsewhere", "cores")
         if launcher == "slurm" and data.get("slurm") is None:
             return data | {"slurm": {}}
         if launcher in SECTIONS and data.get(launcher) is None:
-            raise refused(f"found no section '{launcher}', which launcher '{launcher}' needs")
+            raise make_refusal(f"found no section '{launcher}', which launcher '{launcher}' needs")
         return data
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.container and self.simulated:
-            raise refused(
+            raise make_refusal(
                 "found a section that launcher 'simgrid' does not have; `apptainer run IMAGE run EXPERIMENT` simulates "
                 "inside an image",
                 "container",
             )
         if self.overlay and self.simulated:
-            raise refused(f"found '{self.substrate}', which no simulator runs: it is measured as itself", "substrate")
+            raise make_refusal(
+                f"found '{self.substrate}', which no simulator runs: it is measured as itself", "substrate"
+            )
         if self.substrate == "mrnet" and self.launcher != "local":
-            raise refused(
+            raise make_refusal(
                 f"found 'mrnet', which launcher '{self.launcher}' does not start; wanted 'local'", "substrate"
             )
         if self.overlay and self.container:
             message = f"found a section that substrate '{self.substrate}' does not have: it runs in no image"
-            raise refused(message, "container")
+            raise make_refusal(message, "container")
         if self.types and sum(self.types.values()) != self.nodes:
-            raise refused(f"found {sum(self.types.values())} nodes, wanted {self.nodes}, as in nodes", "types")
+            raise make_refusal(f"found {sum(self.types.values())} nodes, wanted {self.nodes}, as in nodes", "types")
         for name, count in self.fewer_cores.items():
             if name not in self.types:
-                raise refused(f"found {shown(name)}, which is none of `types`", "fewer_cores", name)
+                raise make_refusal(f"found {shown(name)}, which is none of `types`", "fewer_cores", name)
             if count >= self.cores:
-                raise refused(f"found {count}, wanted fewer than cores, {self.cores}", "fewer_cores", name)
+                raise make_refusal(f"found {count}, wanted fewer than cores, {self.cores}", "fewer_cores", name)
         if self.slurm and set(self.slurm.features) != set(self.types):
             found, wanted = (", ".join(sorted(names)) or "none" for names in (self.slurm.features, self.types))
-            raise refused(f"found features of {found}, wanted one of each of the types: {wanted}", "slurm", "features")
+            raise make_refusal(
+                f"found features of {found}, wanted one of each of the types: {wanted}", "slurm", "features"
+            )
         if self.nodes * self.cores > units.MAX_COUNT:
-            raise refused(f"found {self.nodes} nodes of {self.cores}, wanted at most {units.MAX_COUNT} ranks", "nodes")
+            raise make_refusal(
+                f"found {self.nodes} nodes of {self.cores}, wanted at most {units.MAX_COUNT} ranks", "nodes"
+            )
         if self.launcher == "local" and self.nodes != 1:
-            raise refused(f"found {self.nodes}, wanted 1, since a local platform is this machine", "nodes")
+            raise make_refusal(f"found {self.nodes}, wanted 1, since a local platform is this machine", "nodes")
         if self.hosts and self.nodes > len(self.hosts.names):
-            raise refused(f"found {self.nodes}, wanted at most the {len(self.hosts.names)} of hosts.names", "nodes")
+            raise make_refusal(
+                f"found {self.nodes}, wanted at most the {len(self.hosts.names)} of hosts.names", "nodes"
+            )
         if self.hosts and len(set(self.hosts.names)) < len(self.hosts.names):
-            raise refused("found a host twice", "hosts", "names")
+            raise make_refusal("found a host twice", "hosts", "names")
         try:
             _ = self.hierarchy
         except UserError as error:
-            raise refused(error.message, "levels") from None
+            raise make_refusal(error.message, "levels") from None
         if self.data_sheet:
             try:
                 self.data_sheet.costs(self.hierarchy)
             except PydanticCustomError as error:
-                raise refused(error.context["message"], "data_sheet", *error.context["path"]) from None
+                raise make_refusal(error.context["message"], "data_sheet", *error.context["path"]) from None
         return self
 
     @property

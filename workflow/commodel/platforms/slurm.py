@@ -1,5 +1,5 @@
-"""Slurm: queries of its controller (`ask`), switches of a cluster (`levels`), nodes of the current job (`node_names`),
-and stopping (`heed_stop`).
+"""Slurm: queries of its controller (`run_slurm`), switches of a cluster (`levels`), nodes of the current job
+(`node_names`), and stopping (`check_stop`).
 
 A campaign that is being stopped leaves a file; jobs that have just begun find it, and end as after Ctrl-C. While the
 controller, slurmctld, is away, running jobs continue, so queries are repeated until it had time to return. Switches
@@ -26,7 +26,7 @@ from commodel.units import shown
 STOP_FILE = "COMMODEL_STOP_FILE"  # names the file that is there once the campaign is being stopped
 
 
-def heed_stop() -> None:
+def check_stop() -> None:
     """End this process, as Ctrl-C would, if its campaign is being stopped.
 
     A job that starts at that moment gets no signal, and is not cancelled by Slurm.
@@ -36,54 +36,54 @@ def heed_stop() -> None:
 
 
 # Messages of Slurm's commands for failures of the controller, not of the query.
-AWAY = re.compile(
+CONTROLLER_AWAY = re.compile(
     r"contact slurm controller|timed out|connect|zero bytes|standby|(send|receive) failure|temporarily unavailable",
     re.IGNORECASE,
 )
 ANSWER = 30.0  # seconds for one command; those of Slurm give up sooner
-OUTAGE = 900.0  # seconds: a controller that is updated or moved is away for minutes
-HICCUP = 5.0  # seconds in which any other refusal may be a passing one
-BETWEEN_QUESTIONS = 2.0  # seconds between two questions
+OUTAGE_SECONDS = 900.0  # seconds: a controller that is updated or moved is away for minutes
+RETRY_SECONDS = 5.0  # seconds in which any other refusal may be a passing one
+RETRY_INTERVAL = 2.0  # seconds between two questions
 WAITING = "commodel: Slurm's controller does not answer; the query is repeated for up to {:.0f} minutes: {}"
 
 
-def ask(program: str | Path, *arguments: str) -> str:
+def run_slurm(program: str | Path, *arguments: str) -> str:
     """Return the output of a command of Slurm. A failed command is repeated: for long if the controller is away, which
     is logged, else briefly."""
     began, announced = time.monotonic(), False
     while True:
-        output, complaint = answer(program, *arguments)
+        output, complaint = try_slurm(program, *arguments)
         if not complaint:
             return output
-        away = bool(AWAY.search(complaint))
-        if time.monotonic() - began >= (OUTAGE if away else HICCUP):
+        away = bool(CONTROLLER_AWAY.search(complaint))
+        if time.monotonic() - began >= (OUTAGE_SECONDS if away else RETRY_SECONDS):
             raise UserError(f"Slurm does not report this job's allocation: {complaint}")
         if away and not announced:
-            print(WAITING.format(OUTAGE / 60, complaint), file=sys.stderr, flush=True)
+            print(WAITING.format(OUTAGE_SECONDS / 60, complaint), file=sys.stderr, flush=True)
             announced = True
-        heed_stop()
-        time.sleep(BETWEEN_QUESTIONS)
+        check_stop()
+        time.sleep(RETRY_INTERVAL)
 
 
-def refused(log: str) -> bool:
+def was_refused(log: str) -> bool:
     """Return whether Slurm started nothing, from the output of srun.
 
     The controller was away, or does not yet know that the last step has ended, as after an outage.
     """
     errors = [line for line in log.splitlines() if line.startswith("srun: error: ")]
-    return any(AWAY.search(line) or "Unable to create step" in line for line in errors)
+    return any(CONTROLLER_AWAY.search(line) or "Unable to create step" in line for line in errors)
 
 
-def answer(program: str | Path, *arguments: str) -> tuple[str, str]:
+def try_slurm(program: str | Path, *arguments: str) -> tuple[str, str]:
     """Return the output of a command of Slurm, and why it failed (empty if it did not)."""
-    reply = tools.ask([str(program), *arguments], ANSWER)
+    reply = tools.run_tool([str(program), *arguments], ANSWER)
     complaint = (one_line(reply.errors.strip()) or reply.failure) if reply.failure else ""
     return reply.output + (reply.errors if "--mpi=list" in arguments else ""), complaint
 
 
 def cancel(name: str) -> str:
     """Cancel all jobs of a name, and return why that failed, if it did."""
-    return answer("scancel", f"--name={name}")[1]
+    return try_slurm("scancel", f"--name={name}")[1]
 
 
 NAMES = ("leaf", "group")  # of the two lowest levels of switches
@@ -159,7 +159,7 @@ SETTLE = 120  # such looks after an outage, before any step is killed
 def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
     """Return the names of the batch's nodes, in the order of the plan, after a check that srun can start MPI there."""
     wanted = platform.slurm.mpi
-    offered = [wanted] if platform.overlay else mpi_types(ask(srun, "--mpi=list"))
+    offered = [wanted] if platform.overlay else mpi_types(run_slurm(srun, "--mpi=list"))
     if wanted not in offered:
         message = f"srun has no MPI plug-in '{wanted}'; srun --mpi=list offers: {', '.join(offered) or 'none'}"
         raise platform.error(("slurm", "mpi"), message)
@@ -167,19 +167,19 @@ def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
     if not job:
         raise UserError(f"platform '{platform.name}' is measured inside a Slurm job: commodel run E --profile slurm")
     folder = Path(srun).parent
-    listed = ask(folder / "squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
-    names = tuple(ask(folder / "scontrol", "show", "hostnames", listed).split())
+    listed = run_slurm(folder / "squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
+    names = tuple(run_slurm(folder / "scontrol", "show", "hostnames", listed).split())
     if len(names) < nodes:
         raise UserError(f"Slurm job {job} has {len(names)} nodes ({listed}), wanted {nodes}")
     if not platform.types:
         return names[:nodes]
-    features = features_of(ask(folder / "scontrol", "--oneliner", "show", "node", listed))
+    features = features_of(run_slurm(folder / "scontrol", "--oneliner", "show", "node", listed))
     return by_type(names, features, wanted_types(platform, nodes))
 
 
 def node_levels(srun: str, names: tuple[str, ...]) -> Hierarchy:
     """Return which nodes share a switch, if Slurm knows it."""
-    listing, _ = answer(Path(srun).parent / "scontrol", "show", "topology")  # complains where no topology is known
+    listing, _ = try_slurm(Path(srun).parent / "scontrol", "show", "topology")  # complains where no topology is known
     return levels(listing, names)
 
 
@@ -192,7 +192,7 @@ def end_steps(srun: str, ended: bool = False) -> None:
     """
     began = time.monotonic()
     steps = _steps(srun)
-    if ended or time.monotonic() - began > HICCUP:  # the controller was away
+    if ended or time.monotonic() - began > RETRY_SECONDS:  # the controller was away
         for _ in range(SETTLE):
             if not steps:
                 return
@@ -202,7 +202,7 @@ def end_steps(srun: str, ended: bool = False) -> None:
         if not steps:
             return
         for step in steps:
-            answer(Path(srun).parent / "scancel", "--signal=KILL", step)  # one that has ended meanwhile is refused
+            try_slurm(Path(srun).parent / "scancel", "--signal=KILL", step)  # one that has ended meanwhile is refused
         time.sleep(1)
         steps = _steps(srun)
     raise UserError(f"Slurm cannot end step {steps[0]}; its nodes are not free for another, so the batch ends")
@@ -211,7 +211,7 @@ def end_steps(srun: str, ended: bool = False) -> None:
 def _steps(srun: str) -> list[str]:
     """Return the steps of this job that started programs, without the step `batch` of its script."""
     job = os.environ.get("SLURM_JOB_ID", "")
-    steps = ask(Path(srun).parent / "squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i").split()
+    steps = run_slurm(Path(srun).parent / "squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i").split()
     return [step for step in steps if step.rpartition(".")[2].isdigit()]
 
 

@@ -1,4 +1,4 @@
-"""External programs that commodel starts (`find`, `ask`): their paths and versions. Nothing is installed."""
+"""External programs that commodel starts (`find`, `run_tool`): their paths and versions. Nothing is installed."""
 
 import hashlib
 import re
@@ -21,12 +21,10 @@ SOURCES = {  # by what carries messages
     "mrnet": (*OVERLAY, "mrnet/*.cc", "mrnet/*.[ch]", "mrnet/Makefile"),
 }
 LITERALS_AND_COMMENTS = re.compile(rb"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|/\*.*?\*/|//[^\n]*""", re.DOTALL)
-# Digests with comments of the same code, under which samples were recorded.
-WITH_COMMENTS = {"706c1b8ecee0": "2cca8b34eb4d"}
 PRIVATE_SIMGRID = ROOT / ".simgrid" / "usr"  # unpacked there by the bootstrap script where there is no root
 
 
-def workshop() -> Path:
+def find_build_root() -> Path:
     """Return the folder below which programs are compiled: the clone, or the project if an installation is shared."""
     return Path.cwd() if ROOT == INSTALLED else ROOT
 
@@ -54,7 +52,7 @@ class Reply:
     failure: str
 
 
-def ask(command: Sequence[str], seconds: float) -> Reply:
+def run_tool(command: Sequence[str], seconds: float) -> Reply:
     """Run a program that ends at once and reads no input."""
     name = Path(command[0]).name
     try:
@@ -70,7 +68,7 @@ def ask(command: Sequence[str], seconds: float) -> Reply:
 
 def version(command: list[str]) -> str:
     """Return the first line with a version number that a version command prints, or why there is none."""
-    reply = ask(command, 20)
+    reply = run_tool(command, 20)
     lines = (reply.output + reply.errors).splitlines()
     if not lines and reply.failure:
         return f"does not answer: {reply.failure}"
@@ -79,13 +77,13 @@ def version(command: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Tool:
-    """A program, what having it gives, and how to get it."""
+    """A program, what it is needed for, and how to install it."""
 
     name: str
     program: str
     version_arguments: tuple[str, ...]
-    gives: str
-    get: str
+    purpose: str
+    installation: str
 
 
 TOOLS = (
@@ -122,7 +120,7 @@ TOOLS = (
 
 
 def native_sources(toolchain: str) -> list[Path]:
-    """Return the C sources of a build, and what makes it."""
+    """Return the C sources and makefiles of a build."""
     patterns = SOURCES.get(toolchain, SOURCES["mpi"])
     return sorted(path for pattern in patterns for path in NATIVE.glob(pattern))
 
@@ -135,4 +133,4 @@ def native_digest(substrate: str = "mpi") -> str:
         content = path.read_bytes()
         code = content if path.name == "Makefile" else LITERALS_AND_COMMENTS.sub(rb"\1 ", content)
         hashed.update(path.name.encode() + b"\0" + b" ".join(code.split()))
-    return WITH_COMMENTS.get(hashed.hexdigest(), hashed.hexdigest())
+    return hashed.hexdigest()

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from commodel.platforms.launchers import as_root
-from commodel.platforms.tools import ask, find, find_sibling
+from commodel.platforms.tools import find, find_sibling, run_tool
 
 PROGRAM = """#include <mpi.h>
 int main(int count, char **words)
@@ -41,10 +41,10 @@ def within_node() -> str:
     with TemporaryDirectory() as folder:
         source, program = Path(folder) / "two.c", Path(folder) / "two"
         source.write_text(PROGRAM)
-        if failure := ask([compiler, "-o", str(program), str(source)], 60).failure:
+        if failure := run_tool([compiler, "-o", str(program), str(source)], 60).failure:
             return f"unknown: {failure}"
         settings = [f"{name}={value}" for name, value in (TALKING | as_root(os.geteuid())).items()]
-        reply = ask(["env", *settings, starter, "-n", "2", str(program)], 2 * LONGEST_WAIT)
+        reply = run_tool(["env", *settings, starter, "-n", "2", str(program)], 2 * LONGEST_WAIT)
     carrier, failure = carrier_of(reply.output + reply.errors), reply.failure.replace("env", Path(starter).name, 1)
     return "; ".join(part for part in (carrier or "not reported", failure) if part)
 

@@ -26,19 +26,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from commodel.hierarchy import Hierarchy, as_far, reached
+from commodel.hierarchy import Hierarchy, covers_reach, describe_reach
 from commodel.models import Array
 from commodel.parameters import ENDS, Errors
 from commodel.patterns.layouts import place
 from commodel.predictions.residuals import (
+    ABSENT_AT,
     ALL,
     AXES,
     BYTES,
     FEWEST_GROUPS,
     NODES,
+    PLACEMENT_NAMES,
     RANKS,
-    SIDES,
-    WITHOUT,
     Residuals,
     compute_latency_share,
     estimate_half_size,
@@ -166,9 +166,14 @@ def _widen_for_axis(part: Residuals, name: str, groups: np.ndarray, half: float)
     """Return the widening for a value that was not measured, and the growth with each doubling beyond the last value.
     Points of an operation or placement with a single value are ignored. If only one value was measured, the widening is
     half the band, and as much again for each doubling."""
-    tells, kinds = part.axes[name] > WITHOUT[name], _number_kinds(part)
-    logs, left, groups, values = part.logs[tells], part.of_axis(name)[tells], groups[tells], part.axes[name][tells]
-    kinds, power = kinds[tells], np.log2(values)
+    present, kinds = part.axes[name] > ABSENT_AT[name], _number_kinds(part)
+    logs, left, groups, values = (
+        part.logs[present],
+        part.of_axis(name)[present],
+        groups[present],
+        part.axes[name][present],
+    )
+    kinds, power = kinds[present], np.log2(values)
     spread = [kind for kind in np.unique(kinds) if np.ptp(values[kinds == kind]) > 0]
     if not spread:
         return half, min(half, LOG_2)
@@ -188,17 +193,22 @@ def _extrapolate_sizes(
     """Return, for sizes below the smallest and above the largest, the band of the nearest sizes and its growth with
     each doubling. Predictions of long messages are often more accurate than those of short ones, or the reverse.
     `whole` is the band of all sizes."""
-    tells = part.axes[BYTES] > WITHOUT[BYTES]
-    logs, left, groups, kinds = part.logs[tells], part.of_axis(BYTES)[tells], groups[tells], _number_kinds(part)[tells]
+    present = part.axes[BYTES] > ABSENT_AT[BYTES]
+    logs, left, groups, kinds = (
+        part.logs[present],
+        part.of_axis(BYTES)[present],
+        groups[present],
+        _number_kinds(part)[present],
+    )
     if len(np.unique(groups)) < 2:
         return {}
-    sizes, ends = part.axes[BYTES][tells], {}
+    sizes, ends = part.axes[BYTES][present], {}
     empty = compute_latency_share(sizes, half)
     for name, sign in ENDS.items():
         power = sign * np.log2(sizes)
         near = _select_outermost(power, groups)
         low, high = (
-            whole if tells.all() and near.all() else _cover_groups(logs[near], number_labels(groups[near]), other)
+            whole if present.all() and near.all() else _cover_groups(logs[near], number_labels(groups[near]), other)
         )
         growth = _find_worst_growth(*_collect_growth_rates(power, logs, left, groups, kinds, empty), (high - low) / 2)
         ends[name] = (float(low), float(high), float(growth))
@@ -254,7 +264,7 @@ def _find_growth(rates: Array, labels: Array, unknown: float) -> float:
 
 def _number_kinds(part: Residuals) -> np.ndarray:
     """Return a number for each combination of operation and placement."""
-    sides = number_labels(part.sides)
+    sides = number_labels(part.placements)
     return (sides.max(initial=0) + 1) * number_labels(part.operation) + sides
 
 
@@ -360,8 +370,8 @@ class PointSeries:
     def side(self) -> str:
         """The placement, written as in `Residuals`; empty if unknown."""
         if self.reach:
-            return reached(self.reach)
-        return "" if self.nodes is None else SIDES[self.nodes > WITHOUT[NODES]]
+            return describe_reach(self.reach)
+        return "" if self.nodes is None else PLACEMENT_NAMES[self.nodes > ABSENT_AT[NODES]]
 
 
 def find_residuals(bands: Mapping[str, Errors], workload: PointSeries) -> Interval:
@@ -387,14 +397,14 @@ def find_residuals(bands: Mapping[str, Errors], workload: PointSeries) -> Interv
 
 def _applies(band: Errors, workload: PointSeries) -> bool:
     """Return whether the residuals are valid for messages over this distance."""
-    within, counts = workload.side == SIDES[False], band.measured.get(NODES)
+    within, counts = workload.side == PLACEMENT_NAMES[False], band.measured.get(NODES)
     if workload.reach and band.levels_crossed:
         return (
             workload.reach in band.levels_crossed
             if within
-            else any(as_far(seen, workload.reach) for seen in band.levels_crossed)
+            else any(covers_reach(seen, workload.reach) for seen in band.levels_crossed)
         )
-    return counts is None or not workload.side or any((count > WITHOUT[NODES]) != within for count in counts)
+    return counts is None or not workload.side or any((count > ABSENT_AT[NODES]) != within for count in counts)
 
 
 def _extrapolate(band: Errors, of_all: Errors, workload: PointSeries) -> tuple[Array, Array, Array, Array]:
@@ -406,11 +416,11 @@ def _extrapolate(band: Errors, of_all: Errors, workload: PointSeries) -> tuple[A
     values = {RANKS: workload.ranks, BYTES: workload.sizes, NODES: workload.nodes or 1.0}
     for name in (name for name in AXES if name in band.measured):
         seen, wanted = np.array(band.measured[name]), np.broadcast_to(values[name], shape)
-        without = wanted <= WITHOUT[name]
+        without = wanted <= ABSENT_AT[name]
         if name == BYTES and workload.operation in band.operations:
             without &= np.isin(wanted, seen)  # an empty message of an operation that has sizes
         known, wanted = np.maximum(seen, 1.0), np.maximum(wanted, 1.0)
-        known = known[seen > WITHOUT[name]] if (seen > WITHOUT[name]).any() else known
+        known = known[seen > ABSENT_AT[name]] if (seen > ABSENT_AT[name]).any() else known
         away = {"larger": np.log2(wanted / known.max()), "smaller": np.log2(known.min() / wanted)}
         away = {end: np.where(without, 0.0, np.maximum(count, 0.0)) for end, count in away.items()}
         beyond = sum(away.values())
@@ -473,7 +483,7 @@ def cross_validate(residuals: Residuals) -> Interval:
             left_out = of_operation[fold == number]
             known = np.ones(len(low), dtype=bool)
             known[left_out] = False
-            others, sides = residuals.only(known), np.unique(residuals.sides[left_out]).tolist()
+            others, sides = residuals.only(known), np.unique(residuals.placements[left_out]).tolist()
             bands = {side: _LazyBands(others, str(operation), side) for side in sides}
             for places, workload in _select_series(residuals, left_out):
                 interval = find_residuals(bands[workload.side].fit_for(workload), workload)
@@ -487,7 +497,7 @@ def _select_series(residuals: Residuals, places: np.ndarray) -> Iterator[tuple[n
     """Yield some points of one operation, those of the same number of ranks and nodes and the same placement
     together."""
     alike = [residuals.axes[name][places] for name in (RANKS, NODES) if name in residuals.axes]
-    alike = np.stack([*alike, number_labels(residuals.sides[places])], axis=1)
+    alike = np.stack([*alike, number_labels(residuals.placements[places])], axis=1)
     for values in np.unique(alike, axis=0):
         together = places[(alike == values).all(axis=1)]
         first, nodes = together[0], residuals.axes.get(NODES)

@@ -46,9 +46,9 @@ from commodel.predictions.validity import (
     single_message_ratios,
     widening,
 )
-from commodel.progress import at, within
+from commodel.progress import report_step, report_within
 from commodel.records import Point
-from commodel.units import format_bytes, over
+from commodel.units import format_bytes, format_extent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,13 +106,13 @@ class Stream:
             return ask(Model.period, self.pattern)
         if not entry.independent:
             raise UserError(f"family {entry.name} adds up steps for all ranks at once: it has no prediction of waves")
-        few, many = self._lengths
+        short, long = self._lengths
         first = ask(Model.cost, self.pattern)
-        if waves <= many:
+        if waves <= long:
             return (self._cost(ask, int(waves)) - first) / (waves - 1)
-        late = self._cost(ask, many)
-        rate = (late - self._cost(ask, few)) / (many - few)
-        return rate if waves == inf else (late - first + (waves - many) * rate) / (waves - 1)
+        late = self._cost(ask, long)
+        rate = (late - self._cost(ask, short)) / (long - short)
+        return rate if waves == inf else (late - first + (waves - long) * rate) / (waves - 1)
 
     def _cost(self, ask: Ask, waves: int) -> Array:
         if waves not in self._repeated:
@@ -261,7 +261,7 @@ def _evaluate_in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule)
         for number, start in enumerate(starts, 1 + first // at_once * len(starts)):
             stop = min(start + together, count)
             if blocks > 1:
-                at(f"part {number} of {blocks}")
+                report_step(f"part {number} of {blocks}")
             block = cost(model.some(start, stop), part)
             alike = block.ndim == 1  # the size does not matter
             costs[slice(None) if alike else slice(first, first + at_once), start:stop] = block
@@ -364,7 +364,7 @@ def predict(
     for numbers, pattern in stack_points(points, MOST_STACKED):
         first = points[numbers[0]]
         waves = ENDLESS if pipelined else first.waves
-        with within(_describe(first, len(numbers), len(predictions), len(points))):
+        with report_within(_describe(first, len(numbers), len(predictions), len(points))):
             predicted_times = predict_stack(pattern, waves)
         interval = _find_prediction_interval(
             parameters, predicted_times, first, [points[number].bytes for number in numbers], waves
@@ -394,7 +394,7 @@ def predict(
 def _describe(first: Point, sizes: int, done: int, count: int) -> str:
     """Return a progress text: which point is predicted, after how many of all."""
     size = format_bytes(first.bytes) if sizes == 1 else f"{sizes} sizes"
-    text = f"{first.operation} {first.alternative} over {over(first.leaves, first.ranks)}, {size}"
+    text = f"{first.operation} {first.alternative} over {format_extent(first.leaves, first.ranks)}, {size}"
     return text if sizes == count else f"{text} ({done} of {count} predictions done)"
 
 

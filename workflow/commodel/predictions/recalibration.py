@@ -41,7 +41,7 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RecalibrationFactors:
     """Latency factor and bandwidth factor. `together`: the measurements determine only one common factor."""
 
     latency: Factor
@@ -99,7 +99,7 @@ def has_both(parameters: ParameterSet) -> bool:
     return can_recalibrate(parameters) and family(parameters.family).uses_bytes
 
 
-def scale_set(parameters: ParameterSet, pace: Pace, setting: str, where: str) -> ParameterSet:
+def scale_set(parameters: ParameterSet, factors: RecalibrationFactors, setting: str, where: str) -> ParameterSet:
     """Return the set of another setting: values and draws are scaled, so predictions include the factors'
     uncertainty."""
     entry = family(parameters.family)
@@ -110,13 +110,13 @@ def scale_set(parameters: ParameterSet, pace: Pace, setting: str, where: str) ->
         name: np.array([estimate.value, *parameters.draws.get(name, (estimate.value,) * count)[:count]])
         for name, estimate in parameters.values.items()
     }
-    moved = scale_values(entry, parameters.forms, numbers, *_draw_factors(pace, count))
+    moved = scale_values(entry, parameters.forms, numbers, *_draw_factors(factors, count))
     return replace(
         parameters,
         values={name: _scale_estimate(before, moved[name]) for name, before in parameters.values.items()},
         draws={name: tuple(map(float, column[1:])) for name, column in moved.items() if np.ptp(column)},
         source=f"{parameters.source}; moved to {where}",
-        provenance={**parameters.provenance, PACE: as_json(pace, setting)},
+        provenance={**parameters.provenance, PACE: as_json(factors, setting)},
     )
 
 
@@ -128,21 +128,23 @@ def _scale_estimate(before: Estimate, moved: Array) -> Estimate:
     return replace(before, value=value, low=min(ends), high=max(ends))
 
 
-def _draw_factors(pace: Pace, count: int) -> tuple[Array, Array]:
+def _draw_factors(factors: RecalibrationFactors, count: int) -> tuple[Array, Array]:
     """Return rows of both factors, the estimate first."""
     rng = np.random.default_rng(SEED)
     columns = []
     noise = rng.standard_normal((2, count))
-    for factor, drawn in zip((pace.latency, pace.per_byte), noise[[0, 0]] if pace.together else noise, strict=True):
+    for factor, drawn in zip(
+        (factors.latency, factors.per_byte), noise[[0, 0]] if factors.together else noise, strict=True
+    ):
         spread = np.log(factor.high / factor.low) / 2 / NORMAL if factor.known else 0.0
         columns.append(factor.value * np.exp(np.r_[0.0, spread * drawn]))
     return columns[0], columns[1]
 
 
-def as_json(pace: Pace, setting: str) -> dict[str, object]:
-    return {"setting": setting, **asdict(pace)}
+def as_json(factors: RecalibrationFactors, setting: str) -> dict[str, object]:
+    return {"setting": setting, **asdict(factors)}
 
 
-def from_json(entry: Mapping) -> Pace:
+def from_json(entry: Mapping) -> RecalibrationFactors:
     factors = {name: Factor(**entry[name]) for name in ("latency", "per_byte")}
-    return Pace(**factors, **{name: entry[name] for name in ("together", "points", "scatter")})
+    return RecalibrationFactors(**factors, **{name: entry[name] for name in ("together", "points", "scatter")})

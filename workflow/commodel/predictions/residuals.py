@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from commodel.hierarchy import reached
+from commodel.hierarchy import describe_reach
 from commodel.models import Array
 from commodel.patterns.operations import base
 
@@ -29,22 +29,26 @@ KIND = {name: kind for kind, names in KINDS.items() for name in names}
 STREAM = "stream of "
 RANKS, BYTES, NODES = "ranks", "bytes", "nodes"
 AXES = (RANKS, BYTES, NODES)
-WITHOUT = {RANKS: 0, BYTES: 0, NODES: 1}  # up to where something is not more or less of it, but without it
-SIDES = {False: "within one node", True: "between nodes"}  # whether there are several
+ABSENT_AT = {
+    RANKS: 0,
+    BYTES: 0,
+    NODES: 1,
+}  # value at which the axis is absent: 0 B have no payload, one node has no network
+PLACEMENT_NAMES = {False: "within one node", True: "between nodes"}  # by whether ranks are on several nodes
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
     """Residuals ln(measured/predicted) of one model at held-out points. For each: operation, ranks, size and nodes, its
-    workload, and the allocation where it was measured. `left` has the same from fits that left out that size, number of
-    ranks or operation."""
+    workload, and the allocation where it was measured. `left_out` has the residuals of fits that left out that size,
+    number of ranks or operation."""
 
     logs: Array
     operation: np.ndarray
     group: np.ndarray
     allocation: np.ndarray
     axes: Mapping[str, Array]  # AXES; an older table has no nodes
-    left: Mapping[str, Array] = field(default_factory=dict)
+    left_out: Mapping[str, Array] = field(default_factory=dict)
     setting: np.ndarray | None = None  # None: no settings are named
     seconds: Array | None = None  # measured; None: unknown
     reach: np.ndarray | None = None  # as of a `Point`; None: there are no levels
@@ -60,17 +64,19 @@ class Residuals:
         return replace(self, **{entry.name: select(getattr(self, entry.name)) for entry in fields(self)})
 
     @property
-    def sides(self) -> np.ndarray:
+    def placements(self) -> np.ndarray:
         """The placements of the messages: within a node, between nodes, or within a level of the network."""
         if NODES not in self.axes:
             return np.full(len(self.logs), "")
-        far = np.where(self.axes[NODES] > WITHOUT[NODES], SIDES[True], SIDES[False]).astype(object)
+        far = np.where(self.axes[NODES] > ABSENT_AT[NODES], PLACEMENT_NAMES[True], PLACEMENT_NAMES[False]).astype(
+            object
+        )
         for reach in () if self.reach is None else filter(None, np.unique(self.reach).tolist()):
-            far[self.reach == reach] = reached(reach)
+            far[self.reach == reach] = describe_reach(reach)
         return far.astype(str)
 
     def of_axis(self, name: str) -> Array:
-        return self.left.get(name, self.logs)
+        return self.left_out.get(name, self.logs)
 
 
 def operation_class(operation: str, waves: float = 1) -> str:
@@ -93,7 +99,7 @@ def list_classes(
     Messages within a node and between nodes take different paths, and messages between groups of nodes share links. If
     several placements were measured, each has classes of its own, which come first. `sides` restricts the
     placements."""
-    own = residuals.sides
+    own = residuals.placements
     measured = [side for side in np.unique(own).tolist() if side]
     for side in measured if sides is None else [side for side in sides if side in measured]:
         if len(measured) > 1:

@@ -49,7 +49,7 @@ SHORT_MESSAGE = 64  # bytes; shorter messages count as this size
 SAMPLED_ROUNDS = 64  # repeated rounds up to which all are checked, instead of the middle one
 
 
-def is_off(ratio: float, factor: float) -> bool:
+def exceeds_factor(ratio: float, factor: float) -> bool:
     """Return whether a ratio of times exceeds the factor, either way."""
     return max(ratio, 1 / ratio) > factor
 
@@ -296,7 +296,7 @@ def assess_validity(model: Model, parameters: ParameterSet, pattern: Schedule, w
 
 
 def _check_fit(ratio: float) -> Validity:
-    if not is_off(ratio, POOR_FIT_FACTOR):
+    if not exceeds_factor(ratio, POOR_FIT_FACTOR):
         return VALID
     return Validity(ValidityKind.POOR_FIT, f"single messages take {describe_ratio(ratio)}")
 
@@ -454,7 +454,7 @@ def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Arra
     doublings = above + np.maximum(np.log2(low / smallest), 0)
     if known := parameters.settings.get("ranks"):
         doublings = doublings + max(np.log2(pattern.ranks / int(known)), 0)
-    return apart * np.exp(NORMAL * typical_error(parameters) * np.sqrt(doublings))
+    return apart * np.exp(NORMAL * estimate_typical_error(parameters) * np.sqrt(doublings))
 
 
 def _spread(parameters: ParameterSet, pattern: Schedule) -> float:
@@ -475,7 +475,7 @@ def _spread(parameters: ParameterSet, pattern: Schedule) -> float:
     return float(max(longer, shorter, 1.0))
 
 
-def typical_error(parameters: ParameterSet) -> float:
+def estimate_typical_error(parameters: ParameterSet) -> float:
     """Return the typical error of the logarithm of a prediction.
 
     It is that of cases left out of the fit, else that of fitted cases; 0 for values without a fit.

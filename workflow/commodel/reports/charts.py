@@ -160,9 +160,9 @@ def fitted(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
     ends = {"low": 0.0, "high": 2 * most} if level and most > 0 else {}
     return Chart(
         f"Fit {fitted_set.platform} {fitted_set.family} {curve.title}",
-        plain(f"{figure}. {curve.title}: {whose(fitted_set)}"),
-        over(curve, xs),
-        Axis(plain(label), log=wide([*measured, *line]), **ends),
+        plain(f"{figure}. {curve.title}: {describe_set(fitted_set)}"),
+        curve_axis(curve, xs),
+        Axis(plain(label), log=spans_decades([*measured, *line]), **ends),
         (Series("samples", xs, measured, "dots", 0), Series("fitted", xs, line, "line", 1)),
         plain(f"{curve.form}, R² = {curve.r2:.4f}"),
         figure,
@@ -201,8 +201,8 @@ def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: i
             charts.append(
                 Chart(
                     f"Residuals {fitted_set.platform} {fitted_set.family} {same[0].x_label}",
-                    plain(f"{figure + len(charts)}. residuals: {whose(fitted_set)}"),
-                    over(same[0], xs),
+                    plain(f"{figure + len(charts)}. residuals: {describe_set(fitted_set)}"),
+                    curve_axis(same[0], xs),
                     Axis("fitted − measured [%]", log=False),
                     tuple(lines),
                     number=figure + len(charts),
@@ -217,25 +217,25 @@ def residuals(curve: Curve) -> list[float]:
     return [100 * (fit / seen - 1) if seen else math.nan for seen, fit in pairs]
 
 
-def over(curve: Curve, xs: Sequence[float]) -> Axis:
+def curve_axis(curve: Curve, xs: Sequence[float]) -> Axis:
     """Return the horizontal axis of a curve."""
-    label, log = bracketed(curve.x_label), wide(xs)
+    label, log = bracket_unit(curve.x_label), spans_decades(xs)
     return Axis(plain(label), log=log, bytes=log and "[B]" in label)
 
 
-def whose(fitted_set: ParameterSet) -> str:
+def describe_set(fitted_set: ParameterSet) -> str:
     note = " (simulated)" if fitted_set.simulated else ""
     return f"{fitted_set.family}, {fitted_set.platform}{note}"
 
 
 def micro(label: str) -> tuple[float, str]:
     """Return factor and label that turn an axis in seconds into one in µs."""
-    label = bracketed(label)
+    label = bracket_unit(label)
     scaled = re.sub(r"([\[(])s([\])])", r"\1µs\2", label)
     return (MICRO, scaled) if scaled != label else (1.0, label)
 
 
-def bracketed(label: str) -> str:
+def bracket_unit(label: str) -> str:
     """Return `time / s` as `time [s]`."""
     return re.sub(r" / (\S+)$", r" [\1]", label)
 
@@ -244,7 +244,7 @@ def times(column: pd.Series) -> tuple[float, ...]:
     return tuple(float(value) for value in column * MICRO)
 
 
-def wide(values: Sequence[float]) -> bool:
+def spans_decades(values: Sequence[float]) -> bool:
     return len(values) > 0 and min(values) > 0 and max(values) > 10 * min(values)
 
 

@@ -94,7 +94,7 @@ def build(
         )
         of_kernels = kernels.sections(*partitions, frame, speeds, raw, simulated)
         errors = standings.errors(trusted)
-        choices = standings.choices(frame)
+        choices = standings.build_selection(frame)
         latencies = evidence.latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
         remarks = [*anomalies, *settings]
@@ -124,7 +124,7 @@ def build(
             *origins.sections(provenance or {}, traces, simulated),
             glossary_section(),
         )
-        when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
+        when, results = origins.format_dates(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
         about = (plain(experiment), plain(title or experiment), simulation_banner(simulated))
         return Report(*about, sections, when, results, tuple(parameter_sets), first, samples)
 
@@ -145,7 +145,7 @@ def commands(report: Report, front: Front) -> list[tuple[str, str]]:
     if doubled := _doubled(here, front):
         family, settings = doubled
         for workload in [workload for over, workload in workloads if over == "ranks"][-1:]:
-            file = f"results/{name}/judged/{front.platform}/{family}.yaml"
+            file = f"results/{name}/validated/{front.platform}/{family}.yaml"
             questions.append((DOUBLES, f"commodel predict --params {file} {settings} {workload}"))
     return questions
 

@@ -1,5 +1,5 @@
-"""Opens a workbook from an untrusted source (`received`): nothing in it is computed or followed, and the sizes of its
-parts are limited.
+"""Opens a workbook from an untrusted source (`open_received`): nothing in it is computed or followed, and the sizes of
+its parts are limited.
 
 `sets_of` returns the parameter sets of a report's workbook, with the changes that a reader made on its calculators: a
 factor, or a value in place of the fitted one. Curves and draws stay with the results, so predictions by these sets have
@@ -26,7 +26,7 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.reports.xlsx.calculator.cells import shown
 from commodel.reports.xlsx.calculator.sheet import FITTED_ON, SHEET, TABLE, VALUES
 
-HEADS = (VALUES[:2], ("family", "value"))  # of the table of parameters, also of workbooks before 0.1.0
+HEADS = (VALUES[:2], ("family", "parameter"), ("family", "value"))  # of parameters; older ones last
 MOST_PARTS = 1000
 MOST_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one part, unpacked; the first prefix that fits
 MOST_IN_ALL = {"xl/worksheets/": 2048 << 20, "": 256 << 20}  # of all these parts
@@ -40,7 +40,7 @@ ENCODING = re.compile(rb"""^\W{0,4}<\?xml[^>]*encoding\s*=\s*["'](?!utf-8["'])""
 
 
 @contextmanager
-def received(path: Path) -> Iterator:
+def open_received(path: Path) -> Iterator:
     """Yield the open workbook, to be read row by row; raise UserError with one line if it cannot be read."""
     import openpyxl  # here, because writers of workbooks need none of it
 
@@ -136,7 +136,7 @@ def lines(sets: tuple[ParameterSet, ...]) -> Iterator[tuple[int, str]]:
 
 def sets_of(path: Path, platform: str = "") -> list[ParameterSet]:
     """Return the parameter sets of one platform, which has to be named if the workbook has several."""
-    with received(path) as book:
+    with open_received(path) as book:
         if SETS not in book.sheetnames:
             raise UserError("found no parameter sets in it, wanted a report's workbook", file=path)
         sets = [set_of(document) for document in _documents(book, path)]

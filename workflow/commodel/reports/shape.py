@@ -47,7 +47,7 @@ def finite(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def comparable(value: object) -> bool:
+def has_rank(value: object) -> bool:
     """Return whether a value has a place on a scale: infinity has one, n/a has none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
@@ -93,7 +93,7 @@ def show(kind: str, value: object) -> str:
     return text
 
 
-def about(value: float) -> str:
+def format_undetermined(value: float) -> str:
     """Return a value that the data do not determine, to one digit: `≈ 3`."""
     return f"≈ {float(f'{value:.0e}'):,.15g}".upper() if math.isfinite(value) else show("number", value)
 
@@ -150,7 +150,7 @@ def count(number: float, noun: str, plural: str = "s") -> str:
     return f"{int(number)} {noun}{'' if number == 1 else plural}"
 
 
-def shortened(words: list[str], most: int = 6) -> str:
+def shorten_list(words: list[str], most: int = 6) -> str:
     """Return a list of words with at most so many entries: `a, b and 3 more`."""
     return comma(words if len(words) <= most else [*words[: most - 1], f"{len(words) - most + 1} more"])
 
@@ -241,7 +241,7 @@ class Rows(Sequence):
     __hash__ = None
 
 
-def kept(column: pd.Series, plain: Callable[[object], object], blank: np.ndarray | None = None) -> Sequence:
+def keep_numbers(column: pd.Series, plain: Callable[[object], object], blank: np.ndarray | None = None) -> Sequence:
     """Return a column of a frame, its numbers as they are and all else as `plain` has it, equal texts once."""
     kind = column.dtype.kind
     if kind in "bf" or (kind == "i" and (column.empty or column.abs().max() < LARGEST_INTEGER)):
@@ -501,12 +501,12 @@ def table(
 ) -> Table:
     """Return a table from a frame that has a column for every key; where `blank` is true a column shows nothing."""
     masks = {key: mask.to_numpy(bool) for key, mask in blank.items()}
-    values = [kept(frame[column.key], plain, masks.get(column.key)) for column in columns]
+    values = [keep_numbers(frame[column.key], plain, masks.get(column.key)) for column in columns]
     return Table(name, title, tuple(columns), Rows(values), **more)
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class SourceRows:
     """The source of a number on the first screen: rows of a table, by the cells of some of their columns."""
 
     table: str
@@ -522,7 +522,7 @@ class Tile:
     figure: str
     sentence: str
     shares: tuple[tuple[str, int], ...] = ()  # a bar instead: how many are of which kind
-    behind: Behind | None = None
+    behind: SourceRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -534,7 +534,7 @@ class Cell:
     about: str  # in words, for the tooltip
     marked: bool = False  # outlined
     picks: tuple[tuple[str, str], ...] = ()  # what a click chooses: names of filters and their values
-    behind: Behind | None = None
+    behind: SourceRows | None = None
 
 
 @dataclass(frozen=True, slots=True)

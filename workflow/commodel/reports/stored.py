@@ -1,7 +1,7 @@
 """The report of a folder of results (`stored`), from nothing but the files that the stages left there. `commodel
 report` writes it, and `--verify` compares it with a workbook.
 
-Names of machines are shortened to ranges (`ranges`), or replaced by numbers (`hider`).
+Names of machines are shortened to ranges (`ranges`), or replaced by numbers (`make_anonymizer`).
 """
 
 import json
@@ -19,7 +19,7 @@ from commodel.compare.network import networks, places
 from commodel.compare.recalibration import measure_drift
 from commodel.errors import UserError
 from commodel.files.atomic import read_json
-from commodel.files.cache import reached, standing_on
+from commodel.files.cache import find_input, use_archived_inputs
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.files.tables import COMPARISON, DISTRIBUTIONS, SUMMARY, read_table
@@ -65,7 +65,7 @@ def short(about: Mapping) -> dict[str, list[str]]:
     return {key: ranges(map(str, about[key])) for key in ("hosts", "nodes") if _listed(about.get(key))}
 
 
-def machines(provenance: Mapping[str, dict], traces: Traces, results: Results) -> set[str]:
+def list_machines(provenance: Mapping[str, dict], traces: Traces, results: Results) -> set[str]:
     """Return all names of machines in the results and the inputs, except nodes that SimGrid simulates."""
     names = {str(about.get("machine", "")) for about in provenance.values()}
     names |= {name for entry in traces.attempts for name in (entry["host"], *entry["nodes"])}
@@ -94,7 +94,7 @@ def _hosts(platform: Document) -> list:
     return wanted(names, list, "a list", "hosts", "names")
 
 
-def siblings(names: Iterable[str], texts: Iterable[str]) -> set[str]:
+def find_similar_names(names: Iterable[str], texts: Iterable[str]) -> set[str]:
     """Return the words of some texts that differ from these names only by numbers or a domain. An error message may
     name a machine on which nothing was measured."""
     shapes = {_shape(name) for name in names if re.search(r"[0-9]", name)}
@@ -105,7 +105,7 @@ def _shape(name: str) -> str:
     return re.sub(r"[0-9]+", "#", name.partition(".")[0])
 
 
-def hider(names: set[str]) -> Callable:
+def make_anonymizer(names: set[str]) -> Callable:
     """Return a function that replaces these names by numbers anywhere in nested texts."""
     number = {name: f"machine-{place}" for place, name in enumerate(sorted(names), 1)}
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
@@ -146,7 +146,7 @@ def stored(
     samples."""
     results = Results.of(folder)
     plan = load_plan(results.plan)
-    with standing_on(results, plan.files):
+    with use_archived_inputs(results, plan.files):
         return _report(plan, results, anonymous, tools, output_folder, samples)
 
 
@@ -176,10 +176,10 @@ def _report(
     raw = read_table(results.table("summary"), SUMMARY)
     if anonymous:
         traces = replace(traces, tools={**traces.tools, ANONYMOUS: "machines have numbers for names"})
-        names = machines(provenance, traces, results)
+        names = list_machines(provenance, traces, results)
         messages = [entry["outcome"] for entry in traces.attempts]
         messages += [] if unmeasured is None else unmeasured["reason"].tolist()
-        hide = hider(names | siblings(names, messages))
+        hide = make_anonymizer(names | find_similar_names(names, messages))
         provenance = hide(provenance)
         traces = replace(traces, attempts=tuple(hide(list(traces.attempts))), texts=hide(traces.texts))
         if unmeasured is not None:
@@ -238,7 +238,7 @@ def _speeds(plan: Plan) -> tuple[dict[str, Speeds], list[str]]:
     speeds, unreadable = {}, []
     for name in (name for name, file in plan.files.items() if file.kind == "speeds"):
         try:
-            speeds[name] = read_speeds(reached(name))
+            speeds[name] = read_speeds(find_input(name))
         except UserError as error:
             unreadable.append(f"Speeds are not shown: {error.message}.")
     return speeds, unreadable

@@ -13,7 +13,7 @@ from commodel.errors import UserError, one_line
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.plan.planning import load_plan
-from commodel.reports.received_workbooks import Formula, received, rows
+from commodel.reports.received_workbooks import Formula, open_received, rows
 from commodel.reports.sections.origins import FILE, PROGRAM, SHA256, SHEET, VERSION
 from commodel.reports.stored import ANONYMOUS, SAMPLES, stored
 from commodel.reports.xlsx.calculator.sheet import SHEET as CALCULATOR
@@ -38,7 +38,7 @@ class Finding:
 
 def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
     """Return the findings (same, different or missing), and a remark on the parts that were not compared."""
-    with received(path) as book:
+    with open_received(path) as book:
         recorded = {name: sheet_table(book, path, *heads) for name, heads in TABLES.items()}
         if not recorded["files"]:
             raise UserError("found no digests in it, wanted a report's workbook", file=path)
@@ -53,7 +53,7 @@ def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
             write_xlsx(made, wanted)
             if filecmp.cmp(wanted, path, shallow=False):
                 return [*findings, *(Finding(SAME, f"sheet {section.name}") for section in made.sections)], ""
-            with received(wanted) as other:
+            with open_received(wanted) as other:
                 own = recorded["tools"].get("code_digest") == code_digest()
                 return [
                     *findings,
@@ -110,7 +110,7 @@ def sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
         if odd and name.startswith(CALCULATOR) and not formulas:
             yield Finding(SAME, label, f"its formulas; a reader has changed {len(odd)} of its cells")
         else:
-            yield Finding(DIFFERS, label, described(odd)) if odd else Finding(SAME, label)
+            yield Finding(DIFFERS, label, describe_differences(odd)) if odd else Finding(SAME, label)
     for name in book.sheetnames:
         if name not in wanted.sheetnames:
             yield Finding(DIFFERS, f"sheet {one_line(name, 40)}", "not a sheet of the report")
@@ -121,11 +121,11 @@ def differing(expected: list[tuple], here: list[tuple]) -> Iterator[tuple[int, i
     for row, (left, right) in enumerate(zip_longest(expected, here, fillvalue=())):
         if left != right:
             for column, (one, other) in enumerate(zip_longest(left, right)):
-                if not alike(one, other):
+                if not are_equal(one, other):
                     yield row, column, other, one
 
 
-def alike(one: object, other: object) -> bool:
+def are_equal(one: object, other: object) -> bool:
     """Return whether two values are equal, but for the last digit of a number, and for blanks instead of empty texts:
     programs that save a workbook again may change both."""
     if isinstance(one, int | float) and isinstance(other, int | float):
@@ -133,7 +133,7 @@ def alike(one: object, other: object) -> bool:
     return one == other or (one in (None, "") and other in (None, ""))
 
 
-def described(odd: list[tuple[int, int, object, object]]) -> str:
+def describe_differences(odd: list[tuple[int, int, object, object]]) -> str:
     row, column, value, wanted = odd[0]
     text = f"found {shown(value)}, the results give {shown(wanted)}, in {letters(column)}{row + 1}"
     return text + (f" (and {len(odd) - 1} more)" if len(odd) > 1 else "")
@@ -155,7 +155,7 @@ def letters(column: int) -> str:
 def by_header(table: list[tuple]) -> list[tuple]:
     """Return the rows from the headers on, with columns in the order of their names; all rows if there are no
     headers."""
-    at = next((place for place, row in enumerate(table) if {"point", "family"} <= set(row)), None)
+    at = next((place for place, row in enumerate(table) if "point" in row and {"model", "family"} & set(row)), None)
     if at is None:
         return table
     order = sorted((str(name), place) for place, name in enumerate(table[at]) if name)

@@ -30,7 +30,7 @@ from commodel.files import tables
 from commodel.files.tables import field_of
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.reports.charts import PALE, stem
-from commodel.reports.received_workbooks import Formula, received, written_sets
+from commodel.reports.received_workbooks import Formula, open_received, written_sets
 from commodel.reports.received_workbooks import rows as rows_of
 from commodel.reports.sections.evidence import UNITS
 from commodel.reports.shape import (
@@ -69,7 +69,7 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
     scaled = frame.assign(**{name: MICRO * frame[name].astype(float) for name in KERNEL_TIMES})
     sections = [
         Section(
-            "Families",
+            "Models",
             "",
             (Answer("Kernel", tuple(sentences)), table("Families", "Predicted times", columns, scaled)),
         )
@@ -133,7 +133,7 @@ class Edited:
 
 def read_partition(path: Path) -> Edited:
     """Return the values of the first sheet that has the columns; a blank row ends them."""
-    with received(path) as book:
+    with open_received(path) as book:
         for sheet in book.worksheets:
             rows = enumerate(rows_of(sheet, MOST_PARTITION_ROWS, ACROSS, path), 1)
             for _, cells in islice(rows, ABOVE):
@@ -375,7 +375,7 @@ class Row:
 
 
 def snapshot(path: Path) -> Snapshot:
-    with received(path) as book:
+    with open_received(path) as book:
         if COMPARISON not in book.sheetnames:
             raise UserError(f"found no sheet {COMPARISON} in it, wanted a report's workbook", file=path)
         points = list({row.point: row for row in _rows(book[COMPARISON], path)}.values())

@@ -1,4 +1,4 @@
-"""The attempts at a batch, as stored in its state.json (`read_story`, `OwnAttempt`): where and when it was measured,
+"""The attempts at a batch, as stored in its state.json (`read_attempts`, `OwnAttempt`): where and when it was measured,
 and its state.
 
 Only this module reads and writes the file. A damaged file stops no process. It counts as one ended attempt, whose
@@ -69,7 +69,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Story:
+class BatchAttempts:
     """The content of a state file: the attempts in order, and the pass in which the last one is."""
 
     attempts: tuple[Attempt, ...]
@@ -89,26 +89,26 @@ class Story:
         return one_line(f"{times}, the last one: {self.last.how}")
 
 
-def spent(attempts: Iterable[Attempt]) -> float:
+def sum_durations(attempts: Iterable[Attempt]) -> float:
     """Return the total seconds of the attempts that have ended."""
     return sum(attempt.ended - attempt.started for attempt in attempts if attempt.ended)
 
 
-FORM = TypeAdapter(Story)
+FORM = TypeAdapter(BatchAttempts)
 
 
-def read_story(folder: AnyPath) -> Story:
+def read_attempts(folder: AnyPath) -> BatchAttempts:
     """Return the attempts at the batch of a folder; there are none if none has begun."""
     path = folder / STATE
     try:
         written = path.stat().st_mtime
     except FileNotFoundError:
-        return Story(())
+        return BatchAttempts(())
     try:
-        story = FORM.validate_json(read_text(path, MAX_FILE, "a smaller file"), strict=True)
+        stored = FORM.validate_json(read_text(path, MAX_FILE, "a smaller file"), strict=True)
     except (UserError, ValueError):
-        story = Story((Attempt("", 0, "", written, written, written, DAMAGED),))
-    return replace(story, written=written)
+        stored = BatchAttempts((Attempt("", 0, "", written, written, written, DAMAGED),))
+    return replace(stored, written=written)
 
 
 class OwnAttempt:
@@ -116,7 +116,7 @@ class OwnAttempt:
 
     def __init__(self, folder: AnyPath, seconds: float | None, commit: str):
         self.path = folder / STATE
-        self.before = list(read_story(folder).attempts)
+        self.before = list(read_attempts(folder).attempts)
         now = round(time.time(), 1)
         self.own = Attempt(
             host=platform.node(),
@@ -133,35 +133,35 @@ class OwnAttempt:
         self.written = 0.0  # when, on the clock that never steps
 
     @property
-    def after_all_was_done(self) -> bool:
+    def follows_done_attempt(self) -> bool:
         return bool(self.before) and self.before[-1].outcome == DONE
 
     @property
     def number(self) -> int:
         return len(self.before) + 1
 
-    def sign_of_life(self) -> None:
+    def write_heartbeat(self) -> None:
         """Write the state file if the last write was `UPDATE` seconds ago or earlier."""
         if time.monotonic() - self.written >= UPDATE:
             self.write()
 
     def write(self) -> None:
         self.own = replace(self.own, updated=round(time.time(), 1))
-        story = Story((*self.before, self.own), self.turn)
-        write_json(self.path, FORM.dump_python(story, mode="json", by_alias=True))
+        stored = BatchAttempts((*self.before, self.own), self.turn)
+        write_json(self.path, FORM.dump_python(stored, mode="json", by_alias=True))
         self.written = time.monotonic()
 
     def end(self, outcome: str) -> None:
         self.own = replace(self.own, ended=round(time.time(), 1), outcome=one_line(outcome))
         self.write()
 
-    def starts_on(self, nodes: Iterable[str]) -> None:
+    def record_nodes(self, nodes: Iterable[str]) -> None:
         """Record nodes, before ranks are started on them."""
         if more := [name for name in nodes if name not in self.own.nodes]:
             self.own = replace(self.own, nodes=(*self.own.nodes, *more))
             self.write()
 
-    def died_in(self, case: str) -> int:
+    def count_crashes(self, case: str) -> int:
         """Return how many attempts have ended without a message in a case.
 
         If the last attempt before this one has no end, it is recorded as ended in this case.
@@ -170,6 +170,6 @@ class OwnAttempt:
             self.before[-1] = replace(self.before[-1], case=case)
         return sum(attempt.case == case for attempt in self.before)
 
-    def forgive(self, case: str) -> None:
+    def clear_crashes(self, case: str) -> None:
         """Remove a case from the records of earlier attempts, so that it starts anew if its marker is removed."""
         self.before = [replace(attempt, case="") if attempt.case == case else attempt for attempt in self.before]

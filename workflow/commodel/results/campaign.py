@@ -26,42 +26,42 @@ from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.plan.config import find
 from commodel.plan.planning import load_plan, make_plan, write_plan
 from commodel.records import Batch, Plan
-from commodel.results.raw_samples import unmark, why_unmeasured
+from commodel.results.raw_samples import read_marker, remove_marker
 
 FILE = ".holder"
-HANDED_DOWN = "COMMODEL_HOLDER"  # the number of the open file by which the parent process locks a folder
+LOCK_VARIABLE = "COMMODEL_HOLDER"  # the number of the open file by which the parent process locks a folder
 PATIENCE = 1.0  # seconds: a process that only checks the lock has it for a moment, too
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @contextmanager
-def held(folder: AnyPath, what: str) -> Iterator[None]:
+def lock_folder(folder: AnyPath, what: str) -> Iterator[None]:
     """Lock a folder while a block runs; raise an error that names the holder if another process has the lock."""
-    with hold(folder, what):
+    with open_lock(folder, what):
         yield
 
 
-def hold(folder: AnyPath, what: str) -> TextIO:
+def open_lock(folder: AnyPath, what: str) -> TextIO:
     """Lock a folder until the returned file is closed. The kernel closes it even after a kill -9."""
     folder.mkdir(parents=True, exist_ok=True)
     stream = (folder / FILE).open("a+", encoding="utf-8")
     try:
-        if not _locked(stream, fcntl.LOCK_EX, PATIENCE, folder):
-            raise UserError(f"{what} is at work already: {_written(stream)}", file=folder)
-        _sign(stream)
+        if not _try_lock(stream, fcntl.LOCK_EX, PATIENCE, folder):
+            raise UserError(f"{what} is at work already: {_read_holder(stream)}", file=folder)
+        _write_holder(stream)
     except BaseException:
         stream.close()
         raise
     return stream
 
 
-def handed_down(folder: AnyPath) -> TextIO | None:
+def inherit_lock(folder: AnyPath) -> TextIO | None:
     """Return the lock on a folder that the parent process shares with this one; None if it shares no lock on this
     folder.
 
     The folder stays locked without interruption until both processes have ended.
     """
-    number = os.environ.pop(HANDED_DOWN, "")
+    number = os.environ.pop(LOCK_VARIABLE, "")
     try:
         if not os.path.samestat(os.fstat(int(number)), (folder / FILE).stat()):
             return None
@@ -69,11 +69,11 @@ def handed_down(folder: AnyPath) -> TextIO | None:
         stream = open(int(number), "a+", encoding="utf-8")  # noqa: SIM115
     except (ValueError, OSError):
         return None
-    _sign(stream)
+    _write_holder(stream)
     return stream
 
 
-def _sign(stream: TextIO) -> None:
+def _write_holder(stream: TextIO) -> None:
     stream.seek(0)
     stream.truncate()
     stream.write(f"{_user()} on {platform.node()}, process {os.getpid()}, since {time.strftime('%F %H:%M')}\n")
@@ -85,12 +85,12 @@ def holder(folder: AnyPath) -> str:
     writable."""
     try:
         with (folder / FILE).open(encoding="utf-8") as stream:
-            return "" if _locked(stream, fcntl.LOCK_SH, 0, folder) else _written(stream)
+            return "" if _try_lock(stream, fcntl.LOCK_SH, 0, folder) else _read_holder(stream)
     except FileNotFoundError:
         return ""
 
 
-def _locked(stream: TextIO, kind: int, patience: float, folder: AnyPath) -> bool:
+def _try_lock(stream: TextIO, kind: int, patience: float, folder: AnyPath) -> bool:
     until = time.monotonic() + patience
     while True:
         try:
@@ -108,7 +108,7 @@ def _locked(stream: TextIO, kind: int, patience: float, folder: AnyPath) -> bool
             return True
 
 
-def _written(stream: TextIO) -> str:
+def _read_holder(stream: TextIO) -> str:
     stream.seek(0)
     return one_line(stream.read(400).strip()) or "another process"
 
@@ -161,7 +161,7 @@ def begin(experiment: str, only: str | None, leading: bool, survey: bool = True)
     if not leading:
         return Campaign(load_plan(Results(folder).plan), folder)
     try:
-        stream = handed_down(folder) or hold(folder, RUN)
+        stream = inherit_lock(folder) or open_lock(folder, RUN)
     except UserError as error:
         return Campaign(load_plan(Results(folder).plan), folder, refusal=error.message)
     plan = make_plan(experiment, Path.cwd(), only, survey)
@@ -177,10 +177,10 @@ def forget_failures(campaign: Campaign) -> int:
     count = 0
     for batch in campaign.plan.batches:
         folder = campaign.done(batch).parent
-        given_up = [case for case in batch.ids if why_unmeasured(folder, case)]
+        given_up = [case for case in batch.ids if read_marker(folder, case)]
         if given_up:
             campaign.done(batch).unlink(missing_ok=True)
         for case in given_up:
-            unmark(folder, case)
+            remove_marker(folder, case)
         count += len(given_up)
     return count

@@ -12,7 +12,7 @@ from commodel.files.safe_paths import AnyPath
 from commodel.files.tables import SUMMARY, names
 from commodel.patterns.layouts import nodes_of_case, nodes_written
 from commodel.records import Batch, Plan
-from commodel.results.attempts import read_story
+from commodel.results.attempts import read_attempts
 from commodel.results.provenance import setting_of
 from commodel.results.raw_samples import (
     SUFFIXES,
@@ -20,13 +20,13 @@ from commodel.results.raw_samples import (
     DamagedError,
     raw_file,
     raw_name,
+    read_marker,
     read_samples,
     table_of,
-    why_unmeasured,
 )
-from commodel.stats import median_interval, worst_stop
+from commodel.stats import find_worst_stop, median_interval
 
-ASIDE = ".damaged"
+DAMAGED_SUFFIX = ".damaged"
 LATENCIES = ("first", "last")  # of a stream of waves
 OF_SOME_PROGRAMS = ("count", "cpu", "computation", *LATENCIES)  # columns that samples of some programs have
 ABOUT = ("kind", "platform", "simulated", "name", "batch", "setting")
@@ -54,7 +54,7 @@ def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.Data
                     rows = read_samples(path, case)
                 except DamagedError as error:
                     damaged.append(error)
-                    _put_aside(path)
+                    _set_damaged_aside(path)
                     continue
                 measured.append({"id": case, **about, "setting": setting, "rows": len(rows)})
                 for name, column in samples.items():
@@ -79,16 +79,16 @@ def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.Data
     return observations.drop(columns=empty), table_of(lacking)
 
 
-def _put_aside(path: AnyPath) -> None:
+def _set_damaged_aside(path: AnyPath) -> None:
     """Rename a damaged file, to keep it for inspection, and mark its batch as not done."""
-    path.replace(path.with_name(f"{path.name}{ASIDE}"))
+    path.replace(path.with_name(f"{path.name}{DAMAGED_SUFFIX}"))
     (path.parent / DONE).unlink(missing_ok=True)
 
 
 def _why(folder: AnyPath, case: str) -> dict[str, str]:
-    aside = any((folder / f"{case}{suffix}{ASIDE}").exists() for suffix in SUFFIXES)
-    end = "its raw file was damaged and moved aside" if aside else read_story(folder).end
-    status, reason = why_unmeasured(folder, case) or (UNFINISHED, end)
+    aside = any((folder / f"{case}{suffix}{DAMAGED_SUFFIX}").exists() for suffix in SUFFIXES)
+    end = "its raw file was damaged and moved aside" if aside else read_attempts(folder).end
+    status, reason = read_marker(folder, case) or (UNFINISHED, end)
     return {"status": status, "reason": reason}
 
 
@@ -111,7 +111,7 @@ def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
 def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each case: the distribution of its samples, their number, and why sampling stopped."""
     rows = []
-    for case, group in by_case(observations):
+    for case, group in iterate_cases(observations):
         first, summary = group.iloc[0], summary_of(group)
         settings = {name: first[name] for name in group.columns if name not in OTHERS and not _blank(first[name])}
         valid = group.loc[group["valid"], "seconds"].to_numpy() if summary["samples"] else np.array([np.nan])
@@ -125,7 +125,7 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
     return summary.drop(columns=[name for name in ("cpu", "computation", "setting") if summary[name].isna().all()])
 
 
-def by_case(observations: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+def iterate_cases(observations: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the id and the samples of each case; samples of different settings are separate cases."""
     many_settings = "setting" in observations and observations["setting"].nunique() > 1
     for key, group in observations.groupby(["id", "setting"] if many_settings else ["id"], sort=False):
@@ -142,7 +142,7 @@ def summary_of(samples: pd.DataFrame) -> dict[str, object]:
         "high": high,
         "samples": len(valid),
         "invalid": len(samples) - len(valid),
-        "stop": worst_stop(samples["stop"].unique()),
+        "stop": find_worst_stop(samples["stop"].unique()),
         "skew": samples["skew"].median(),
         "passes": valid["pass"].nunique(),
         **{name: valid[name].median() for name in ("cpu", "computation", *LATENCIES) if name in valid},

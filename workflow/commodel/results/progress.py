@@ -27,7 +27,7 @@ from commodel.plan.duration import START, Durations, of_analysis
 from commodel.plan.planning import load_plan
 from commodel.records import Batch, Plan
 from commodel.results import raw_samples
-from commodel.results.attempts import DONE, Attempt, read_story, spent
+from commodel.results.attempts import DONE, Attempt, read_attempts, sum_durations
 from commodel.results.campaign import Campaign
 from commodel.units import format_seconds
 
@@ -88,7 +88,7 @@ def measure_pace(spent: float, done: Work) -> float | None:
     return spent / done.estimate if done.estimate and spent > 0 else None
 
 
-def waiting(left: Work, paces: list[float]) -> Span | None:
+def forecast_batch(left: Work, paces: list[float]) -> Span | None:
     """Return the forecast of a batch that has not begun, from the paces of the other batches on its platform."""
     if not paces:
         return None
@@ -98,7 +98,7 @@ def waiting(left: Work, paces: list[float]) -> Span | None:
     return START + low * left.estimate, START + high * left.estimate
 
 
-def together(spans: list[Span | None], lanes: int) -> Span | None:
+def forecast_parallel(spans: list[Span | None], lanes: int) -> Span | None:
     """Return the forecast of all batches if `lanes` of them run at a time; it is never shorter than the longest one."""
     if not spans or not lanes or None in spans:
         return None
@@ -106,12 +106,12 @@ def together(spans: list[Span | None], lanes: int) -> Span | None:
     return low, high
 
 
-def within(span: Span | None, limit: float) -> Span | None:
+def limit_forecast(span: Span | None, limit: float) -> Span | None:
     """Return the forecast of something that is stopped after `limit` seconds."""
     return span and tuple(min(end, max(limit, 0.0)) for end in span)
 
 
-def then(span: Span | None, more: float) -> Span | None:
+def extend_forecast(span: Span | None, more: float) -> Span | None:
     """Return the forecast with `more` estimated seconds of later work, which may differ by the factor `UNSURE`."""
     return span and (span[0] + more / UNSURE, span[1] + more * UNSURE)
 
@@ -159,7 +159,9 @@ class Progress:
         if self.state == RUNNING:
             return measure_pace(self.last.updated - self.since, self.done)
         whole = replace(self.done, estimate=START + self.done.estimate)
-        return measure_pace(spent(self.attempts), whole) if self.state == FINISHED and self.done.estimate else None
+        return (
+            measure_pace(sum_durations(self.attempts), whole) if self.state == FINISHED and self.done.estimate else None
+        )
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ class Status:
     def seconds(self) -> Span | None:
         """The forecast of the seconds until the report is complete."""
         spans = [batch.seconds for batch in self.batches if batch.state in (RUNNING, WAITING)]
-        return then(together(spans, self.count(RUNNING)), self.analysis)
+        return extend_forecast(forecast_parallel(spans, self.count(RUNNING)), self.analysis)
 
 
 class Reader:
@@ -234,10 +236,10 @@ class Reader:
     def _progress(self, batch: Batch, now: float) -> Progress:
         folder = self.campaign.done(batch).parent
         samples, given_up = self._files(batch, folder)
-        story = read_story(folder)
-        last = story.last
+        stored = read_attempts(folder)
+        last = stored.last
         silence = (
-            now - max(story.written, last.updated) if last else 0.0
+            now - max(stored.written, last.updated) if last else 0.0
         )  # clocks of nodes differ: the file's counts too
         undone = [case for case in batch.ids if case not in samples and case not in given_up]
         if last and last.ended is None and not last.gone:
@@ -260,11 +262,11 @@ class Reader:
             measured=len(samples) + sum(all(case in turn for turn in turns) for case in undone if turns),
             unmeasured=Counter(given_up.values()),
             state=state,
-            attempts=story.attempts,
+            attempts=stored.attempts,
             silence=silence,
             done=self.estimates.work(batch, [case for _, case in here[1:]] if turns else samples, len(turns) or 1),
             ahead=self.estimates.work(batch, ahead if turns else undone, len(turns) or 1),
-            turn=f"pass {story.turn} of {len(turns)}" if len(turns) > 1 else "",
+            turn=f"pass {stored.turn} of {len(turns)}" if len(turns) > 1 else "",
             since=here[0][0] if here else now,
         )
 
@@ -276,7 +278,7 @@ class Reader:
             return frozenset(), {}
         if batch.name not in self.seen or self.seen[batch.name][0] != changed:
             measured, marked = raw_samples.finished(folder)
-            given_up = {case: raw_samples.why_unmeasured(folder, case) for case in batch.ids if case in marked}
+            given_up = {case: raw_samples.read_marker(folder, case) for case in batch.ids if case in marked}
             statuses = {case: why[0] for case, why in given_up.items() if why}
             self.seen[batch.name] = changed, frozenset(measured.intersection(batch.ids)), statuses
         return self.seen[batch.name][1:]
@@ -295,14 +297,16 @@ def _seconds(entry: Progress, paces: Mapping[str, list[float]], now: float) -> S
     waits."""
     if entry.state == RUNNING:
         limit = math.inf if entry.last.deadline is None else entry.last.deadline - now
-        return within(running(max(now - entry.since, 0.0), entry.done, entry.ahead), limit)
+        return limit_forecast(running(max(now - entry.since, 0.0), entry.done, entry.ahead), limit)
     if entry.state == WAITING:
-        return within(waiting(entry.ahead, paces.get(entry.batch.platform, [])), 60.0 * entry.batch.minutes)
+        return limit_forecast(
+            forecast_batch(entry.ahead, paces.get(entry.batch.platform, [])), 60.0 * entry.batch.minutes
+        )
     return None
 
 
 @dataclass(frozen=True)
-class Earlier:
+class EarlierDurations:
     """The measured and the estimated seconds of the batches of an earlier experiment."""
 
     experiment: str
@@ -314,7 +318,7 @@ class Earlier:
         return self.seconds / self.estimate
 
 
-def earlier(platform: str, digest: str, results: Path) -> Earlier | None:
+def read_earlier_durations(platform: str, digest: str, results: Path) -> EarlierDurations | None:
     """Return the durations of the latest experiment measured on the platform with this digest; None if there is
     none."""
     folders = [folder for folder in results.glob("*") if (folder / "plan.json").is_file()]
@@ -325,23 +329,23 @@ def earlier(platform: str, digest: str, results: Path) -> Earlier | None:
     return None
 
 
-def _of(results: Results, platform: str, digest: str) -> Earlier | None:
+def _of(results: Results, platform: str, digest: str) -> EarlierDurations | None:
     plan = load_plan(results.plan)
     if platform not in plan.platforms or plan.platforms[platform].digest != digest:
         return None
     took, estimates = [], []
     for batch in plan.batches:
-        story = read_story(results.raw(batch.name))
-        if batch.platform == platform and batch.seconds and story.last and story.last.outcome == DONE:
-            took.append(spent(story.attempts))
+        stored = read_attempts(results.raw(batch.name))
+        if batch.platform == platform and batch.seconds and stored.last and stored.last.outcome == DONE:
+            took.append(sum_durations(stored.attempts))
             estimates.append(batch.seconds)
-    return Earlier(plan.experiment, sum(took), sum(estimates)) if any(took) else None
+    return EarlierDurations(plan.experiment, sum(took), sum(estimates)) if any(took) else None
 
 
 def beside_estimates(plan: Plan, results: Path) -> Iterator[str]:
     """Yield a sentence for each platform: the plan's estimate, scaled by the pace of earlier measurements there."""
     for name, platform in plan.platforms.items():
-        before = earlier(name, platform.digest, results)
+        before = read_earlier_durations(name, platform.digest, results)
         if before:
             about = before.pace * sum(batch.seconds for batch in plan.batches if batch.platform == name)
             took, estimate = format_seconds(before.seconds), format_seconds(before.estimate)

@@ -27,7 +27,7 @@ from commodel.files.safe_reading import MIB, bounded, read_text, text_if_any
 from commodel.files.tables import MAX_TABLE
 from commodel.files.typed_records import read_json_record
 from commodel.records import Batch, KeptFile, Plan
-from commodel.results.attempts import read_story
+from commodel.results.attempts import read_attempts
 from commodel.sources import INSTALLED, ROOT
 
 
@@ -54,13 +54,13 @@ def read_program(path: AnyPath) -> Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class RecordedSetting:
     """The part of a batch's provenance that is read back."""
 
     setting: str = ""
 
 
-NOTED = TypeAdapter(Noted)
+SETTING_FORM = TypeAdapter(RecordedSetting)
 
 
 def setting_of(path: AnyPath) -> str:
@@ -68,7 +68,7 @@ def setting_of(path: AnyPath) -> str:
     if not path.exists():
         return ""
     try:
-        return parse_setting(read_json_record(NOTED, path).setting)
+        return parse_setting(read_json_record(SETTING_FORM, path).setting)
     except UserError as error:
         raise UserError(error.found, file=path, key=error.key or "setting") from None
 
@@ -134,9 +134,9 @@ def _sha256(path: SafePath) -> str:
 
 def attempts(batch: Batch, raw: AnyPath) -> Iterator[dict[str, object]]:
     """Yield a record of each attempt at a batch; nothing if no attempts were recorded."""
-    story = read_story(raw / batch.name).attempts
-    for number, attempt in enumerate(story, 1):
-        unknown = number == len(story) and attempt.ended is None  # it may be at work
+    stored = read_attempts(raw / batch.name).attempts
+    for number, attempt in enumerate(stored, 1):
+        unknown = number == len(stored) and attempt.ended is None  # it may be at work
         outcome = "no end noted" if unknown else attempt.how
         about = {"batch": batch.name, "platform": batch.platform, "attempt": number, "nodes": list(attempt.nodes)}
         about |= {key: getattr(attempt, key) for key in ("host", "job", "commit", "started", "ended")}

@@ -1,5 +1,5 @@
-"""Raw samples of the cases of a batch (`join`, `read_samples`), and marks of cases that were not measured (`mark`,
-`why_unmeasured`).
+"""Raw samples of the cases of a batch (`join`, `read_samples`), and marks of cases that were not measured
+(`write_marker`, `read_marker`).
 
 The files of a case, one for each pass, are joined into one raw file in which every change is detected. In each line,
 `of` is the number of samples in the file, and `check` is a checksum of the rest of the line: a file that was cut off or
@@ -152,25 +152,25 @@ SUFFIX = ".unmeasured.json"
 COUNTS, TEXTS = names(UNMEASURED, int), names(UNMEASURED, str)
 
 
-def marker(folder: AnyPath, case: str) -> AnyPath:
+def marker_path(folder: AnyPath, case: str) -> AnyPath:
     return folder / f"{case}{SUFFIX}"
 
 
-def mark(folder: AnyPath, case: str, status: str, reason: str, attempt: int) -> None:
+def write_marker(folder: AnyPath, case: str, status: str, reason: str, attempt: int) -> None:
     date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     about = {"id": case, "status": status, "reason": one_line(reason), "attempt": attempt, "date": date}
-    write_json(marker(folder, case), about)
+    write_json(marker_path(folder, case), about)
 
 
-def unmark(folder: AnyPath, case: str) -> None:
+def remove_marker(folder: AnyPath, case: str) -> None:
     for suffix in (SUFFIX, LATE_SUFFIX):
         (folder / f"{case}{suffix}").unlink(missing_ok=True)
 
 
-def why_unmeasured(folder: AnyPath, case: str) -> tuple[str, str] | None:
+def read_marker(folder: AnyPath, case: str) -> tuple[str, str] | None:
     """Return status and reason of a case that was given up; None if it was not, or if it has valid samples after
     all."""
-    path = marker(folder, case)
+    path = marker_path(folder, case)
     if (folder / f"{case}.csv").exists():
         return None
     if (folder / f"{case}{LATE_SUFFIX}").exists():
@@ -178,8 +178,8 @@ def why_unmeasured(folder: AnyPath, case: str) -> tuple[str, str] | None:
     if not path.exists():
         return None
     try:
-        mark = read_json(path)
-        return str(mark["status"]), one_line(mark["reason"])
+        content = read_json(path)
+        return str(content["status"]), one_line(content["reason"])
     except (UserError, KeyError, TypeError):
         return CRASH, "the file that says why is damaged"
 

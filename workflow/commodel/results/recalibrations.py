@@ -35,7 +35,7 @@ Positive = Annotated[float, Interval(gt=0, lt=float("inf"))]
 
 
 @dataclass(frozen=True, slots=True)
-class NotedFactor:
+class RecordedFactor:
     value: Positive
     low: Positive
     high: Positive
@@ -43,11 +43,11 @@ class NotedFactor:
 
 
 @dataclass(frozen=True, slots=True)
-class NotedPace:
+class RecordedFactors:
     """The factors of one model, and its μ at held-out points before and after recalibration."""
 
-    latency: NotedFactor
-    per_byte: NotedFactor
+    latency: RecordedFactor
+    per_byte: RecordedFactor
     together: bool
     points: Count
     scatter: Finite
@@ -57,7 +57,7 @@ class NotedPace:
 
 
 @dataclass(frozen=True, slots=True)
-class NotedPoint:
+class RecordedPoint:
     """A point measured in the new setting; `elsewhere` is its time in the campaign, None if it was not measured
     there."""
 
@@ -78,8 +78,8 @@ class Calibration:
     measured_on: Name
     simulated: bool
     date: Text
-    points: Annotated[tuple[NotedPoint, ...], Len(0, MOST_ROWS)]
-    families: Annotated[Mapping[Name, NotedPace], Len(0, MOST_ROWS)]
+    points: Annotated[tuple[RecordedPoint, ...], Len(0, MOST_ROWS)]
+    families: Annotated[Mapping[Name, RecordedFactors], Len(0, MOST_ROWS)]
 
 
 FORM = TypeAdapter(Calibration)

@@ -1,11 +1,12 @@
-/* levels.c: what the processes at each depth of a tree did while a case was sampled: ID.levels beside its samples. */
+/* levels.c: counters of the processes at each depth of a tree while a case was sampled, in ID.levels beside its
+ * samples. */
 #define _GNU_SOURCE
 #include "bench.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const double patience = 10; /* seconds for all processes to answer */
+static const double answer_seconds = 10; /* in which all processes have to answer */
 enum { PROCESSES, PACKETS_UP, PACKETS_DOWN, BYTES_UP, BYTES_DOWN, WAVES, FILTER_SECONDS, CPU_SECONDS, ROUND_TRIP, VALUES };
 
 static int depth_of(const Topology *tree, int node)
@@ -15,11 +16,11 @@ static int depth_of(const Topology *tree, int node)
   return depth;
 }
 
-/* Sums over the processes at each depth, VALUES a row; NULL where the network counts nothing. */
+/* Sums over the processes at each depth, VALUES a row; NULL if the network has no counters. */
 double *count_levels(const Net *net, int *depths)
 {
   const OverlayMetrics *rows;
-  int count = overlay_metrics(net->network, patience, &rows);
+  int count = overlay_metrics(net->network, answer_seconds, &rows);
   *depths = 0;
   for (int node = 0; node < net->tree->nodes; node++)
     if (depth_of(net->tree, node) >= *depths) *depths = depth_of(net->tree, node) + 1;

@@ -47,7 +47,7 @@ void free_samples(Samples *samples)
 }
 
 /* The precision is checked before the budgets: a sample set that meets both counts as precise. */
-Stop decide(const Options *options, Samples *samples, double spent)
+Stop check_stopping(const Options *options, Samples *samples, double spent)
 {
   double *ordered = allocate((size_t)samples->count, sizeof *ordered);
   int valid = 0;
@@ -66,7 +66,7 @@ Stop decide(const Options *options, Samples *samples, double spent)
 /* Half of the present number, within the remaining samples and time. */
 int next_chunk(const Options *options, const Samples *samples, double estimate, double spent)
 {
-  double least = options->min_samples > STOPPING_LEAST ? (double)options->min_samples : STOPPING_LEAST;
+  double least = options->min_samples > MIN_SAMPLES_TO_STOP ? (double)options->min_samples : MIN_SAMPLES_TO_STOP;
   double n = samples->count ? samples->count / 2.0 : least;
   double left = options->max_seconds - spent;
   if (n > options->max_samples - samples->nvalid) n = (double)(options->max_samples - samples->nvalid);

@@ -71,7 +71,7 @@ static int list_cpus(Cpu **cpus)
 }
 
 /* Errors before MPI_Init are reported after it, since others would wait for a process that ends now. */
-static char *complaint(const char *format, ...)
+static char *format_error(const char *format, ...)
 {
   enum { ROOM = 1024 };
   char *text = allocate(ROOM, 1);
@@ -118,15 +118,15 @@ char *keep_cores(char **argv)
   snprintf(own, sizeof own, "%ld", (long)getpid());
   if (!path || (mark && strcmp(mark, own) == 0)) return NULL;
   int rank = rank_of_launcher();
-  if (rank < 0) return complaint("what started the programs does not say which rank each is, so none finds its cores");
+  if (rank < 0) return format_error("what started the programs does not say which rank each is, so none finds its cores");
   long long first, kept;
   bool drives;
   if (!read_kept(path, rank, &first, &kept, &drives))
-    return complaint("%s:%d: wanted the first core of rank %d and how many it keeps", path, rank + 1, rank);
+    return format_error("%s:%d: wanted the first core of rank %d and how many it keeps", path, rank + 1, rank);
   Cpu *cpus;
   int count = list_cpus(&cpus);
   if (first + kept > count)
-    return complaint("rank %d keeps cores %lld to %lld of its node, but only %d are there for it", rank, first,
+    return format_error("rank %d keeps cores %lld to %lld of its node, but only %d are there for it", rank, first,
                      first + kept - 1, count);
   cpu_set_t *set = allocate(1, set_size);
   for (int i = 0; i < kept; i++) CPU_SET_S((size_t)cpus[first + i].cpu, set_size, set);

@@ -103,7 +103,7 @@ void require_ranks(const Case *c, const char *column, long long needed, int rank
 void shuffle(int *order, int n, uint64_t seed); /* splitmix64 Fisher-Yates; seed 0 keeps the order */
 
 /* ---- stopping.c: whether the confidence interval of the median is narrow enough ---- */
-enum { STOPPING_LEAST = 6 }; /* fewer samples have no 95 % order-statistics interval of the median */
+enum { MIN_SAMPLES_TO_STOP = 6 }; /* fewer samples have no 95 % order-statistics interval of the median */
 int median_rank(int n);      /* 1-based rank k: [x(k), x(n+1-k)] holds the median with >= 95 %; 0 when none does */
 double median_sorted(const double *sorted, int n);
 bool median_is_precise(const double *sorted, int n, double precision);
@@ -198,7 +198,7 @@ enum { WITH_SKEW = 1, WITH_COUNTS = 2, WITH_CPU = 4, WITH_LATENCIES = 8, WITH_CO
 void grow_samples(Samples *samples, int count, int with); /* memory for `count` samples */
 void free_samples(Samples *samples);
 /* Whether the samples suffice after `spent` seconds. Sets the median and the number of valid samples. */
-Stop decide(const Options *options, Samples *samples, double spent);
+Stop check_stopping(const Options *options, Samples *samples, double spent);
 int next_chunk(const Options *options, const Samples *samples, double estimate, double spent); /* of one pass */
 
 /* ---- sink.c: one file for each finished case, and the current case ---- */

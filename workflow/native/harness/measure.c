@@ -117,7 +117,7 @@ static void take_chunk(Measurement *m, int n)
 }
 
 /* A time from one rank's clock to another's; NaN where their clocks may differ by half of it. */
-static double if_known(const Alignment *a, double latency)
+static double nan_unless_aligned(const Alignment *a, double latency)
 {
   return 2 * a->uncertainty <= latency ? latency : NAN;
 }
@@ -143,8 +143,8 @@ static void add_samples(Measurement *m, Samples *samples, int n)
       double end = m->joined[ENDS * n + i], first_end = m->joined[FIRST_ENDS * n + i];
       seconds = (end - first_end) / (m->run.waves - 1);
       least = first_end - start;
-      samples->first[k] = if_known(a, least);
-      samples->last[k] = if_known(a, end + m->joined[LAST_STARTS_NEGATED * n + i]);
+      samples->first[k] = nan_unless_aligned(a, least);
+      samples->last[k] = nan_unless_aligned(a, end + m->joined[LAST_STARTS_NEGATED * n + i]);
     }
     samples->seconds[k] = seconds;
     samples->valid[k] = m->joined[LATE * n + i] == IN_TIME && least >= 0 && (COMMODEL_SIMULATED || took <= m->longest);
@@ -155,7 +155,7 @@ static void add_samples(Measurement *m, Samples *samples, int n)
 }
 
 /* Rank 0: the window of the next chunk, unless a clock jumped: one of an hour would be waited for. */
-static void look_at_window(Measurement *m, int n)
+static void adapt_window(Measurement *m, int n)
 {
   double *took = allocate((size_t)n, sizeof *took);
   int late = 0;
@@ -226,12 +226,12 @@ void measure_case(const Program *program, const Case *c, const Options *options,
     if (alignment->rank != 0) continue;
 
     add_samples(&m, samples, plan.n);
-    if (m.aligned) look_at_window(&m, plan.n);
+    if (m.aligned) adapt_window(&m, plan.n);
     plan.window = alignment->window;
     plan.lead = alignment->lead;
     m.estimate = m.spent / samples->count;
     plan.resync = m.clocks && (m.jumped || clock_now() - alignment->synced > resync_seconds);
-    samples->stop = decide(options, samples, m.spent);
+    samples->stop = check_stopping(options, samples, m.spent);
     plan.n = samples->stop == STOP_NONE ? next_chunk(options, samples, m.estimate, m.spent) : 0;
   }
   program->cleanup(m.state);

@@ -11,7 +11,7 @@
 /* The binomial is summed in units of its largest term, walking outwards from the middle: 2^-n would underflow. */
 int median_rank(int n)
 {
-  if (n < STOPPING_LEAST) return 0;
+  if (n < MIN_SAMPLES_TO_STOP) return 0;
   double middle = 1, total = 0, half = 0;
   int centre = n / 2, lowest = centre;
   for (double term = middle; lowest >= 0 && term > 1e-20; lowest--) {

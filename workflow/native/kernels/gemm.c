@@ -19,7 +19,7 @@ static void add_tile(size_t k, const double *restrict a, size_t lda, const doubl
 }
 
 /* The remainder at the right and below, of at most TILE rows and columns. */
-static void add_rest(size_t m, size_t n, size_t k, const double *a, size_t lda, const double *b, double *c, size_t ldc)
+static void add_remainder(size_t m, size_t n, size_t k, const double *a, size_t lda, const double *b, double *c, size_t ldc)
 {
   for (size_t i = 0; i < m; i++)
     for (size_t j = 0; j < n; j++)
@@ -36,7 +36,7 @@ static void add_strip(size_t m, size_t n, size_t k, const double *a, size_t lda,
     if (n == TILE && i + TILE <= m)
       add_tile(k, a + i * lda, lda, packed, c + i * ldc, ldc);
     else
-      add_rest(m - i < TILE ? m - i : TILE, n, k, a + i * lda, lda, packed, c + i * ldc, ldc);
+      add_remainder(m - i < TILE ? m - i : TILE, n, k, a + i * lda, lda, packed, c + i * ldc, ldc);
 }
 
 static void add_product(size_t m, size_t n, size_t k, const double *a, const double *b, double *c, int threads)

@@ -65,7 +65,7 @@ Product *open_product(const Partition *partition, int rank, int side, int first,
   return p;
 }
 
-static void refer(const Product *p, const double *c)
+static void store_reference(const Product *p, const double *c)
 {
   size_t side = (size_t)p->side, row = (size_t)p->place.y * side, column = (size_t)p->place.x * side;
   size_t rows = (size_t)p->place.height * side, columns = (size_t)p->place.width * side;
@@ -95,7 +95,7 @@ void verify_product(Product *p, const double *c)
       DIE("the product does not verify: row %zu of C times a vector is %.17g, A times B times it %.17g, %.3g apart at most",
           i, sum[i], p->wanted[i], p->allowed[i]);
   free(sum);
-  if (p->n <= SMALL && !p->referred) refer(p, c);
+  if (p->n <= SMALL && !p->referred) store_reference(p, c);
   p->referred = true;
 }
 

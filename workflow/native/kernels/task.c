@@ -8,7 +8,7 @@
 
 struct Task {
   const Device *device;
-  void *away; /* state of an accelerator; NULL: the processor computes, with the fields below */
+  void *accelerator; /* the state of an accelerator; NULL: the processor computes, with the fields below */
   bool wave;
   size_t rows, columns, block;
   size_t stride;             /* of wave: with the cells around the rectangle */
@@ -29,8 +29,8 @@ Task *begin_task(const Device *device, const char *kernel, size_t rows, size_t c
   *t = (Task){.device = device, .wave = strcmp(kernel, "wave") == 0, .rows = rows, .columns = columns, .block = block};
   if (rows == 0) return t;
   if (device->library) {
-    t->away = device->begin(kernel, rows, columns, block, initial);
-    if (!t->away) DIE("the accelerator has no room for %zu x %zu doubles of %s", rows, columns, kernel);
+    t->accelerator = device->begin(kernel, rows, columns, block, initial);
+    if (!t->accelerator) DIE("the accelerator has no room for %zu x %zu doubles of %s", rows, columns, kernel);
     return t;
   }
   if (!t->wave) {
@@ -66,8 +66,8 @@ static void step_wave(Task *t, const double *const in[4], double *const out[4])
 void update_task(Task *t, const double *const in[4], double *const out[4])
 {
   if (t->rows == 0) return;
-  if (t->away) {
-    int code = t->device->update(t->away, in, out);
+  if (t->accelerator) {
+    int code = t->device->update(t->accelerator, in, out);
     if (code) DIE("the accelerator failed with code %d", code);
   } else if (t->wave)
     step_wave(t, in, out);
@@ -77,10 +77,10 @@ void update_task(Task *t, const double *const in[4], double *const out[4])
 
 const double *result_of(Task *t)
 {
-  if (t->away) {
+  if (t->accelerator) {
     t->cells = allocate(t->rows * t->columns, sizeof *t->cells);
-    int code = t->device->end(t->away, t->cells);
-    t->away = NULL;
+    int code = t->device->end(t->accelerator, t->cells);
+    t->accelerator = NULL;
     if (code) DIE("the accelerator ended with code %d", code);
     return t->cells;
   }
@@ -91,7 +91,7 @@ const double *result_of(Task *t)
 
 void end_task(Task *t)
 {
-  if (t->away) result_of(t);
+  if (t->accelerator) result_of(t);
   free(t->cells);
   free(t->old);
   free(t);

@@ -78,18 +78,18 @@ static void start_wave(State *s)
   free(start);
 }
 
-static int at_most(int a, int b) { return a < b ? a : b; }
+static int smaller(int a, int b) { return a < b ? a : b; }
 
 /* Of the plane, all within `steps` cells of the rectangle: nothing farther away can have reached it. What is wrong at the
  * edge of this comes one cell nearer with each step. */
 static void verify_wave(State *s)
 {
   Rectangle own = s->own, all;
-  int side = s->partition.side, left = at_most(s->steps, own.x), top = at_most(s->steps, own.y);
+  int side = s->partition.side, left = smaller(s->steps, own.x), top = smaller(s->steps, own.y);
   all.x = own.x - left;
   all.y = own.y - top;
-  all.width = at_most(own.x + own.width + s->steps, side) - all.x;
-  all.height = at_most(own.y + own.height + s->steps, side) - all.y;
+  all.width = smaller(own.x + own.width + s->steps, side) - all.x;
+  all.height = smaller(own.y + own.height + s->steps, side) - all.y;
   const double *result = result_of(s->task);
   if (own.width == 0) return;
   size_t stride = (size_t)all.width + 2, room = ((size_t)all.height + 2) * stride;

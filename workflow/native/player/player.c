@@ -65,7 +65,7 @@ static void check(const Case *c, int ranks)
   free_schedule(&schedule);
 }
 
-static void raise_to(size_t *most, size_t value)
+static void raise_maximum(size_t *most, size_t value)
 {
   if (value > *most) *most = value;
 }
@@ -74,17 +74,17 @@ static void raise_to(size_t *most, size_t value)
 static void lay_out(State *s, int count)
 {
   size_t *places = allocate((size_t)count, sizeof *places);
-  Room *sent = open_room(), *received = open_room();
+  Arena *sent = open_arena(), *received = open_arena();
   for (int i = 0; i < count; i++) {
     const Op *op = &s->ops[i];
     if (op->kind == SEND || op->kind == RECEIVE)
-      places[i] = take_room(op->kind == SEND ? sent : received, (size_t)op->bytes, op->step, op->wait);
+      places[i] = allocate_in_arena(op->kind == SEND ? sent : received, (size_t)op->bytes, op->step, op->wait);
     else
-      raise_to(&s->result_bytes, (size_t)op->bytes);
+      raise_maximum(&s->result_bytes, (size_t)op->bytes);
   }
-  s->sent_bytes = close_room(sent);
-  s->received_bytes = close_room(received);
-  raise_to(&s->received_bytes, s->result_bytes); /* local work reads what has arrived */
+  s->sent_bytes = close_arena(sent);
+  s->received_bytes = close_arena(received);
+  raise_maximum(&s->received_bytes, s->result_bytes); /* local work reads what has arrived */
   s->sent = allocate_buffer(s->sent_bytes, 1);
   s->received = allocate_buffer(s->received_bytes, 1);
   s->result = allocate_buffer(s->result_bytes, 1);

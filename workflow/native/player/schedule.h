@@ -55,12 +55,12 @@ typedef struct {
  * order of waiting. */
 Step *group_steps(Op *ops, int count, int *waits, int *steps);
 
-/* ---- room.c: places for messages in one buffer ---- */
-typedef struct Room Room;
-Room *open_room(void);
+/* ---- arena.c: places for messages in one buffer ---- */
+typedef struct Arena Arena;
+Arena *open_arena(void);
 /* The place of a message that is posted in a step and in use until another; steps must not decrease. */
-size_t take_room(Room *room, size_t bytes, int step, int until);
-size_t close_room(Room *room); /* size of the buffer */
+size_t allocate_in_arena(Arena *arena, size_t bytes, int step, int until);
+size_t close_arena(Arena *arena); /* size of the buffer */
 
 /* ---- payload.c: contents of messages in the checked pass ---- */
 typedef struct Payload Payload;

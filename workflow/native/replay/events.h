@@ -13,15 +13,15 @@
 
 typedef struct {
     EVENT_TIME time;
-    uint32_t turn, number; /* number: of a message or a line, as its heap defines */
+    uint32_t turn, number; /* order of insertion; number of a message or a line, as its heap defines */
 } Event;
 
 typedef struct {
     Event *events;
-    int64_t count, room;
+    int64_t count, capacity;
 } Heap;
 
-static inline int before(const Event *one, const Event *two)
+static inline int precedes(const Event *one, const Event *two)
 {
     return (one->time < two->time) | ((one->time == two->time) & (one->turn < two->turn)); /* without branches, which would be mispredicted */
 }
@@ -29,17 +29,17 @@ static inline int before(const Event *one, const Event *two)
 /* 0, or -1: no memory. */
 static inline int push(Heap *heap, Event event)
 {
-    if (heap->count == heap->room) {
-        int64_t room = 2 * heap->room + 1024;
-        Event *more = realloc(heap->events, (size_t)room * sizeof *more);
+    if (heap->count == heap->capacity) {
+        int64_t capacity = 2 * heap->capacity + 1024;
+        Event *more = realloc(heap->events, (size_t)capacity * sizeof *more);
         if (more == NULL)
             return -1;
         heap->events = more;
-        heap->room = room;
+        heap->capacity = capacity;
     }
     Event *events = heap->events;
     int64_t at = heap->count++;
-    for (; at > 0 && before(&event, &events[(at - 1) / 2]); at = (at - 1) / 2)
+    for (; at > 0 && precedes(&event, &events[(at - 1) / 2]); at = (at - 1) / 2)
         events[at] = events[(at - 1) / 2];
     events[at] = event;
     return 0;
@@ -51,8 +51,8 @@ static inline void replace_first(Heap *heap, Event event)
     Event *events = heap->events;
     int64_t at = 0;
     for (int64_t child; (child = 2 * at + 1) < heap->count; at = child) {
-        child += child + 1 < heap->count ? before(&events[child + 1], &events[child]) : 0;
-        if (!before(&events[child], &event))
+        child += child + 1 < heap->count ? precedes(&events[child + 1], &events[child]) : 0;
+        if (!precedes(&events[child], &event))
             break;
         events[at] = events[child];
     }

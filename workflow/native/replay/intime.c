@@ -88,7 +88,7 @@ static int run(Play *play)
             return -1;
     Heap *coming = &play->coming, *due = &play->network.due;
     while (coming->count > 0 || due->count > 0) {
-        if (coming->count > 0 && (due->count == 0 || before(&coming->events[0], &due->events[0]))) {
+        if (coming->count > 0 && (due->count == 0 || precedes(&coming->events[0], &due->events[0]))) {
             Event event = next_to_begin(play);
             if (begin(play, event.number, event.time))
                 return -1;

@@ -86,7 +86,7 @@ static inline Event due_event(const Network *network, Line *line)
 
 /* Updates the end of a line's next message after a change. Mostly the end is later, and the heap is updated lazily
  * (`in_order`). */
-static inline int renew(Network *network, Line *line, double time, int64_t turn)
+static inline int reschedule(Network *network, Line *line, double time, int64_t turn)
 {
     await_next(network, line, time, turn);
     return line->due < line->known ? push(&network->due, due_event(network, line)) : 0;
@@ -94,7 +94,7 @@ static inline int renew(Network *network, Line *line, double time, int64_t turn)
 
 /* The lines that a line slows down: the opposite one, or for bundles those that share a line. A line that represents both
  * directions is its own opposite. `at` counts them; NULL: no more. */
-static inline Line *slowed_by(const Network *network, const Line *line, int64_t at)
+static inline Line *affected_line(const Network *network, const Line *line, int64_t at)
 {
     int64_t number = line - network->lines;
     if (network->users == NULL)
@@ -103,21 +103,21 @@ static inline Line *slowed_by(const Network *network, const Line *line, int64_t 
     return at < network->meets.first[number + 1] ? &network->lines[network->meets.rows[at]] : NULL;
 }
 
-static inline void serve_slowed(Network *network, const Line *line, double time)
+static inline void serve_affected(Network *network, const Line *line, double time)
 {
     Line *other;
-    for (int64_t at = 0; (other = slowed_by(network, line, at)); at++)
+    for (int64_t at = 0; (other = affected_line(network, line, at)); at++)
         if (other->count > 0) {
             other->served = served(network, other, time);
             other->since = time;
         }
 }
 
-static inline int renew_slowed(Network *network, const Line *line, double time, int64_t *turn)
+static inline int reschedule_affected(Network *network, const Line *line, double time, int64_t *turn)
 {
     Line *other;
-    for (int64_t at = 0; (other = slowed_by(network, line, at)); at++)
-        if (other->count > 0 && renew(network, other, time, ++*turn))
+    for (int64_t at = 0; (other = affected_line(network, line, at)); at++)
+        if (other->count > 0 && reschedule(network, other, time, ++*turn))
             return -1;
     return 0;
 }
@@ -142,7 +142,7 @@ static inline int join(Network *network, int64_t number, int64_t message, double
     Line *line = &network->lines[number];
     int idle = line->count == 0;
     line->served = idle ? 0.0 : served(network, line, time);
-    serve_slowed(network, line, time);
+    serve_affected(network, line, time);
     count_users(network, line, 1);
     if (enter(line, (User){line->served + seconds, message}))
         return -1;
@@ -150,10 +150,10 @@ static inline int join(Network *network, int64_t number, int64_t message, double
         await_next(network, line, time, ++*turn);
         if (push(&network->due, due_event(network, line)))
             return -1;
-    } else if (renew(network, line, time, ++*turn)) {
+    } else if (reschedule(network, line, time, ++*turn)) {
         return -1;
     }
-    return renew_slowed(network, line, time, turn);
+    return reschedule_affected(network, line, time, turn);
 }
 
 /* Writes the messages that leave the line of the next event (see `in_order`) to `through`; returns their number, or -1. */
@@ -162,7 +162,7 @@ static inline int64_t serve(Network *network, int64_t *through, int64_t *turn)
     Event event = network->due.events[0];
     Line *line = &network->lines[event.number];
     int64_t count = 0;
-    serve_slowed(network, line, event.time);
+    serve_affected(network, line, event.time);
     line->served = next_user(line)->until;
     double until = line->served * (1 + ROUNDING);
     do
@@ -175,7 +175,7 @@ static inline int64_t serve(Network *network, int64_t *through, int64_t *turn)
     } else {
         drop_first(&network->due);
     }
-    return renew_slowed(network, line, event.time, turn) ? -1 : count;
+    return reschedule_affected(network, line, event.time, turn) ? -1 : count;
 }
 
 #endif

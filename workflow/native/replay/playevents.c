@@ -34,12 +34,12 @@ typedef struct {
     Heap queue;
 } Simulation;
 
-static int64_t later(int64_t one, int64_t other)
+static int64_t larger(int64_t one, int64_t other)
 {
     return one > other ? one : other;
 }
 
-static void let_go(Simulation *own, const Lists *lists, int64_t number)
+static void release_dependents(Simulation *own, const Lists *lists, int64_t number)
 {
     for (int64_t at = lists->first[number]; at < lists->first[number + 1]; at++)
         if (--own->waits[lists->after[at]] == 0)
@@ -58,7 +58,7 @@ static int begin(Simulation *own, int64_t rank)
         for (int64_t at = 0; at < own->count; at++) {
             int64_t number = own->freed[at], free = own->processor[rank];
             if (own->of->rank[number] == rank && own->of->kind[number] == kind &&
-                create(own, kind == SEND ? later(free, own->out[rank]) : free, number, 0))
+                create(own, kind == SEND ? larger(free, own->out[rank]) : free, number, 0))
                 return -1;
         }
     return 0;
@@ -93,24 +93,24 @@ static void finish(Simulation *own, int64_t sent, int64_t received, int64_t time
 {
     int64_t sender = own->of->rank[sent];
     if (own->times->body[own->of->row[sent]] >= own->times->S) {
-        own->processor[sender] = later(own->processor[sender], time);
-        own->out[sender] = later(own->out[sender], time);
-        let_go(own, &own->of->done, sent);
+        own->processor[sender] = larger(own->processor[sender], time);
+        own->out[sender] = larger(own->out[sender], time);
+        release_dependents(own, &own->of->done, sent);
     }
-    let_go(own, &own->of->done, received);
+    release_dependents(own, &own->of->done, received);
     own->left--;
 }
 
-static int happen(Simulation *own, const Event *event)
+static int process_event(Simulation *own, const Event *event)
 {
     const Operations *of = own->of;
     const Times *times = own->times;
     int64_t number = event->number / 2, rank = of->rank[number], other = of->peer[number], time = event->time, free = time;
     int arrives = event->number & 1, kind = (int)of->kind[number];
     if (arrives)
-        free = later(own->processor[other], own->into[other]);
+        free = larger(own->processor[other], own->into[other]);
     else if (kind != RECEIVE)
-        free = kind == SEND ? later(own->processor[rank], own->out[rank]) : own->processor[rank];
+        free = kind == SEND ? larger(own->processor[rank], own->out[rank]) : own->processor[rank];
     if (free > time) {
         replace_first(&own->queue, (Event){free, event->turn, event->number});
         return 0;
@@ -118,7 +118,7 @@ static int happen(Simulation *own, const Event *event)
     drop_first(&own->queue);
     int64_t body = kind == CALC ? 0 : times->body[of->row[number]];
     if (arrives) {
-        own->processor[other] = time + times->o + body * later(times->O, times->G);
+        own->processor[other] = time + times->o + body * larger(times->O, times->G);
         own->into[other] = time + times->g + body * times->G;
         int64_t received = met(own, number);
         if (received >= 0)
@@ -126,14 +126,14 @@ static int happen(Simulation *own, const Event *event)
         return begin_both(own, rank, other);
     }
     if (kind == RECEIVE) {
-        let_go(own, &of->started, number);
+        release_dependents(own, &of->started, number);
         int64_t sent = met(own, number);
         if (sent >= 0)
             finish(own, sent, number, time);
         return begin_both(own, rank, other);
     }
     own->left--;
-    let_go(own, &of->started, number);
+    release_dependents(own, &of->started, number);
     if (kind == CALC) {
         own->processor[rank] = time + (of->row[number] < 0 ? 0 : times->work[of->row[number]]);
     } else {
@@ -143,7 +143,7 @@ static int happen(Simulation *own, const Event *event)
             return -1;
     }
     if (kind == CALC || body < times->S)
-        let_go(own, &of->done, number);
+        release_dependents(own, &of->done, number);
     return begin_both(own, rank, rank);
 }
 
@@ -170,7 +170,7 @@ int commodel_by_events(const Operations *of, const Times *times, double *done)
         }
         while (!failed && own.queue.count > 0) {
             Event event = own.queue.events[0];
-            failed = happen(&own, &event);
+            failed = process_event(&own, &event);
         }
         for (size_t rank = 0; rank < ranks; rank++)
             done[rank] = (double)own.processor[rank];

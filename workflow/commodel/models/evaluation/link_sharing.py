@@ -22,7 +22,7 @@ from commodel.models.evaluation.time_order import Bundles, Program, Traffic, rep
 from commodel.models.evaluation.values import Classes, Values, by_distance
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import KINDS, Schedule
-from commodel.progress import at, within
+from commodel.progress import report_step, report_within
 
 MAX_EXPANDED = 1 << 20  # messages: repeated rounds of more are not expanded
 MAX_MESSAGES, MAX_LINES = 1 << 26, 1 << 20  # messages and lines of a schedule that is replayed in pieces
@@ -96,7 +96,7 @@ def predict_in_pieces(schedule: Long, values: Values, levels: Hierarchy) -> Arra
 
     def finish(values: Values) -> Array:
         def load_piece(number: int) -> tuple[Program, Traffic]:
-            at(f"piece {number + 1} of {len(pieces)}")
+            report_step(f"piece {number + 1} of {len(pieces)}")
             piece = pieces[number].expand(schedule.node)
             return next(_TimeOrderReplay(piece, values, levels, part=True).prepare(piece, values))
 
@@ -104,7 +104,7 @@ def predict_in_pieces(schedule: Long, values: Values, levels: Hierarchy) -> Arra
 
     draws = []
     for draw in range(values.lead[0]):
-        with within(f"draw {draw + 1} of {values.lead[0]}"):
+        with report_within(f"draw {draw + 1} of {values.lead[0]}"):
             draws.append(finish(values.select_draws(draw, draw + 1)))
     return np.stack(draws)
 
@@ -124,7 +124,7 @@ def _by_rounds(schedule: Long, values: Values, lines: Lines, contention_free: bo
         )
 
         def shared(placed: Schedule) -> Sharing:
-            return lines.shared_by(
+            return lines.find_shared_lines(
                 placed, by_distance(placed, "G", values, levels) * placed.bytes, is_rendezvous(placed)
             )
 
@@ -203,7 +203,7 @@ class _TimeOrderReplay:
     ) -> None:
         """`part`: the schedule is a piece of a longer one."""
         self.values, self.classes = values, Classes.of(schedule, levels)
-        self.passed = Lines(levels, values).passed_by(
+        self.passed = Lines(levels, values).find_passed_lines(
             schedule, self.classes, representatives and representatives.rotation, part
         )
         self.pair, self.whole = None if representatives is None else representatives.pair, not (representatives or part)

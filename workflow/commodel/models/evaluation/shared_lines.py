@@ -6,10 +6,10 @@ group or into it, those between two groups, or one for all groups of a level. Th
 
 A line takes a time per byte; concurrent messages get equal shares. A message over several lines is as slow as the
 slowest of them. If a line is still busy with messages of earlier steps, later messages wait, by the clock, whichever
-step they belong to (`Busy`). `Lines.shared_by` serves a replay round by round, `Lines.passed_by` one in the order of
-time.
+step they belong to (`BusyPeriods`). `Lines.find_shared_lines` serves a replay round by round, `Lines.find_passed_lines`
+one in the order of time.
 
-    >>> Busy(1).share_lines(np.array([0, 0]), np.array([0.0, 1.0]), np.array([3.0, 3.0]))  # 3 s each, over one line
+    >>> BusyPeriods(1).share_lines(np.array([0, 0]), np.array([0.0, 1.0]), np.array([3.0, 3.0]))  # 3 s each, one line
     array([6., 6.])
 """
 
@@ -57,7 +57,7 @@ class NumberedLines:
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class LinkKind:
     """A kind of link: by the group at one end, by that and the parallel link that the destination selects, or by both
     groups."""
 
@@ -123,7 +123,7 @@ class Way:
         return NumberedLines(line, passed.times, 2 * count, lambda line: (line + count) % (2 * count))
 
 
-class Busy:
+class BusyPeriods:
     """The current busy period of each line, and the number of its messages."""
 
     def __init__(self, count: int) -> None:
@@ -191,7 +191,7 @@ def _share_fairly(begins: Array, durations: Array, earlier: np.ndarray) -> tuple
     return np.minimum(busy, begins + shares + waiting), np.where(np.isfinite(end), end, -np.inf).max(axis=-1)
 
 
-Use = tuple[Busy, Array, np.ndarray]  # lines of a kind, seconds of every message on them, its lines (−1: none)
+Use = tuple[BusyPeriods, Array, np.ndarray]  # lines of a kind, seconds of every message on them, its lines (−1: none)
 MIN_SLOWDOWN = 1.001  # by a line, over the time per byte of a single message: less is rounding
 MAX_LINES = 1 << 20  # lines of a kind whose state is kept between parts
 
@@ -226,9 +226,9 @@ class Lines:
         self.links = values.settings.get("links", {})
         factors = values.settings.get(LINK_FACTORS, {})
         self.factors = {level: np.asarray(own, dtype=float) for level, own in factors.items()}
-        self.busy: dict[str, Busy] = {}
+        self.busy: dict[str, BusyPeriods] = {}
 
-    def shared_by(self, schedule: Schedule, unshared: Array, rendezvous: np.ndarray) -> "Sharing":
+    def find_shared_lines(self, schedule: Schedule, unshared: Array, rendezvous: np.ndarray) -> "Sharing":
         """Return the lines that the messages of a schedule share.
 
         `unshared` is the time of each message without sharing, `rendezvous` whether it waits for its receiver.
@@ -248,7 +248,7 @@ class Lines:
                 slowest = np.ones(rows)
                 slowest[kind.rows] = np.max(kind.factors, axis=0)
                 last = last * slowest
-            uses.append((self.busy.setdefault(name, Busy(count)), last, lines))
+            uses.append((self.busy.setdefault(name, BusyPeriods(count)), last, lines))
         return Sharing(unshared, rendezvous, uses)
 
     def is_contended(self, schedule: Schedule, unshared: Array) -> bool:
@@ -262,9 +262,9 @@ class Lines:
                 return True
         return False
 
-    def passed_by(
+    def find_passed_lines(
         self, schedule: Schedule, classes: Classes, rotation: Rotation | None = None, part: bool = False
-    ) -> "Passed":
+    ) -> "PassedLines":
         """Return the lines that messages pass.
 
         With `rotation`, each symmetry orbit of lines is one line. `part`: lines have the same numbers in all parts of
@@ -275,7 +275,7 @@ class Lines:
         rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.line)])
         numbers = [firsts[kind.space] + own for kind in kinds for own in kind.line]
         if not numbers:
-            return Passed(kinds, rows, rows, rows, rows)
+            return PassedLines(kinds, rows, rows, rows, rows)
         passed, numbers = (np.arange(total), numbers) if part else number_distinct(numbers, total)
         opposite = np.full(len(passed), -1)
         for kind in kinds if "back" in self.values else ():
@@ -286,7 +286,7 @@ class Lines:
                 place = np.minimum(np.searchsorted(passed, other), len(passed) - 1)
                 opposite[own] = np.where(passed[place] == other, place, -1)
         order = sort_order(rows)
-        return Passed(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
+        return PassedLines(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
 
     @property
     def has_pair_latency(self) -> bool:
@@ -313,14 +313,14 @@ class Lines:
             split = not half and key("c_in", level) in self.values.functions
             source, target = Groups(group, SOURCE), Groups(group, TARGET)
             link = Groups(np.arange(nodes) % links, TARGET) if links > 1 else None
-            out, into = Way(source, link, half), Way(target, link, half, into=True)
+            out, into = LinkKind(source, link, half), LinkKind(target, link, half, into=True)
             leaving, crossing = range(number + 1, len(groups) + 1), range(number + 1, number + 2)
             for kind, classes_of_way, ways, links_each in (
                 ("out", leaving, (out,) if split else (out, into), links),
                 ("in", leaving, (into,) if split else (), links),
-                ("pair", crossing, (Way(source, target, half),), 1),
-                ("all", crossing, (Way(Groups(around[number], SOURCE), half=True),), 1),
-                ("inside", range(number, number + 1), (Way(source, half=True),), 1),
+                ("pair", crossing, (LinkKind(source, target, half),), 1),
+                ("all", crossing, (LinkKind(Groups(around[number], SOURCE), half=True),), 1),
+                ("inside", range(number, number + 1), (LinkKind(source, half=True),), 1),
             ):
                 if ways and (name := key(f"c_{kind}", level)) in self.values.functions:
                     space = key("c_out", level) if kind == "in" else name
@@ -328,7 +328,7 @@ class Lines:
                     ends = src[rows], dst[rows]
                     made = Kind.of((name, space), rows, ways, ends, links_each, rotation)
                     if kind in ("out", "in") and (factor := self.factors.get(level)) is not None:
-                        made = made.slowed_by([factor[way.one.of(ends)] for way in ways])
+                        made = made.scale_lines([factor[way.one.of(ends)] for way in ways])
                     yield made
 
 
@@ -361,7 +361,7 @@ class Kind:
     opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines of the opposite direction
     factors: Sequence[np.ndarray] = ()  # how many times as slow as c each of `line` is; none: all are equal
 
-    def slowed_by(self, factors: Sequence[np.ndarray]) -> "Kind":
+    def scale_lines(self, factors: Sequence[np.ndarray]) -> "Kind":
         """Return the same lines with a factor for each of a message's lines."""
         times = [own if count is None else own * count for own, count in zip(factors, self.times, strict=True)]
         return replace(self, times=times, factors=factors)
@@ -371,7 +371,7 @@ class Kind:
         cls,
         names: tuple[str, str],
         rows: np.ndarray,
-        ways: Sequence[Way],
+        ways: Sequence[LinkKind],
         nodes: tuple[np.ndarray, np.ndarray],
         links: int,
         rotation: Rotation | None,
@@ -382,7 +382,7 @@ class Kind:
 
 
 @dataclass(frozen=True, eq=False)
-class Passed:
+class PassedLines:
     """The lines that messages pass at any size: `message[i]` passes `line[i]`, in the order of messages."""
 
     kinds: Sequence[Kind]

@@ -79,13 +79,13 @@ def terms(
     target: np.ndarray,
     bytes: np.ndarray,
     label: np.ndarray,
-    anew: bool = False,
+    separate_rest: bool = False,
     turn: np.ndarray | int = 0,
 ) -> Terms:
     """Return the terms of transmissions.
 
     Those of one position are concurrent, counted by channel and target (A2 within, A3 between). Of one target, those of
-    another `turn` follow. `anew`: the rest of a longer message is a message of its own.
+    another `turn` follow. `separate_rest`: the rest of a longer message is a message of its own.
     """
     turn = np.broadcast_to(turn, position.shape)
     order = np.lexsort((bytes, turn, target, channel, position))
@@ -103,7 +103,7 @@ def terms(
     starts = np.cumsum(kept) - 1  # index of each kept term
     label, labels = _collect_active(label, first, lengths)
     message = np.where(new_turn, np.repeat(size[first + lengths - 1], lengths), -1)
-    if anew:
+    if separate_rest:
         before, message = np.zeros_like(size), rest
     columns = concurrent[kept], channel[kept], rest[kept], before[kept], message[kept], label[kept]
     groups = np.flatnonzero(new_group)
@@ -111,7 +111,7 @@ def terms(
 
 
 def join_across_stages(
-    parts: Iterable[Terms], chosen: Iterable[np.ndarray], times: Iterable[int], anew: bool = False
+    parts: Iterable[Terms], chosen: Iterable[np.ndarray], times: Iterable[int], separate_rest: bool = False
 ) -> Terms:
     """Return A1 applied from stage to stage: the terms of each part's chosen groups, joined if channel and count are
     equal.
@@ -134,7 +134,7 @@ def join_across_stages(
     count, channel, size, label = np.array(columns, dtype=int).T
     first = np.flatnonzero(_changes(channel))
     before, message = np.zeros_like(size), size
-    if not anew:
+    if not separate_rest:
         lengths = np.diff(first, append=len(size))
         before_each = np.cumsum(size) - size
         before = before_each - np.repeat(before_each[first], lengths)
@@ -171,7 +171,7 @@ def total(terms: Terms, seconds: Array) -> Array:
     return np.maximum.reduceat(groups, terms.stage, axis=-1).sum(axis=-1)
 
 
-def longest(terms: Terms, seconds: Array) -> np.ndarray:
+def find_longest_group(terms: Terms, seconds: Array) -> np.ndarray:
     """Return the longest group of every stage, for every draw: (draws, stages).
 
     Of equal ones, it is the group with the most bytes, then the one with the largest terms, whatever nodes they are
@@ -209,7 +209,7 @@ def join_stages(
     own: Sequence[Array] | None,
     seconds_of: OfTerms,
     overheads_of: OfTerms,
-    anew: bool,
+    separate_rest: bool,
 ) -> Array:
     """Return the time of stages after A1.
 
@@ -218,12 +218,12 @@ def join_stages(
     that A1 keeps.
     """
     ends = np.cumsum([len(step_terms.stage) for step_terms in steps])[:-1]
-    counts = np.concatenate([longest(*stage) for stage in zip(steps, seconds, strict=True)], axis=-1)
+    counts = np.concatenate([find_longest_group(*stage) for stage in zip(steps, seconds, strict=True)], axis=-1)
     choices, choice_of_draw = np.unique(counts, axis=0, return_inverse=True)
     cost = np.zeros(seconds[0].shape[:-1])
     for number, choice in enumerate(choices):
         groups = np.split(choice, ends)
-        joined = join_across_stages(steps, groups, times, anew)
+        joined = join_across_stages(steps, groups, times, separate_rest)
         term_times = seconds_of(joined)
         if own is not None:
             term_times = term_times - overheads_of(joined)
@@ -279,7 +279,7 @@ def list_stages(schedule: Schedule) -> list[list[int]]:
     return stages
 
 
-def at_ports(schedule: Schedule, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def assign_ports(schedule: Schedule, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of messages, and the channel of each: a node's memory, or the outgoing and the incoming port."""
     nodes = int(schedule.node.max()) + 1
     between = rows[schedule.channel[rows] != MEMORY]
@@ -288,7 +288,7 @@ def at_ports(schedule: Schedule, rows: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 @dataclass(frozen=True, eq=False)
-class Busy:
+class ProcessorLoads:
     """The distinct loads of processors in a stage: what a rank posts, what it receives, and both.
 
     A rank that posts or receives several messages waits for one empty message, between nodes if there is one, and is
@@ -300,7 +300,7 @@ class Busy:
     waits: np.ndarray  # (loads, kinds): whether the awaited empty message may be of this kind
 
     @classmethod
-    def of(cls, schedule: Schedule, rows: np.ndarray, pairs: Pairs) -> "Busy":
+    def of(cls, schedule: Schedule, rows: np.ndarray, pairs: Pairs) -> "ProcessorLoads":
         """Return the loads of a stage's messages `rows`."""
         kind, kinds = pairs.of[rows], len(pairs.pairs)
         between = np.array([not pair.within for pair in pairs.pairs])
@@ -392,7 +392,7 @@ def _message_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, valu
     return np.stack(seconds, axis=-1)[..., kind_of.ravel()]
 
 
-def busiest_processor(values: Values, pairs: list[Pair], busy: Busy) -> Array:
+def busiest_processor(values: Values, pairs: list[Pair], busy: ProcessorLoads) -> Array:
     """Return the time of a stage's busiest processor: that of an empty message, and p_c of each further one."""
     channels = [MEMORY if pair.within else NETWORK for pair in pairs]
     empty = [_overhead(values, channel, pair, 0) for channel, pair in zip(channels, pairs, strict=True)]
@@ -464,7 +464,7 @@ def rows_of(schedule: Schedule, stage: list[int]) -> np.ndarray:
 
 def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, object], pairs: Pairs) -> list[Terms]:
     """Return the terms of every stage."""
-    shared, joins, anew = (reading(settings, name) for name in ("shared", "join", "rest"))
+    shared, joins, separate_rest = (reading(settings, name) for name in ("shared", "join", "rest"))
     if shared == "port" and joins != "no":
         raise UserError(f"found join: {joins} with shared: port; wanted join: no, or shared: channel or node")
     stages = []
@@ -472,7 +472,7 @@ def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, obj
         rows = rows_of(schedule, stage)
         size, turn, target = bytes[rows], 0, np.zeros(len(rows), dtype=int)
         if shared == "port":
-            rows, target = at_ports(schedule, rows)
+            rows, target = assign_ports(schedule, rows)
             size, turn = bytes[rows], schedule.step[rows]
         position = np.zeros(len(rows), dtype=int)
         if joins != "no":
@@ -483,5 +483,5 @@ def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, obj
         if shared == "node":
             target = schedule.node[schedule.dst[rows]]
         columns = position, schedule.channel[rows], target, size, pairs.of[rows]
-        stages.append(terms(*columns, anew == "message", turn))
+        stages.append(terms(*columns, separate_rest == "message", turn))
     return stages

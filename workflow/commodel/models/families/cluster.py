@@ -28,10 +28,10 @@ from commodel.models.fitting.link_capacities import fit_shared_latency
 from commodel.models.fitting.observed import at_common
 from commodel.models.fitting.packets import (
     describe_overflow,
-    fit_background,
+    fit_background_cost,
     fit_buffer,
     fit_gap,
-    fit_taking,
+    fit_receive_cost,
     fit_timeout,
 )
 from commodel.models.fitting.regression import curve, line_curve, piecewise
@@ -76,8 +76,8 @@ def fit(observed: Observed) -> Fitted:
     buffer, reason, remark = fit_buffer(observed)
     lossy = "" if reason else describe_overflow(observed, buffer)
     line("g_r", *fit_gap(observed, "stream", "senders", "gap between receptions", "min" if lossy else "median"))
-    line("O_r", *fit_background(observed, "a reception in the background"))
-    values["U_r"] = fit_taking(observed)
+    line("O_r", *fit_background_cost(observed, "a reception in the background"))
+    values["U_r"] = fit_receive_cost(observed)
     overheads = Values({name: draws[:, None] for name, draws in values.items()}, forms)
     latency, evidence = _latency(observed, overheads)
     values |= latency

@@ -145,7 +145,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
         if isinstance(part, Rounds):
             done = _repeated(place_rounds(schedule)[part], values, done)
         else:
-            done = _after(part, values, done)
+            done = _advance_clocks(part, values, done)
     return done
 
 
@@ -164,7 +164,7 @@ def _repeated(placed: PlacedRounds, values: Values, done: Array) -> Array:
     return placed.run((done,), play)[0]
 
 
-def _after(schedule: Schedule, values: Values, begin: Array) -> Array:
+def _advance_clocks(schedule: Schedule, values: Values, begin: Array) -> Array:
     """Return the clocks after a part without repeated rounds."""
     counts = [(_counts(step.src), _counts(step.dst)) for step in schedule.steps]
     n = np.unique(np.concatenate([[1], *(column for both in counts for column in both)]))
@@ -180,7 +180,7 @@ def _after(schedule: Schedule, values: Values, begin: Array) -> Array:
         if len(step.src):
             slot[step.sent] = sent = np.searchsorted(n, sent)
             leaves[..., step.sent] = done[..., step.src] + first[..., sent]
-            done[..., step.sends.ranks] += busy[..., _one_a_rank(step.sends, sent)]
+            done[..., step.sends.ranks] += busy[..., _take_first_rows(step.sends, sent)]
         if len(step.dst):
             received = np.searchsorted(n, received)
             arrival = leaves[..., step.taken] + np.maximum(wire[..., slot[step.taken]], wire[..., received])
@@ -197,7 +197,7 @@ def _counts(ranks: np.ndarray) -> np.ndarray:
     return counts[inverse]
 
 
-def _one_a_rank(groups: Groups, column: np.ndarray) -> np.ndarray:
+def _take_first_rows(groups: Groups, column: np.ndarray) -> np.ndarray:
     """Return one row for each rank."""
     return column if groups.order is None else column[groups.order][groups.first]
 

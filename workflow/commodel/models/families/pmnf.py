@@ -23,7 +23,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.observed import DRAWS
-from commodel.models.fitting.regression import curve, with_misfit
+from commodel.models.fitting.regression import add_misfit_draws, curve
 
 POWERS, LOGS, SIZES = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 1.0, 2.0), (0.0, 0.5, 1.0)  # i, j, k
 TERMS = [(i, j, k) for k, i, j in product(SIZES, POWERS, LOGS) if (i, j, k) != (0.0, 0.0, 0.0)]
@@ -152,7 +152,7 @@ def _coefficients(columns: Array, y: Array) -> Array:
 
     ratios = y / y[0]
     misfit = ratios[0] - columns @ best(ratios[:1])[0]
-    return best(with_misfit(ratios, misfit, np.ones(y.shape[1]), columns.shape[1])) / scale
+    return best(add_misfit_draws(ratios, misfit, np.ones(y.shape[1]), columns.shape[1])) / scale
 
 
 def predict(schedule: Schedule, values: Values) -> Array:

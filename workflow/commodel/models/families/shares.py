@@ -40,11 +40,11 @@ from commodel.models.fitting.channels import local_times
 from commodel.models.fitting.link_capacities import (
     distinguish_ways,
     fit_capacities,
-    fit_entering,
+    fit_inbound_cost,
     fit_link_factors,
+    fit_opposite_share,
     fit_pair_latency,
     fit_port_factors,
-    fit_returning,
     is_slower,
     largest_eager,
     links_by_destination,
@@ -140,8 +140,8 @@ def fit(observed: Observed) -> Fitted:
                 in_network = np.maximum(half - sum(copies(size, partial.draws)), MIN_NETWORK_SHARE * half)
                 partial.add(*HalfTrip.of(size, in_network, MAX_PIECES, half[0]).named(name, o_s + o_r))
     if is_slower(observed, "in", partial.estimate(), predict):
-        partial.add(fit_entering(observed, trips_by_class, lambda size: copies(size, partial.draws)[1]))
-    if (back := fit_returning(observed)) is not None:
+        partial.add(fit_inbound_cost(observed, trips_by_class, lambda size: copies(size, partial.draws)[1]))
+    if (back := fit_opposite_share(observed)) is not None:
         ways = {True: partial.estimate(back=back[0]), False: partial.estimate()}
         if [held for _, held in distinguish_ways(observed, "against", ways, predict)] == [True]:
             partial.values["back"] = back

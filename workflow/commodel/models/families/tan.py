@@ -183,14 +183,14 @@ def predict(schedule: Schedule, values: Values) -> Array:
 
     for part in schedule.parts:
         first = part.round(0, schedule.node) if isinstance(part, Rounds) else part
-        state = _after(first, state, phases, close_phases)
+        state = _advance_state(first, state, phases, close_phases)
         if isinstance(part, Rounds) and part.count > 1:
             next(phases)
             state = tuple(map(np.array, place_rounds(schedule)[part].run(state, play, first=1)))
     return close_phases(state, *next(phases))[0]
 
 
-def _after(
+def _advance_state(
     schedule: Schedule,
     state: State,
     phases: Iterator[tuple[np.ndarray, np.ndarray]],

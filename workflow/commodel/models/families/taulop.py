@@ -4,6 +4,8 @@
     T¹(m) = o₁(m) + 2·L₀(m, τ) + L₁(m, τ) between nodes, where it is copied at both ends   (equation 2)
     T¹(m) = o₁(m) + L₁(m, τ) with RDMA                                                     (equation 3)
 
+A1 to A3 are the axioms of the paper, which `evaluation/taulop_algebra.py` states.
+
 All messages of one step are concurrent, from all senders, and τ counts those on their channel (equations 4, 13 and
 14); steps add up. o_c(m) is the time until the bytes flow: the whole time of an empty message, plus the jump of the
 time at the size where rendezvous begins. It is not a processor's share as in LogP; what grows with the size is in L.
@@ -43,7 +45,7 @@ from commodel.models.evaluation.repeated_rounds import condense
 from commodel.models.evaluation.replay import sum_longest_work
 from commodel.models.evaluation.taulop_algebra import (
     SETTINGS,
-    Busy,
+    ProcessorLoads,
     Terms,
     busiest_processor,
     concurrency_measured,
@@ -147,7 +149,7 @@ class Prepared:
     pairs: Pairs
     first: list[int]  # step of every stage
     terms_by_size: list[list[Terms]]  # of every size, the terms of every stage
-    busy: list[Busy]  # of every stage, if the set includes processors
+    busy: list[ProcessorLoads]  # of every stage, if the set includes processors
 
 
 def _prepared(schedule: Schedule, values: Values) -> Prepared:
@@ -160,7 +162,7 @@ def _prepared(schedule: Schedule, values: Values) -> Prepared:
         sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
         terms_by_size = [expression(schedule, size, settings, pairs) for size in sizes]
         if reading(settings, "shared") == "port":
-            busy = [Busy.of(schedule, rows_of(schedule, stage), pairs) for stage in stages]
+            busy = [ProcessorLoads.of(schedule, rows_of(schedule, stage), pairs) for stage in stages]
         prepared[key] = Prepared(pairs, [stage[0] for stage in stages], terms_by_size, busy)
     return prepared[key]
 
@@ -172,10 +174,10 @@ def _transmitted(
     pairs = prepared.pairs.pairs
     seconds = [term_seconds(stage, pairs, values) for stage in stages]
     if stages and (join := reading(values.settings, "join")) != "no":
-        anew = reading(values.settings, "rest") == "message"
+        separate_rest = reading(values.settings, "rest") == "message"
         own = own_overheads(schedule, bytes, prepared.pairs, values) if join == "overheads" else None
         of_joined = (lambda part: term_seconds(part, pairs, values)), (lambda part: overheads(part, pairs, values))
-        return join_stages(stages, seconds, times, own, *of_joined, anew)
+        return join_stages(stages, seconds, times, own, *of_joined, separate_rest)
     cost = np.zeros(values.lead)
     for number, (stage, term_times, occurs) in enumerate(zip(stages, seconds, times, strict=True)):
         longest = total(stage, term_times)

@@ -13,7 +13,7 @@ from commodel.models.fitting.observed import Cases, Observed, at_common
 from commodel.models.fitting.regression import sample_values
 from commodel.models.fitting.round_trips import SHORT, half_trip, jump, last_before_jump, pair_probes
 from commodel.models.keys import Pair, key
-from commodel.models.probes.plans import AGAIN, ANEW
+from commodel.models.probes.plans import NEW_BUFFER, REUSED_BUFFER
 from commodel.patterns.schedule import MEMORY, NETWORK
 from commodel.units import format_seconds
 
@@ -75,7 +75,7 @@ def local_times(observed: Observed) -> tuple[dict[str, Array], dict[str, str]]:
     """Return tables of local times by size, and their forms. Repeated copies use the same two buffers, as a rank's
     do."""
     measured = {"gamma": observed.cases("work")}
-    for name, path in (("copy", AGAIN), ("anew", ANEW)):
+    for name, path in (("copy", REUSED_BUFFER), ("anew", NEW_BUFFER)):
         if any(case.settings["path"] == path for case in observed.probes.get("memcopy", ())):
             measured[name] = observed.cases("memcopy", path=path)
     values = {text: draws for name, cases in measured.items() for text, draws in _by_size(name, cases).items()}
@@ -90,7 +90,7 @@ def _by_size(name: str, cases: Cases) -> dict[str, Array]:
 
 def longest_vectors(observed: Observed, copies: bool) -> dict[str, int]:
     """Return the bytes of the longest vectors that were reduced, and copied, if that took time."""
-    probes = {"reduce": ("work", None), **({"copy": ("memcopy", AGAIN)} if copies else {})}
+    probes = {"reduce": ("work", None), **({"copy": ("memcopy", REUSED_BUFFER)} if copies else {})}
     measured = {
         kind: [case for case in observed.probes.get(name, ()) if path in (None, case.settings.get("path"))]
         for kind, (name, path) in probes.items()

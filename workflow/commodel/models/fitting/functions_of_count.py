@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from commodel.models import Array
 from commodel.models.evaluation.values import evaluate
 from commodel.models.fitting.numerics import SMALL, descend, exp, expm1, log, products
-from commodel.models.fitting.regression import BETTER, aicc, mean, with_misfit
+from commodel.models.fitting.regression import BETTER, add_misfit_draws, aicc, mean
 from commodel.models.keys import key
 
 MIN_COUNTS = {"saturating": 7, "pipeline": 4}  # different x: more than identifiable coefficients
@@ -70,7 +70,7 @@ def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "sat
     search = _Search(np.asarray(x, dtype=float), weights, form == "saturating")
     best = search.fit(y[:1])
     misfit = y[0] - search.values_at(y[:1], best)[0]
-    draws = with_misfit(y, misfit, weights, 5 if search.rises else 3)
+    draws = add_misfit_draws(y, misfit, weights, 5 if search.rises else 3)
     coefficients = search.coefficients(draws, np.concatenate([best, search.fit(draws[1:])]))
     if search.rises:
         unknown = {key(name, letter): FREE for letter in "adf"}
@@ -265,7 +265,7 @@ class _Form:
         return float(np.exp(best.x))
 
     def fitted(self) -> Trees:
-        y = with_misfit(self.y, self.misfit, self.weights, self.terms)
+        y = add_misfit_draws(self.y, self.misfit, self.weights, self.terms)
         c = np.full(len(y), self.c)
         if self.form == "exponential":  # c of the draws is on a grid around that of row 0
             grid = np.clip(np.geomspace(self.c / 5, self.c * 5, GRID), *self.bounds)

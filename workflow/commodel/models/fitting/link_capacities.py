@@ -23,7 +23,7 @@ from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import COLLINEAR, least_squares, mean
 from commodel.models.fitting.round_trips import NEVER, HalfTrip
 from commodel.models.keys import key, parse, sample
-from commodel.models.probes.capacity import TAKEN_FIRST, TINY, pattern
+from commodel.models.probes.capacity import FIRST_RECEIVED_BYTES, TINY, pattern
 from commodel.patterns.layouts import nodes_read
 from commodel.patterns.schedule import Schedule
 
@@ -86,10 +86,10 @@ def fit_link_factors(
             name = next(name for name in trips if name != NODE)
             size = int(observed.cases("nodepairs")["bytes"].max())
             added[sample(key("c_out", NODE), size)] = trips[name].parts(np.array([float(size)]))[1][:, 0] / size
-    each = _pick(observed.cases("capacity"), how="each") if observed.probes.get("capacity") else None
+    each_group = _pick(observed.cases("capacity"), how="each") if observed.probes.get("capacity") else None
     names = list(trips)
-    for level, column in observed.levels.items() if each is not None else ():
-        cases, beyond = _pick(each, level=level), names[names.index(level) + 1 :] if level in names else []
+    for level, column in observed.levels.items() if each_group is not None else ():
+        cases, beyond = _pick(each_group, level=level), names[names.index(level) + 1 :] if level in names else []
         if not len(cases) or not beyond:
             continue
         where = [list(nodes_read(str(text))) for text in cases["where"].tolist()]
@@ -198,7 +198,7 @@ def _reference_group(observed: Observed, level: str) -> int:
     return -1
 
 
-def fit_entering(observed: Observed, trips: Trips, receiving: Callable[[Array], Array]) -> dict[str, Array]:
+def fit_inbound_cost(observed: Observed, trips: Trips, receiving: Callable[[Array], Array]) -> dict[str, Array]:
     """Return seconds per byte of the messages that enter a node's port from other nodes.
 
     They arrive at about the same time, so the receiver handles one after the other, for `receiving` seconds of their
@@ -211,7 +211,7 @@ def fit_entering(observed: Observed, trips: Trips, receiving: Callable[[Array], 
     return _samples_of(key("c_in", NODE), _shares(cases, trips, NODE, "in", list(trips)[-1], 0.0))
 
 
-def fit_returning(observed: Observed) -> Array | None:
+def fit_opposite_share(observed: Observed) -> Array | None:
     """Return the share of the opposite line that comes back for a message, from the slowdown by traffic in both
     directions.
 
@@ -255,7 +255,7 @@ def largest_eager(observed: Observed, trips: Trips) -> float | None:
     cases, near = _pick(observed.cases("capacity"), how="eager"), next((name for name in trips if name != NODE), "")
     if not len(cases) or not near:
         return None
-    waits = cases.seconds[0] > trips[near].at(np.array([float(TAKEN_FIRST)]))[0, 0] / 2
+    waits = cases.seconds[0] > trips[near].at(np.array([float(FIRST_RECEIVED_BYTES)]))[0, 0] / 2
     if not waits.any():
         return NEVER
     return float(cases["bytes"][cases["bytes"] < cases["bytes"][waits].min()].max(initial=0))
@@ -274,10 +274,10 @@ def _shares(cases: Cases, trips: Trips, level: str, how: str, distance: str, bus
     A size is missing if messages are as fast as a single one, or if a busy end may explain the time.
     """
     shares, network_bound = {}, []
-    cases = _beyond_tiny(_pick(cases, level=level, how=how, ways=1), trips, distance, busy)
+    cases = _subtract_tiny_excess(_pick(cases, level=level, how=how, ways=1), trips, distance, busy)
     for size in np.unique(cases["bytes"])[::-1].tolist():
         same_size = _pick(cases, bytes=size)
-        byte_seconds, many = _slowed(same_size, trips, distance)
+        byte_seconds, many = _select_slowed(same_size, trips, distance)
         if many.any():
             shares[size] = mean((byte_seconds / (same_size["flows"] * size))[:, many])
             if not network_bound or byte_seconds[0, many].max() > SENDER_FACTOR * busy * same_size["flows"].max():
@@ -287,7 +287,7 @@ def _shares(cases: Cases, trips: Trips, level: str, how: str, distance: str, bus
     return {size: share for size, share in shares.items() if size >= network_bound[-1]}
 
 
-def _beyond_tiny(cases: Cases, trips: Trips, distance: str, busy: float = 0.0) -> Cases:
+def _subtract_tiny_excess(cases: Cases, trips: Trips, distance: str, busy: float = 0.0) -> Cases:
     """Return the cases without the excess of tiny messages between the same nodes over a single tiny message.
 
     The excess is not the network's: these nodes are nearer or farther than others, or one end handles messages one
@@ -309,13 +309,13 @@ def _inside(cases: Cases, trips: Trips) -> dict[str, Array]:
     Caches are faster than the memory behind them.
     """
     cases = _pick(cases, level=NODE, how="inside", ways=1)
-    byte_seconds, many = _slowed(cases, trips, NODE)
+    byte_seconds, many = _select_slowed(cases, trips, NODE)
     per_byte = np.maximum(byte_seconds / (cases["flows"] * cases["bytes"]), 0)
     sizes = np.unique(cases["bytes"][many]).astype(int).tolist()
     return {sample(key("c_inside", NODE), size): mean(per_byte[:, many & (cases["bytes"] == size)]) for size in sizes}
 
 
-def _slowed(cases: Cases, trips: Trips, distance: str) -> tuple[Array, np.ndarray]:
+def _select_slowed(cases: Cases, trips: Trips, distance: str) -> tuple[Array, np.ndarray]:
     """Return the seconds of the bytes of concurrent messages, and the cases with about as many messages as slowed
     ones."""
     if not len(cases) or distance not in trips:
@@ -330,7 +330,7 @@ def _slowed(cases: Cases, trips: Trips, distance: str) -> tuple[Array, np.ndarra
 def _all_groups(cases: Cases, trips: Trips, level: str, distance: str, known: Mapping[int, float]) -> dict[int, Array]:
     """Return seconds per byte of all groups together, by size, where capacities of single groups do not explain the
     time."""
-    shares, cases = {}, _beyond_tiny(_pick(cases, level=level, how="all", ways=1), trips, distance)
+    shares, cases = {}, _subtract_tiny_excess(_pick(cases, level=level, how="all", ways=1), trips, distance)
     for size in np.unique(cases["bytes"])[::-1].tolist() if distance in trips else ():
         same_size = _pick(cases, bytes=size)
         latency, single = trips[distance].parts(same_size["bytes"])

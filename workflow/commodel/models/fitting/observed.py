@@ -11,7 +11,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.parameters import Curve, Errors, Estimate
-from commodel.stats import resampled
+from commodel.stats import resample_statistic
 
 DRAWS = 200
 COUNTED, TYPICAL_COUNT = "counted", "typical count"  # statistics: mean and median of a probe's counts
@@ -104,9 +104,9 @@ class Observed:
             rng, cases = np.random.default_rng([self.seed, sum(probe.encode())]), self.probes[probe]
             if statistic in (COUNTED, TYPICAL_COUNT):
                 counted = "mean" if statistic == COUNTED else "median"
-                rows = [resampled(case.counts, case.passes, counted, DRAWS, rng) for case in cases]
+                rows = [resample_statistic(case.counts, case.passes, counted, DRAWS, rng) for case in cases]
             else:
-                rows = [resampled(case.seconds, case.passes, statistic, DRAWS, rng) for case in cases]
+                rows = [resample_statistic(case.seconds, case.passes, statistic, DRAWS, rng) for case in cases]
             self._resampled[probe, statistic] = np.array(rows)
         return self._resampled[probe, statistic]
 

@@ -1,5 +1,5 @@
-"""Packet parameters of the cluster model: gaps at both ends (`fit_gap`), time of a receive (`fit_background`,
-`fit_taking`), buffer of the network (`fit_buffer`), and timeout (`fit_timeout`).
+"""Packet parameters of the cluster model: gaps at both ends (`fit_gap`), time of a receive (`fit_background_cost`,
+`fit_receive_cost`), buffer of the network (`fit_buffer`), and timeout (`fit_timeout`).
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from commodel.models import Array
 from commodel.models.fitting.observed import COUNTED, TYPICAL_COUNT, Cases, Observed, at_common
 from commodel.models.fitting.regression import least_squares, mean
 from commodel.patterns.layouts import place
-from commodel.stats import resampled
+from commodel.stats import resample_statistic
 from commodel.units import format_bytes
 
 COMPLETED = 0.01  # of the longest receive: shorter ones had completed in the background
@@ -37,7 +37,7 @@ def fit_gap(
     return first["bytes"], np.maximum(last.seconds - first.seconds, 0) / packets, title, last.seconds[0] / packets
 
 
-def fit_background(observed: Observed, title: str) -> tuple[np.ndarray, Array, str, Array]:
+def fit_background_cost(observed: Observed, title: str) -> tuple[np.ndarray, Array, str, Array]:
     """Return sizes, the seconds by which each message slows a computation down, the title, and the scale of the
     error."""
     control = observed.cases("overlap", what="control")
@@ -47,7 +47,7 @@ def fit_background(observed: Observed, title: str) -> tuple[np.ndarray, Array, s
     return busy["bytes"], slowed / busy["messages"], title, busy.seconds[0] / busy["messages"]
 
 
-def fit_taking(observed: Observed) -> Array:
+def fit_receive_cost(observed: Observed) -> Array:
     """Return the seconds that a process needs to take a message that has arrived.
 
     Sizes whose receives complete in the background are excluded.
@@ -131,7 +131,9 @@ def fit_timeout(observed: Observed, rows: int) -> Array | None:
     waits = max(equal_waits, key=len, default=late)
     if len(waits) < MIN_LATE:
         return None
-    return resampled(waits, np.ones(len(waits), dtype=int), "median", rows - 1, np.random.default_rng(observed.seed))
+    return resample_statistic(
+        waits, np.ones(len(waits), dtype=int), "median", rows - 1, np.random.default_rng(observed.seed)
+    )
 
 
 FASTEST = "of the fastest streams: longer streams lose packets, and retransmission takes longer"

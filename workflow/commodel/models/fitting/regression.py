@@ -2,9 +2,8 @@
 by AICc (`choose_form`), isotonic regression of samples (`level_samples`), and the evidence as a curve (`curve`).
 
 Row 0 of every y is the estimate, the other rows are bootstrap draws. Draws differ for two reasons: the samples of each
-case are resampled (noise), and a misfit larger than noise is added with random factors (wild bootstrap, `with_misfit`).
-Noise-free data that do not follow the form therefore still have an interval.
-"""
+case are resampled (noise), and a misfit larger than noise is added with random factors (wild bootstrap,
+`add_misfit_draws`). Noise-free data that do not follow the form therefore still have an interval."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -73,10 +72,10 @@ def least_squares(features: Sequence[Array], y: Array, weights: Array) -> Array:
     root = np.sqrt(weights / np.max(weights))
     solver = np.linalg.pinv(columns / scale * root[:, None], rcond=COLLINEAR)
     misfit = y[0] - columns / scale @ (solver @ (y[0] * root))
-    return (with_misfit(y, misfit, weights, columns.shape[1]) * root) @ solver.T / scale
+    return (add_misfit_draws(y, misfit, weights, columns.shape[1]) * root) @ solver.T / scale
 
 
-def with_misfit(y: Array, misfit: Array, weights: Array, terms: int) -> Array:
+def add_misfit_draws(y: Array, misfit: Array, weights: Array, terms: int) -> Array:
     """Return the draws of y plus the part of the misfit that noise does not explain, with random factors."""
     cases, total = len(misfit), np.sum(weights * misfit**2)
     if len(y) == 1 or cases <= terms or total == 0:
@@ -162,7 +161,7 @@ def _exponential(x: Array, y: Array, weights: Array) -> Array:
 
     bounds = (log(1e-3 / x.max()), log(20.0 / x.max()))
     b, c = best(y[0])
-    draws = with_misfit(y, y[0] - b * expm1(c * x), weights, 2)
+    draws = add_misfit_draws(y, y[0] - b * expm1(c * x), weights, 2)
     return np.array([(b, c), *(best(times) for times in draws[1:])])
 
 

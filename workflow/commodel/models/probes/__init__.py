@@ -19,7 +19,7 @@ from commodel.records import Case
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
 BEYOND_CACHES = 256 << 20  # bytes: longer vectors take the same time per byte
-RUNG = 4  # ratio of successive sizes
+SIZE_RATIO = 4  # of successive sizes of probes
 HEADER = 128  # bytes: limits of protocols are powers of two, some minus a message's header
 NODES_FOR_GROWTH = 5  # nodes: the shape of a growth needs 4 partners
 EVERYWHERE, BETWEEN = "everywhere", "between"  # distance classes: all, or those between nodes
@@ -187,7 +187,7 @@ def list_vector_sizes(site: Site, sizes: list[int], *kinds: str) -> list[int]:
     further, length = [], min(max(site.vectors.get(kind, 0) for kind in kinds), BEYOND_CACHES)
     while length > max(*sizes, PACKET):
         further.append(length)
-        length //= RUNG
+        length //= SIZE_RATIO
     return sorted({*(size for size in sizes if size >= 64), *further})
 
 

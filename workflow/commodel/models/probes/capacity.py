@@ -37,14 +37,14 @@ from commodel.models.probes import (
 )
 from commodel.patterns.rank_local_steps import rank_local
 from commodel.patterns.schedule import Work
-from commodel.stats import evenly
+from commodel.stats import select_evenly
 
 MAX_GROUPS = 128  # of a level, of which each is compared with the others
 MAX_FLOWS = 64  # concurrent messages
-TAKEN_FIRST = 1 << 20  # bytes of the message that a receiver takes first
+FIRST_RECEIVED_BYTES = 1 << 20  # bytes of the message that a receiver takes first
 EAGER = 1 << 10, 1 << 18  # bytes: range of the limits of eager messages
-IN_A_ROW_BYTES, IN_A_ROW = 4096, 32  # size and number of messages in a row
-AGAINST = 8  # messages in the opposite direction of one
+SUCCESSIVE_BYTES, SUCCESSIVE_MESSAGES = 4096, 32  # size and number of messages in a row
+OPPOSITE_MESSAGES = 8  # messages in the opposite direction of one
 TINY = 1  # bytes: its time does not depend on the link
 MIN_CAPACITY_BYTES = 1024  # smallest message for which capacities are measured
 STRIDES = 4, 6, 8, 12  # multiples of usual numbers of parallel links
@@ -66,7 +66,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     for ranks in list_counts(site.cores)[1:]:
         if large_nodes := [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) >= ranks]:
             place = Place(ranks, f"block:{ranks}", (large_nodes[len(large_nodes) // 2],))
-            shorter = [length for length in sizes if IN_A_ROW_BYTES <= length < size]  # they fit into caches
+            shorter = [length for length in sizes if SUCCESSIVE_BYTES <= length < size]  # they fit into caches
             for length in (size, *(shorter if ranks == site.cores else ())):
                 yield from cases(NODE, "inside", ranks, place, ways=(1,), bytes=length)
     ports = dict(_ports(site))
@@ -81,7 +81,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     medium = [TINY, *medium] if medium else []
     if (largest := max(ports, default=1)) > 1:
         place = Place(len(ports[largest]), "block:1", ports[largest])
-        far = Place(largest + 1, "block:1", _far(site, largest))
+        far = Place(largest + 1, "block:1", _pair_farthest(site, largest))
         for length in (*medium, size):
             yield from cases(NODE, "in", largest, far, ways=(1,), bytes=length)
         for length in medium:
@@ -89,21 +89,23 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     if 2 in ports:
         for limit in _limits(size):
             yield from cases(NODE, "eager", 1, Place(3, "block:1", ports[2]), ways=(1,), bytes=limit)
-        yield from cases(NODE, "against", AGAINST, place, ways=(1,))
+        yield from cases(NODE, "against", OPPOSITE_MESSAGES, place, ways=(1,))
     if 1 in ports:
         for limit in sorted({min(size, MIN_START_BYTES), *_limits(size)}):
             yield from cases(NODE, "start", 1, Place(2, "block:1", ports[1]), ways=(1,), bytes=limit)
-    for flows, step, where in _all(site, 1):
+    for flows, step, where in _pair_all_groups(site, 1):
         if flows > 2:
             yield from cases(NODE, "all", flows, Place(len(where), "block:1", where), step, ways=(1,))
-    if 1 in ports and size >= IN_A_ROW_BYTES:
-        yield from cases(NODE, "order", IN_A_ROW, Place(2, "block:1", ports[1]), ways=(1,), bytes=IN_A_ROW_BYTES)
+    if 1 in ports and size >= SUCCESSIVE_BYTES:
+        yield from cases(
+            NODE, "order", SUCCESSIVE_MESSAGES, Place(2, "block:1", ports[1]), ways=(1,), bytes=SUCCESSIVE_BYTES
+        )
     for distance, name in enumerate(site.levels.groups, 2):
-        for flows, stride, where in _strided(site, distance):
+        for flows, stride, where in _pair_same_remainder(site, distance):
             yield from cases(name, "stride", flows, Place(len(where), "block:1", where), stride, ways=(1,))
-        for flows, step, where in _each(site, distance):
+        for flows, step, where in _pair_each_group(site, distance):
             yield from cases(name, "each", flows, Place(len(where), "block:1", where), step, ways=(1,))
-        for how, list_crossings in (("pair", _pairs), ("out", _out), ("all", _all)):
+        for how, list_crossings in (("pair", _pairs), ("out", _pair_one_group), ("all", _pair_all_groups)):
             crossings = list(list_crossings(site, distance))
             for flows, step, where in crossings:
                 yield from cases(name, how, flows, Place(len(where), "block:1", where), step)
@@ -130,12 +132,12 @@ def _ports(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
         yield flows, (node, *near[:flows].tolist())
 
 
-def _far(site: Site, count: int) -> tuple[int, ...]:
+def _pair_farthest(site: Site, count: int) -> tuple[int, ...]:
     """Return a node in the middle, and `count` nodes spread over those at the largest distance."""
     node, nodes = site.nodes // 2, np.arange(site.nodes)
     distances = site.levels.distance(node, nodes)
     others = nodes[(nodes != node) & (distances == distances.max())]
-    chosen = others[evenly(len(others), count)]
+    chosen = others[select_evenly(len(others), count)]
     near = [int(other) for other in nodes if other != node and other not in chosen]  # if too few are as far
     return (node, *chosen.tolist(), *near[: count - len(chosen)])
 
@@ -164,7 +166,7 @@ def _pairs(site: Site, distance: int) -> Iterator[Crossing]:
             yield flows, 1, (*senders[:flows].tolist(), *receivers[:flows].tolist())
 
 
-def _out(site: Site, distance: int) -> Iterator[Crossing]:
+def _pair_one_group(site: Site, distance: int) -> Iterator[Crossing]:
     """Yield all nodes of a group, each with a node of another group.
 
     Groups and places in them alternate, so that all links are used if a receiver's place selects the link.
@@ -176,7 +178,7 @@ def _out(site: Site, distance: int) -> Iterator[Crossing]:
         yield flows, 1, (*senders[:flows].tolist(), *receivers)
 
 
-def _each(site: Site, distance: int) -> Iterator[Crossing]:
+def _pair_each_group(site: Site, distance: int) -> Iterator[Crossing]:
     """Yield the nodes of each group, each with a node of another group, if there are not too many groups."""
     parents = _siblings(site, distance)
     if sum(map(len, parents)) > MAX_GROUPS:
@@ -186,10 +188,10 @@ def _each(site: Site, distance: int) -> Iterator[Crossing]:
             others = np.concatenate([*parent[number + 1 :], *parent[:number]])
             flows = min(len(senders), len(others), MAX_FLOWS)
             if flows > 1:
-                yield flows, 1, (*senders[:flows].tolist(), *others[evenly(len(others), flows)].tolist())
+                yield flows, 1, (*senders[:flows].tolist(), *others[select_evenly(len(others), flows)].tolist())
 
 
-def _strided(site: Site, distance: int) -> Iterator[Crossing]:
+def _pair_same_remainder(site: Site, distance: int) -> Iterator[Crossing]:
     """Yield nodes of a group with others whose numbers have the same remainder.
 
     If the remainder selects one of several links, all messages use the same one.
@@ -203,7 +205,7 @@ def _strided(site: Site, distance: int) -> Iterator[Crossing]:
                 yield len(same_remainder), stride, (*senders[: len(same_remainder)].tolist(), *same_remainder.tolist())
 
 
-def _all(site: Site, distance: int) -> Iterator[Crossing]:
+def _pair_all_groups(site: Site, distance: int) -> Iterator[Crossing]:
     """Yield equally many nodes of each group, each with a node of the next group; of single nodes at most MAX_FLOWS."""
     for groups in _siblings(site, distance)[:1]:
         groups = groups[:MAX_FLOWS] if distance == 1 else groups
@@ -215,7 +217,7 @@ def pattern(case: Settings) -> Schedule:
     """Return the schedule of a case."""
     flows, ranks = np.arange(case["flows"]), case["procs"]
     if case["how"] == "eager":
-        return rank_local(3, [2, 0], [1, 1], [TAKEN_FIRST, case["bytes"]], 0, 0, [0, 1], [0, 1], root=0)
+        return rank_local(3, [2, 0], [1, 1], [FIRST_RECEIVED_BYTES, case["bytes"]], 0, 0, [0, 1], [0, 1], root=0)
     if case["how"] == "start":
         work = Work.compute(0, np.array([1]), np.array([0.0, COMPUTE_SECONDS]))
         return rank_local(2, 0, 1, case["bytes"], 0, 0, 1, 1, work=work, root=1)

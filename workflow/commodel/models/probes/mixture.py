@@ -18,13 +18,13 @@ from itertools import product
 import numpy as np
 
 from commodel.models.keys import Pair
-from commodel.models.probes import PLAYER, RUNG, Place, Plan, Probe, Schedule, Settings, Site
+from commodel.models.probes import PLAYER, SIZE_RATIO, Place, Plan, Probe, Schedule, Settings, Site
 from commodel.models.probes.node_pairs import MIN_NODES
 
 MAX_RANKS = 128
 SMALLEST_SIZE = 64  # bytes; shorter messages never saturate a link
 AROUND = 3  # the turn in which messages are passed on; turns 1 and 2 are shuffled
-IN_A_ROW, WITHIN, FAN = 4, 5, 6  # turns: stream, within a node, one to others
+SUCCESSIVE_MESSAGES, WITHIN, FAN = 4, 5, 6  # turns: stream, within a node, one to others
 ROUNDS = 8
 OTHERS = 8  # receivers of one node
 SHORT_BYTES = 64 << 10  # a single trip of a longer message is long enough to be timed
@@ -43,7 +43,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
             about = {"turn": turn, "each": per_node, "procs": place.ranks}
             yield from ((place, {**about, "bytes": size}) for size in _rungs(max(sizes)))
     fan_ranks = min(1 + OTHERS, len(site.members()[site.type_of(0)]))  # of one type
-    small_patterns = [(IN_A_ROW, Place(2, "block:1"))]
+    small_patterns = [(SUCCESSIVE_MESSAGES, Place(2, "block:1"))]
     small_patterns += [(FAN, Place(fan_ranks, "block:1"))] if fan_ranks > 2 else []
     small_patterns += [(WITHIN, Place(2, "block:2"))] if site.cores_of(site.type_of(0)) > 1 else []
     small_patterns += list(_between_types(site))
@@ -61,7 +61,7 @@ def _between_types(site: Site) -> Iterator[tuple[int, Place]]:
         others = [node for node in members[other] if hub != other or node != members[hub][0]][:OTHERS]
         pair = str(Pair(hub, other))
         if others:
-            yield IN_A_ROW, Place(2, "block:1", (members[hub][0], others[0]), pair)
+            yield SUCCESSIVE_MESSAGES, Place(2, "block:1", (members[hub][0], others[0]), pair)
         if len(others) > 1:
             yield FAN, Place(1 + len(others), "block:1", (members[hub][0], *others), pair)
 
@@ -70,13 +70,13 @@ def _rungs(size: int) -> Iterator[int]:
     """Yield sizes from the largest down."""
     while size >= SMALLEST_SIZE:
         yield size
-        size //= RUNG
+        size //= SIZE_RATIO
 
 
 def pattern(case: Settings) -> Schedule:
     """Return the schedule of a case."""
     ranks = np.arange(case["procs"])
-    if case["turn"] == IN_A_ROW:
+    if case["turn"] == SUCCESSIVE_MESSAGES:
         return Schedule.of(2, np.arange(ROUNDS), 0, 1, case["bytes"])
     if case["turn"] in (WITHIN, FAN):
         steps = np.arange(2 * ROUNDS if case["bytes"] <= SHORT_BYTES else 2).repeat(len(ranks) - 1)

@@ -115,17 +115,17 @@ def plan_node_pairs(site: Site, sizes: list[int]) -> Plan:
             yield place, {**ends, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
 
 
-def sample_pairs(nodes: int, each: int, most: int) -> list[tuple[int, int]]:
+def sample_pairs(nodes: int, per_node: int, most: int) -> list[tuple[int, int]]:
     """Return all pairs of a few nodes; of more, each node with those 1, …, nodes / 2 places after it, at growing
     distances. A node is in about `each` pairs; there are at most `most`, or one pair a node."""
-    if nodes <= each + 1 and nodes * (nodes - 1) // 2 <= most:
+    if nodes <= per_node + 1 and nodes * (nodes - 1) // 2 <= most:
         return list(combinations(range(nodes), 2))
-    kinds = max(min(each // 2, most // nodes), 1)
+    kinds = max(min(per_node // 2, most // nodes), 1)
     distances = np.unique(np.geomspace(1, nodes // 2, kinds).round().astype(int)) if kinds > 1 else [1]
     return sorted({tuple(sorted((node, (node + int(step)) % nodes))) for step in distances for node in range(nodes)})
 
 
-def there_and_back(case: Settings) -> Schedule:
+def build_round_trips(case: Settings) -> Schedule:
     """Return the schedule of successive round trips between two ranks."""
     one, two, step = case["one"], case["two"], np.arange(2 * case["trips"])
     there = step % 2 == 0
@@ -148,7 +148,7 @@ EVENNESS = Probe(
     plan_evenness,
     program=PLAYER,
     optional=True,
-    pattern=there_and_back,
+    pattern=build_round_trips,
 )
 NODE_PAIRS = Probe(
     "nodepairs",
@@ -157,5 +157,5 @@ NODE_PAIRS = Probe(
     plan_node_pairs,
     optional=True,
     samples=8,
-    pattern=there_and_back,
+    pattern=build_round_trips,
 )

@@ -49,8 +49,8 @@ STREAM_LENGTHS = (4, 12)  # messages of each sender
 FRAME_BYTES = 1472  # plus headers one Ethernet frame
 DATAGRAMS = (64, 256, 1024, 4096)
 SUPERSTEP_MESSAGES, MOST_SUPERSTEP_RANKS = (0, 1, 2, 4, 8), 64
-AGAIN, ANEW = "ctc", "anew"  # paths of copies: into the same buffer every time, into a new one
-MAPPED = 32 << 20  # bytes: glibc returns larger buffers to the system when freed
+REUSED_BUFFER, NEW_BUFFER = "ctc", "anew"  # paths of copies: into the same buffer every time, into a new one
+MMAP_BYTES = 32 << 20  # bytes: glibc returns larger buffers to the system when freed
 OVERLAPPING = 16  # messages
 
 
@@ -230,7 +230,7 @@ def plan_deal(site: Site, sizes: list[int]) -> Plan:
     """
     place = place_spread(site, min(site.ranks, PARTNERS + 1))
     receivers = place.ranks - 1
-    lengths = [each * PARTNERS // receivers for each in STREAM_LENGTHS]  # fewer receivers get more each
+    lengths = [length * PARTNERS // receivers for length in STREAM_LENGTHS]  # fewer receivers get more each
     return combinations_at(place, n=receivers, each=lengths, bytes=list_packet_sizes(sizes))
 
 
@@ -288,11 +288,11 @@ def plan_memcopy(site: Site, sizes: list[int]) -> Plan:
     """Yield copies from cache to cache, cache to memory, and memory to memory. Vectors longer than any message of the
     probes are included."""
     messages = sorted({size for size in sizes if size >= 64} or {PACKET})
-    cases = list(product((AGAIN, "ctm", "mtm"), messages))
-    cases += [(AGAIN, size) for size in list_vector_sizes(site, sizes, "copy") if size not in messages]
+    cases = list(product((REUSED_BUFFER, "ctm", "mtm"), messages))
+    cases += [(REUSED_BUFFER, size) for size in list_vector_sizes(site, sizes, "copy") if size not in messages]
     longest = min(max(*site.vectors.values(), *messages), BEYOND_CACHES)
-    if longest >= MAPPED and not site.simulated:
-        cases += [(ANEW, size) for size in sorted({MAPPED, longest})]
+    if longest >= MMAP_BYTES and not site.simulated:
+        cases += [(NEW_BUFFER, size) for size in sorted({MMAP_BYTES, longest})]
     return [(place_spread(site, 2), {"path": path, "bytes": size}) for path, size in cases]
 
 

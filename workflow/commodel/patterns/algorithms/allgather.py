@@ -3,7 +3,7 @@
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
-from commodel.patterns.phases import Core, around, equal, every_step, phase, ring, sequence
+from commodel.patterns.phases import Core, every_step, phase, ring, sequence, split_equally, wrap_addresses
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Schedule, Work
 
@@ -24,7 +24,7 @@ def bruck(ranks: int, bytes: int) -> Schedule:
             source,
             (source - distance) % ranks,
             length,
-            lambda: around(source * bytes, length, ranks * bytes),
+            lambda: wrap_addresses(source * bytes, length, ranks * bytes),
             copies=Work.copy(rounds - 1, np.arange(1, ranks), ranks * bytes),
         ),
     )
@@ -65,12 +65,12 @@ def recursive_doubling(ranks: int, bytes: int) -> Schedule:
     """
     if ranks & (ranks - 1):
         return bruck(ranks, bytes)
-    return sequence(ranks, Core(ranks).double(equal(bytes, ranks)))
+    return sequence(ranks, Core(ranks).double(split_equally(bytes, ranks)))
 
 
 def around_the_ring(ranks: int, bytes: int) -> Schedule:
     """Return the ring: in each of P − 1 steps every rank passes on the block that it received last."""
-    return sequence(ranks, ring(equal(bytes, ranks)))
+    return sequence(ranks, ring(split_equally(bytes, ranks)))
 
 
 ALGORITHM = (

@@ -2,7 +2,7 @@
 
 from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, Algorithm
 from commodel.patterns.arguments import SEGMENT
-from commodel.patterns.phases import Core, halves, knomial, ring, sequence, shares, up, whole
+from commodel.patterns.phases import Core, broadcast_whole, halve_blocks, knomial, reduce_whole, ring, sequence, shares
 from commodel.patterns.schedule import Schedule, check_rows
 
 MAX_UNCHECKED_ROUNDS = 1000  # times around the ring, above which the number of messages is checked
@@ -15,7 +15,7 @@ def rabenseifner(ranks: int, bytes: int) -> Schedule:
     Ranks beyond a power of two first share the reduction with a neighbour, as in Open MPI.
     """
     core = Core(ranks, odd=False, mirrored=True)
-    ends = halves(bytes, core.rounds)
+    ends = halve_blocks(bytes, core.rounds)
     return sequence(ranks, *core.fold_halves(bytes), core.halve(ends), core.double(ends), core.unfold(0, bytes))
 
 
@@ -31,7 +31,7 @@ def recursive_doubling(ranks: int, bytes: int) -> Schedule:
 def reduce_bcast(ranks: int, bytes: int) -> Schedule:
     """Return a reduction followed by a broadcast, both over the binomial tree."""
     edges = knomial(ranks)
-    return sequence(ranks, up(edges, bytes), whole(edges, bytes))
+    return sequence(ranks, reduce_whole(edges, bytes), broadcast_whole(edges, bytes))
 
 
 def around_the_ring(ranks: int, bytes: int, segment: int | None) -> Schedule:

@@ -4,15 +4,15 @@ import numpy as np
 
 from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
 from commodel.patterns.arguments import Kind, count
+from commodel.patterns.phases import broadcast_whole, down_tree, knomial, phase, sequence, up_tree
 from commodel.patterns.phases import dissemination as dissemination_rounds
-from commodel.patterns.phases import down_tree, knomial, phase, sequence, up_tree, whole
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.tree import Tree
 
 
 def binomial(ranks: int, bytes: int) -> Schedule:
     """Return signals up a binomial tree to rank 0 and down again, as in Open MPI's `tree`."""
-    down = whole(knomial(ranks), 0)
+    down = broadcast_whole(knomial(ranks), 0)
     return sequence(ranks, down.backwards(), down)
 
 

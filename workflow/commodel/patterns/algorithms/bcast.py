@@ -6,6 +6,7 @@ from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
 from commodel.patterns.arguments import PIPELINED, SEGMENT, UNCUT, Kind, count
 from commodel.patterns.phases import (
     Edges,
+    broadcast_whole,
     doubling,
     down_tree,
     near_first,
@@ -16,7 +17,6 @@ from commodel.patterns.phases import (
     scatter_tree,
     sequence,
     shares,
-    whole,
 )
 from commodel.patterns.phases import binary as binary_tree
 from commodel.patterns.phases import knomial as knomial_tree
@@ -26,7 +26,7 @@ from commodel.patterns.trees.tree import Tree
 
 def binary(ranks: int, bytes: int, segment: int) -> Schedule:
     """Return the broadcast in segments down a tree in which every rank has two children."""
-    return sequence(ranks, pipelined(whole(binary_tree(ranks), bytes), bytes, segment))
+    return sequence(ranks, pipelined(broadcast_whole(binary_tree(ranks), bytes), bytes, segment))
 
 
 def binomial(ranks: int, bytes: int, segment: int | None) -> Schedule:
@@ -43,7 +43,7 @@ def binomial_near(ranks: int, bytes: int, segment: int | None) -> Schedule:
 
 def _send_segments_in_turn(edges: Edges, ranks: int, bytes: int, segment: int | None) -> Schedule:
     """Return the segments one after the other, each down the whole tree."""
-    down = whole(edges, bytes)
+    down = broadcast_whole(edges, bytes)
     return sequence(ranks, pipelined(down, bytes, segment, apart=down.steps))
 
 
@@ -57,7 +57,7 @@ def chain(ranks: int, bytes: int, segment: int) -> Schedule:
 def knomial(ranks: int, bytes: int, radix: int) -> Schedule:
     """Return the k-nomial tree, farthest rank first: in a round every rank that has the message sends it to K − 1
     others."""
-    return sequence(ranks, whole(knomial_tree(ranks, radix), bytes))
+    return sequence(ranks, broadcast_whole(knomial_tree(ranks, radix), bytes))
 
 
 def linear(ranks: int, bytes: int) -> Schedule:
@@ -87,7 +87,7 @@ def split_binary(ranks: int, bytes: int, segment: int) -> Schedule:
     edges = binary_tree(ranks)
     left = edges.dst % 2 == 1  # all below rank 1
     down = tuple(
-        pipelined(whole(edges.select(side), size), size, segment, start=start)
+        pipelined(broadcast_whole(edges.select(side), size), size, segment, start=start)
         for side, start, size in ((left, 0, middle), (~left, middle, end - middle))
     )
     first = np.arange(1, ranks, 2)

@@ -4,7 +4,18 @@ import numpy as np
 
 from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, Algorithm, TreeAlgorithm
 from commodel.patterns.arguments import PIPELINED
-from commodel.patterns.phases import Core, halves, knomial, phase, pipelined, ring, sequence, shares, up, up_tree
+from commodel.patterns.phases import (
+    Core,
+    halve_blocks,
+    knomial,
+    phase,
+    pipelined,
+    reduce_whole,
+    ring,
+    sequence,
+    shares,
+    up_tree,
+)
 from commodel.patterns.phases import binary as binary_tree
 from commodel.patterns.phases import in_order as in_order_tree
 from commodel.patterns.phases import pairwise as pairwise_rounds
@@ -14,13 +25,13 @@ from commodel.patterns.trees.tree import Tree
 
 def binary(ranks: int, bytes: int, segment: int) -> Schedule:
     """Return the reduction in segments up a tree in which every rank has two children."""
-    return sequence(ranks, pipelined(up(binary_tree(ranks), bytes), bytes, segment), root=0)
+    return sequence(ranks, pipelined(reduce_whole(binary_tree(ranks), bytes), bytes, segment), root=0)
 
 
 def binomial(ranks: int, bytes: int) -> Schedule:
     """Return the reduction up the binomial tree, nearest rank first, so that partial results cover consecutive
     ranks."""
-    return sequence(ranks, up(knomial(ranks), bytes), root=0)
+    return sequence(ranks, reduce_whole(knomial(ranks), bytes), root=0)
 
 
 def chain(ranks: int, bytes: int, segment: int) -> Schedule:
@@ -36,7 +47,7 @@ def in_order(ranks: int, bytes: int, segment: int) -> Schedule:
 
     The last rank gets the result and sends it to the root.
     """
-    upwards = pipelined(up(in_order_tree(ranks), bytes), bytes, segment)
+    upwards = pipelined(reduce_whole(in_order_tree(ranks), bytes), bytes, segment)
     return sequence(ranks, upwards, phase(0, ranks - 1, 0, bytes), root=0)
 
 
@@ -51,7 +62,7 @@ def rabenseifner(ranks: int, bytes: int) -> Schedule:
     Ranks beyond a power of two first share the reduction with a neighbour, as in Open MPI.
     """
     core = Core(ranks, odd=False, mirrored=True)
-    ends = halves(bytes, core.rounds)
+    ends = halve_blocks(bytes, core.rounds)
     return sequence(ranks, *core.fold_halves(bytes), core.halve(ends), core.collect(ends), root=0)
 
 

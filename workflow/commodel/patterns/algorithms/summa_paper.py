@@ -14,7 +14,7 @@ import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.operations import Grid
-from commodel.patterns.operations.summa import alike, blocks
+from commodel.patterns.operations.summa import blocks, group_iterations
 from commodel.patterns.rectangles import Rectangles
 from commodel.patterns.schedule import Ends, Runs, Schedule, Work, check_rows
 
@@ -97,7 +97,7 @@ def build(ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration:
     parts = blocks(ranks, n, grid, partition, iteration)
     messages, work, step, place = [], [], 0, 0
     rows, hiding = 0, 0
-    for first, count in alike(ranks, n, grid, partition, iteration, overlapped):
+    for first, count in group_iterations(ranks, n, grid, partition, iteration, overlapped):
         panels = Panels.of(parts, first["iteration"], overlapped)
         rows += count * panels.messages.shape[1]
         check_rows(rows)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from commodel.errors import UserError, suggest
-from commodel.files.cache import reached
+from commodel.files.cache import find_input
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, read_lines, read_once
 from commodel.files.tables import cell, on_line, stream_rows
@@ -159,7 +159,7 @@ def _of_files(name: str, title: str, read: Callable[[AnyPath], Processes], **mor
 
     def split(argument: str) -> tuple[Processes, str]:
         match = NODES.fullmatch(argument)
-        return read(reached(match[1] if match else argument)), match[2] if match else ""
+        return read(find_input(match[1] if match else argument)), match[2] if match else ""
 
     def full(argument: str, defaults: Defaults) -> str:
         processes, numbers = split(argument)

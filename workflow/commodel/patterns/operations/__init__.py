@@ -17,7 +17,7 @@ from commodel.errors import UserError, suggest
 from commodel.patterns import rectangles
 from commodel.patterns.arguments import whole_number, whole_numbers
 from commodel.patterns.phases import share
-from commodel.patterns.rectangles import MAX_SIDE, Rectangles, even
+from commodel.patterns.rectangles import MAX_SIDE, Rectangles, make_even_grid
 from commodel.registry import discover, lookup
 from commodel.units import MAX_COUNT
 
@@ -97,7 +97,7 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     substrates: tuple[str, ...] = (MPI,)
     # Whether it has no schedule with such parameters, and is measured only.
-    unsaid: Callable[[dict[str, Any]], bool] = lambda named: False
+    without_schedule: Callable[[dict[str, Any]], bool] = lambda named: False
     program: str = ""  # the native program that measures it; empty: the player
     tiles: Callable[..., Rectangles] | None = None  # for such a program: who has what, of ranks and parameters by name
     # What it is the sum of, each begun by all ranks at once: (parameters, how often), of ranks and parameters by name.
@@ -333,4 +333,4 @@ def tiling(ranks: int, usual: int, n: int, grid: Grid, partition: str) -> Rectan
     return tiling
 
 
-_even = lru_cache(maxsize=16)(even)
+_even = lru_cache(maxsize=16)(make_even_grid)

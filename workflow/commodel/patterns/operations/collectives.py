@@ -145,7 +145,7 @@ SKEW = choice(
 def _measured_only(name: str, bytes: str, *parameters: Parameter) -> Operation:
     """Return an operation of an overlay network, which no schedule describes."""
     return Operation(
-        name, bytes, nothing, nothing, parameters=parameters, substrates=(OVERLAY,), unsaid=lambda named: True
+        name, bytes, nothing, nothing, parameters=parameters, substrates=(OVERLAY,), without_schedule=lambda named: True
     )
 
 
@@ -189,7 +189,7 @@ OPERATION = (
         mpi="MPI_Reduce",
         parameters=REDUCE,
         substrates=(MPI, OVERLAY),
-        unsaid=_is_no_reduction,
+        without_schedule=_is_no_reduction,
     ),
     Operation(
         "reduce-scatter",

@@ -36,7 +36,7 @@ def iterations(parts: Rectangles, iteration: int) -> range:
     return range(parts.side) if iteration == ALL else range(iteration, iteration + 1)
 
 
-def alike(
+def group_iterations(
     ranks: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> list[tuple[dict[str, int], int]]:
     """Return the first iteration of each group with equal communication, and the number of iterations in the group.
@@ -109,5 +109,5 @@ OPERATION = Operation(
     ),
     program="summa",
     tiles=lambda ranks, overlapped, **named: blocks(ranks, **named),
-    parts=alike,
+    parts=group_iterations,
 )

@@ -13,7 +13,7 @@ from itertools import combinations, islice, pairwise
 
 import numpy as np
 
-from commodel.patterns.partitions.shares import check_blocks, whole
+from commodel.patterns.partitions.shares import check_blocks, round_shares
 from commodel.patterns.rectangles import Rectangles
 
 MOST_TRIALS = 20_000
@@ -124,19 +124,21 @@ def _cuts(shares: np.ndarray, most: int, column_cost: float) -> list[int]:
     return cuts[::-1]
 
 
-def tiled(columns: Columns, areas: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def tile_square(
+    columns: Columns, areas: np.ndarray, side: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return x, y, width and height of every rank in whole blocks, which tile side × side."""
     check_blocks(sum(map(len, columns)), side * side)
     areas = np.asarray(areas, dtype=float)
     x, y, width, height = np.zeros((4, len(areas)), dtype=np.int64)
     weight = np.array([areas[column].sum() for column in columns])
-    widths = whole(side * weight / weight.sum(), side, least=1)
+    widths = round_shares(side * weight / weight.sum(), side, least=1)
     for column, left, wide, held in zip(columns, np.cumsum(widths) - widths, widths, weight, strict=True):
-        heights = whole(side * areas[column] / held, side, least=1)
+        heights = round_shares(side * areas[column] / held, side, least=1)
         x[column], width[column], height[column], y[column] = left, wide, heights, np.cumsum(heights) - heights
     return x, y, width, height
 
 
 def by_columns(shares: Sequence[int] | np.ndarray, side: int) -> Rectangles:
     """Return the rectangle of every rank for its share of blocks."""
-    return Rectangles(*tiled(best_columns(np.asarray(shares), side), np.asarray(shares), side), side)
+    return Rectangles(*tile_square(best_columns(np.asarray(shares), side), np.asarray(shares), side), side)

@@ -21,7 +21,7 @@ from commodel.errors import UserError
 from commodel.patterns.rectangles import Rectangles
 
 
-def whole(quotas: np.ndarray, total: int, least: int = 0) -> np.ndarray:
+def round_shares(quotas: np.ndarray, total: int, least: int = 0) -> np.ndarray:
     """Return integers with the sum `total`, none below `least`, by largest remainder.
 
     If no quota is below `least`, each differs by less than 1 from its quota. The quotas add up to `total`.
@@ -77,7 +77,7 @@ def geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
     below, above = shares(low), shares(high)
     gap = processes @ above - processes @ below
     size = below + (above - below) * ((total - processes @ below) / gap if gap > 0 else 0)
-    return whole((size * (total / (processes @ size)))[kind], total)
+    return round_shares((size * (total / (processes @ size)))[kind], total)
 
 
 def check_blocks(processes: int, blocks: int) -> None:
@@ -90,7 +90,7 @@ def constant(curves: Sequence[Curve], total: int) -> np.ndarray:
     even = total / len(curves)
     speeds = {curve: even / float(curve.seconds(even)) for curve in curves}
     speed = np.array([speeds[curve] for curve in curves])
-    return whole(total * speed / speed.sum(), total)
+    return round_shares(total * speed / speed.sum(), total)
 
 
 Rows = tuple[tuple[float, float], ...]  # size and speed
@@ -125,7 +125,7 @@ def dynamic(
     ends when no two times differ by more than `within` of the shorter, when shares repeat, or after `rounds`.
     """
     check_blocks(processes, total)
-    shares = whole(np.full(processes, total / processes), total)
+    shares = round_shares(np.full(processes, total / processes), total)
     known: list[dict[float, float]] = [{} for _ in range(processes)]
     tried: set[bytes] = set()
     best = None

@@ -47,7 +47,7 @@ class Tree:
         return int(np.count_nonzero(self.fanout == 0)) if self.nodes > 1 else 0
 
 
-def on_hosts(tree: Tree, hosts: Iterable[str]) -> Tree:
+def place_on_hosts(tree: Tree, hosts: Iterable[str]) -> Tree:
     """Return the tree with node i on host i; a repeated host gets further processes, `host:1`, `host:2`, …."""
     seen: Counter[str] = Counter()
     names = []

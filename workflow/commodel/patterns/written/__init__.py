@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.cache import reached
+from commodel.files.cache import find_input
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import read_once, unpacked
 from commodel.patterns.operations import FILE
@@ -23,7 +23,7 @@ def is_written(operation: str) -> bool:
 
 def written(operation: str, root: Path = Path()) -> Schedule:
     """Return the Schedule of `file:PATH`. A file is read again only if it has changed."""
-    return _read(reached(operation.removeprefix(FILE).strip(), root))
+    return _read(find_input(operation.removeprefix(FILE).strip(), root))
 
 
 def from_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:

@@ -137,9 +137,9 @@ class Tasks:
         for wrong, text in checks:
             if wrong.any():
                 task = int(wrong.argmax())
-                says = {name: getattr(self, name)[task] for name in ("kind", "peer", "size")}
+                values = {name: getattr(self, name)[task] for name in ("kind", "peer", "size")}
                 where = "" if self.line is not None else f"{self.named(task)}: "
-                raise self.error(task, where + text.format(**says))
+                raise self.error(task, where + text.format(**values))
         check_rows(int((self.kind == SEND).sum()))
 
 

@@ -219,8 +219,8 @@ def gathers(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | No
     paper = Machine(printed)
     here = Machine(fitted) if fitted and "B_L" in fitted.values else paper
 
-    def choices(knows: Machine) -> list[str]:
-        return [knows.coordinated(ranks, size) for size in GATHERED]
+    def choices(machine: Machine) -> list[str]:
+        return [machine.coordinated(ranks, size) for size in GATHERED]
 
     def predicted(values: ParameterSet | None, choices: Sequence[str]) -> list[float]:
         return predict_patterns(values, "gather", choices, ranks, GATHERED)

@@ -38,7 +38,7 @@ SMOOTH = np.geomspace(1, 64, 64)
 MESSAGE = "time a message [s]"
 
 
-def at(parameters: ParameterSet, function: str, partners: Array) -> Array:
+def evaluate_at(parameters: ParameterSet, function: str, partners: Array) -> Array:
     return np.ravel(Model.of_set(parameters).values.at(function, partners))
 
 
@@ -52,7 +52,7 @@ def read(parameters: ParameterSet, **settings: str) -> ParameterSet:
     return replace(parameters, settings={**parameters.settings, **settings})
 
 
-def a_message(evidence: Evidence, probe: str, how: str, statistic: str) -> dict[int, float]:
+def time_per_message(evidence: Evidence, probe: str, how: str, statistic: str) -> dict[int, float]:
     """Return the time over n of a probe with n partners, by n."""
     return {int(case["n"]): case[statistic] / int(case["n"]) for case in evidence.cases(probe, how=how)}
 
@@ -67,7 +67,7 @@ def overlapped(parameters: ParameterSet, how: str, partners: Array) -> Array:
     """Return each message's share of the overheads of n − 1 messages, which a prediction includes and a round trip does
     not."""
     overhead = FUNCTIONS[how][1]
-    both = at(parameters, overhead, np.array([1.0])) + at(parameters, overhead, partners)
+    both = evaluate_at(parameters, overhead, np.array([1.0])) + evaluate_at(parameters, overhead, partners)
     return (partners - 1) / partners * both
 
 
@@ -76,13 +76,13 @@ def fitted_trip(parameters: ParameterSet | None, how: str, partners: Array) -> A
     rtt = FUNCTIONS[how][0]
     if parameters is None or f"{rtt}.a" not in parameters.values:
         return np.full(len(partners), nan)
-    return at(parameters, rtt, partners) - overlapped(parameters, how, partners)
+    return evaluate_at(parameters, rtt, partners) - overlapped(parameters, how, partners)
 
 
 def round_trips(evidence: Evidence, name: str, title: str, source: str, why: str) -> Figure:
     how = {"infiniband-send": "isend", "infiniband-rdma-write": "put"}[source]
     paper, fitted, word = published(f"lop/{source}"), evidence.fitted("lop"), evidence.word()
-    least, mean = (a_message(evidence, "round", how, statistic) for statistic in ("min", "mean"))
+    least, mean = (time_per_message(evidence, "round", how, statistic) for statistic in ("min", "mean"))
     partners = partners_of(least)
     ours = {
         f"{word}, least": [least.get(n, nan) for n in partners],
@@ -90,7 +90,7 @@ def round_trips(evidence: Evidence, name: str, title: str, source: str, why: str
         "fitted": fitted_trip(fitted, how, partners),
     }
     lines = (
-        Line("paper, fitted to the least", SMOOTH, at(paper, FUNCTIONS[how][0], SMOOTH), "dashed", -1),
+        Line("paper, fitted to the least", SMOOTH, evaluate_at(paper, FUNCTIONS[how][0], SMOOTH), "dashed", -1),
         Line(f"{word}, least", tuple(least), tuple(least.values()), "dots"),
         Line(f"{word}, average", tuple(mean), tuple(mean.values()), "dots", 1),
         Line("fitted to medians", SMOOTH, fitted_trip(fitted, how, SMOOTH)),
@@ -107,7 +107,7 @@ def round_trips(evidence: Evidence, name: str, title: str, source: str, why: str
                 {"partners": partners},
                 ours,
                 "by the function printed in section 4.7, which was fitted to the smallest times",
-                at(paper, FUNCTIONS[how][0], partners),
+                evaluate_at(paper, FUNCTIONS[how][0], partners),
             ),
         ),
         (Panel("round trip a message", "partners", MESSAGE, lines, "x"),),
@@ -118,13 +118,13 @@ def round_trips(evidence: Evidence, name: str, title: str, source: str, why: str
 def overheads(evidence: Evidence) -> Figure:
     paper, word = published("lop/infiniband-send"), evidence.word()
     posts = {
-        f"{word}, {words}": a_message(evidence, "post", how, "median")
+        f"{word}, {words}": time_per_message(evidence, "post", how, "median")
         for how, words in {"isend": "one by one", "list": "as a list", "put": "puts"}.items()
     }
     partners = partners_of(*posts.values())
     ours = {title: [times.get(n, nan) for n in partners] for title, times in posts.items()}
-    about, printed = {"partners": partners}, at(paper, "o_s", partners)
-    lines = [Line("paper", SMOOTH, at(paper, "o_s", SMOOTH), "dashed", -1)]
+    about, printed = {"partners": partners}, evaluate_at(paper, "o_s", partners)
+    lines = [Line("paper", SMOOTH, evaluate_at(paper, "o_s", SMOOTH), "dashed", -1)]
     lines += [
         Line(title, tuple(times), tuple(times.values()), "dots", place)
         for place, (title, times) in enumerate(posts.items())
@@ -235,7 +235,7 @@ DRAWN = (("bcast", "linear"), ("gather", "linear"), ("barrier", "dissemination")
 HALF_TRIPS = "half of n round trips by the function of figure 3"
 
 
-def rounded(n: Array) -> Array:
+def printed_latency(n: Array) -> Array:
     """L(n) of Send/Receive with the numbers that stand in section 4.7, of two digits each."""
     trip = 4.58 + 11.23 / (-0.01 + n) + 0.01 * (1 - np.exp(-0.06 * (n - 101.31)))
     return (trip - (0.52 + 0.84 / (-0.12 + 1)) - (0.52 + 0.84 / (-0.12 + n))) * 1e-6
@@ -244,7 +244,7 @@ def rounded(n: Array) -> Array:
 def once(parameters: ParameterSet) -> ParameterSet:
     """Return the same with the overlapping overheads on the round trips again, as a fit here does it; at PARTNERS
     only."""
-    trips = at(parameters, "rtt", PARTNERS) + overlapped(parameters, "isend", PARTNERS)
+    trips = evaluate_at(parameters, "rtt", PARTNERS) + overlapped(parameters, "isend", PARTNERS)
     values = {name: value for name, value in parameters.values.items() if not name.startswith("rtt.")}
     values |= {sample("rtt", n): Estimate(trip, "s", trip, trip) for n, trip in zip(PARTNERS, trips, strict=True)}
     return replace(read(parameters, latency="halved"), values=values, forms={**parameters.forms, "rtt": TABLE})
@@ -261,7 +261,7 @@ def formulas(evidence: Evidence) -> Figure:
     paper, fitted = published("lop/infiniband-send"), evidence.fitted("lop")
     halved = read(paper, latency="halved")
     ours = latency(fitted, PARTNERS) if fitted else np.full(len(PARTNERS), nan)
-    half = PARTNERS * at(paper, "rtt", PARTNERS) / 2
+    half = PARTNERS * evaluate_at(paper, "rtt", PARTNERS) / 2
     return Figure(
         "Section 4.7",
         "L(n), and the time for one to n",
@@ -282,7 +282,7 @@ def formulas(evidence: Evidence) -> Figure:
                 },
                 "by the rounded numbers of section 4.7, whose last term is −4.1 µs with one partner, and −9.2/2 "
                 "unrounded",
-                rounded(PARTNERS),
+                printed_latency(PARTNERS),
             ),
             tabulate(
                 "One to n",
@@ -300,10 +300,10 @@ def formulas(evidence: Evidence) -> Figure:
     )
 
 
-def on_the_curve() -> dict[str, Array]:
+def predict_one_to_n() -> dict[str, Array]:
     """Return one to n by every model, for PARTNERS."""
     paper = published("lop/infiniband-send")
-    half = PARTNERS * at(paper, "rtt", PARTNERS) / 2
+    half = PARTNERS * evaluate_at(paper, "rtt", PARTNERS) / 2
     first, slope = line(PARTNERS.astype(float), half[None], 1 / half**2)
     return {
         "paper": half,
@@ -314,7 +314,7 @@ def on_the_curve() -> dict[str, Array]:
     }
 
 
-def clocked(evidence: Evidence) -> tuple[Row, ...]:
+def collect_points(evidence: Evidence) -> tuple[Row, ...]:
     """Return what was measured, and the predictions of MODELS."""
     costs = {name: dict(evidence.predicted(name)[["point", "predicted"]].itertuples(index=False)) for name in MODELS}
     points = [
@@ -355,7 +355,7 @@ def panel(title: str, x: str, over: Sequence[float], columns: Mapping[str, Seque
 
 def by_formula() -> Figure:
     """Return predictions from the paper's own curve."""
-    curve = on_the_curve()
+    curve = predict_one_to_n()
     ours = {name: column for name, column in curve.items() if name != "paper"}
     return Figure(
         "Section 2",
@@ -372,7 +372,7 @@ def by_formula() -> Figure:
 
 def models(evidence: Evidence) -> Figure:
     """Return predictions from measurements."""
-    word, times = evidence.word(), clocked(evidence)
+    word, times = evidence.word(), collect_points(evidence)
     columns = (word, *MODELS.values())
     panels = []
     for pattern in DRAWN:

@@ -164,7 +164,7 @@ ACTIVITIES = (
 PAIRS = {64: ("flat:64", "kary:8^2"), 512: ("flat:512", "kary:8^3")}
 
 
-def measured(evidence: Evidence, operation: str, topology: str, size: int | None = None) -> float:
+def select_times(evidence: Evidence, operation: str, topology: str, size: int | None = None) -> float:
     where = {} if size is None else {"bytes": size}
     return next(iter(evidence.points(operation=operation, topology=topology, **where)["measured"].map(float)), nan)
 
@@ -174,7 +174,7 @@ def activities(evidence: Evidence) -> Figure:
     for leaves, pair in PAIRS.items():
         sums = np.zeros(2)
         for name, operation, size, factor in ACTIVITIES:
-            times = [factor * measured(evidence, operation, topology, size) for topology in pair]
+            times = [factor * select_times(evidence, operation, topology, size) for topology in pair]
             rows.append((name, leaves, *times, times[0] / times[1]))
             sums += np.nan_to_num(times) * (not np.isnan(times).any())
         gains.append(float(sums[0] / sums[1]) if sums[1] else nan)
@@ -208,8 +208,8 @@ def skews(evidence: Evidence) -> Figure:
     word = evidence.word()
     # `tree` is what is taken anyway, and left out of the operation's name
     names = ["overlay-skew" if mode == "tree" else f"overlay-skew:mode={mode}" for mode, _ in METHODS.values()]
-    off = [measured(evidence, f"overlay-skew:mode={mode}-error", SKEW_TREE) for mode, _ in METHODS.values()]
-    times = [measured(evidence, name, SKEW_TREE) for name in names]
+    off = [select_times(evidence, f"overlay-skew:mode={mode}-error", SKEW_TREE) for mode, _ in METHODS.values()]
+    times = [select_times(evidence, name, SKEW_TREE) for name in names]
     return Figure(
         "Clock skew",
         "skews of 64 clocks, over a 4-way tree",
@@ -251,10 +251,10 @@ def classes(evidence: Evidence) -> Figure:
     for leaves, (flat, tree) in PAIRS.items():
         all_of, binned = "overlay-classes:mode=all", "overlay-classes"
         ways = {
-            "all, flat": measured(evidence, all_of, flat, CODE_BYTES),
-            "all, 8-way": measured(evidence, all_of, tree, CODE_BYTES),
-            "binned, flat": measured(evidence, binned, flat, CODE_BYTES),
-            "binned, 8-way": measured(evidence, binned, tree, CODE_BYTES),
+            "all, flat": select_times(evidence, all_of, flat, CODE_BYTES),
+            "all, 8-way": select_times(evidence, all_of, tree, CODE_BYTES),
+            "binned, flat": select_times(evidence, binned, flat, CODE_BYTES),
+            "binned, 8-way": select_times(evidence, binned, tree, CODE_BYTES),
         }
         rows += [(way, leaves, time) for way, time in ways.items()]
         gains.append(ways["binned, flat"] / ways["binned, 8-way"])

@@ -102,7 +102,7 @@ def latencies(evidence: Evidence) -> Figure:
 
 def chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
     word = evidence.word()
-    whole, overhead = drawn(evidence, tan.CHAIN), drawn(evidence, tan.PAPERS_CHAIN)
+    whole, overhead = plot_fit(evidence, tan.CHAIN), plot_fit(evidence, tan.PAPERS_CHAIN)
     L, level = table_1.values["L"].value, table_1.values["o.a"].value
     by_line, smooth = (L + 2 * level) * HEIGHTS, np.array([1, 32])
     equation_1 = [predict_pattern(table_1, reduction(f"chain:{height}")) for height in HEIGHTS]
@@ -122,14 +122,14 @@ def chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
             tabulate(
                 "A wave",
                 about,
-                {**found(whole, word, HEIGHTS), equation: equation_1},
+                {**curve_lines(whole, word, HEIGHTS), equation: equation_1},
                 "by the fit of section IV B 1, with the latencies put on again",
                 by_line,
             ),
             tabulate(
                 "Overhead",
                 about,
-                found(overhead, word, HEIGHTS),
+                curve_lines(overhead, word, HEIGHTS),
                 "by the fit of section IV B 1",
                 level * HEIGHTS,
             ),
@@ -151,7 +151,7 @@ def chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
 
 
 def fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
-    word, curve = evidence.word(), drawn(evidence, tan.PAPERS_FAN)
+    word, curve = evidence.word(), plot_fit(evidence, tan.PAPERS_FAN)
     b, c = (table_1.values[name].value for name in ("o.b", "o.c"))
     smooth = np.arange(1, 129)
     best = f"; here {curve.form.partition(' through')[0].removeprefix('a + ')} is" if curve else ""
@@ -166,7 +166,7 @@ def fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
             tabulate(
                 "Overhead",
                 {"leaves": LEAVES},
-                found(curve, word, LEAVES),
+                curve_lines(curve, word, LEAVES),
                 "by the fit of section IV B 2",
                 b * LEAVES + c * LEAVES**2,
             ),
@@ -176,7 +176,7 @@ def fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
     )
 
 
-def drawn(evidence: Evidence, title: str) -> Curve | None:
+def plot_fit(evidence: Evidence, title: str) -> Curve | None:
     """Return what the fit of that title saw, and found."""
     fitted = evidence.fitted("tan")
     return next((curve for curve in fitted.curves if curve.title == title), None) if fitted else None
@@ -189,7 +189,7 @@ def lines(curve: Curve | None, word: str, x: np.ndarray, printed: np.ndarray) ->
     return paper, Line(word, curve.x, curve.measured, "dots"), Line("fitted", curve.x, curve.fitted)
 
 
-def found(curve: Curve | None, word: str, where: np.ndarray) -> dict[str, list[float]]:
+def curve_lines(curve: Curve | None, word: str, where: np.ndarray) -> dict[str, list[float]]:
     """Return what was measured there and what was fitted to it; NaN elsewhere."""
     seen = {x: both for x, *both in zip(curve.x, curve.measured, curve.fitted, strict=True)} if curve else {}
     ours = [seen.get(float(x), (nan, nan)) for x in where]
@@ -206,7 +206,7 @@ def parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
         "joint fit": [values.get(name, nan) for name in names],
     }
     printed = [table_1.values[name].value for name in names]
-    curves = {"chain": drawn(evidence, tan.PAPERS_CHAIN), "N-to-1": drawn(evidence, tan.PAPERS_FAN)}
+    curves = {"chain": plot_fit(evidence, tan.PAPERS_CHAIN), "N-to-1": plot_fit(evidence, tan.PAPERS_FAN)}
     alone = "with no layer between tree and network, " if evidence.is_simulated else ""
     quality = {"fitted": [curve.r2 if curve else nan for curve in curves.values()]}
     return Figure(
@@ -241,7 +241,7 @@ FAMILIES = {"tan": TAN, "logp-tan": DRAWN, "logp": "LogP"}
 WAVES = 20  # of a stream
 
 
-def a_level(table_1: ParameterSet) -> ParameterSet:
+def printed_logp(table_1: ParameterSet) -> ParameterSet:
     """Return LogP as the paper drew it: o is that of the chain."""
     values = {"L": table_1.values["L"], "o": table_1.values["o.a"], "C": table_1.values["C"]}
     return replace(table_1, family="logp-tan", values=values, forms={})
@@ -259,7 +259,7 @@ def mean(values: list[float]) -> float:
     return sum(known) / len(known) if known else nan
 
 
-def compared(evidence: Evidence, specs: Iterable[str], waves: int) -> tuple[list[float], dict[str, list[float]]]:
+def compare_trees(evidence: Evidence, specs: Iterable[str], waves: int) -> tuple[list[float], dict[str, list[float]]]:
     """Return what was measured of each tree, and every family's predictions."""
 
     def first(column: Iterable[float]) -> float:
@@ -282,7 +282,7 @@ def find_oversubscription(evidence: Evidence) -> tuple[int, int] | None:
     return (int(rows["processes"].max()), int(rows["processors"].min())) if len(rows) else None
 
 
-def why(evidence: Evidence) -> str:
+def explain_errors(evidence: Evidence) -> str:
     """Return a text that explains the error of each model."""
     if evidence.is_simulated:
         return (
@@ -307,10 +307,11 @@ def why(evidence: Evidence) -> str:
 
 def validation(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure:
     trees, word = TREES[leaves], evidence.word()
-    measured, predictions = compared(evidence, trees.values(), 1)
+    measured, predictions = compare_trees(evidence, trees.values(), 1)
     predictions["TAN, paper's recipe"] = by_recipe(evidence.fitted("tan"), trees.values())
     by_table, by_levels = (
-        [predict_pattern(values, reduction(spec)) for spec in trees.values()] for values in (table_1, a_level(table_1))
+        [predict_pattern(values, reduction(spec)) for spec in trees.values()]
+        for values in (table_1, printed_logp(table_1))
     )
     errors = {
         title: [error_factor(*pair) for pair in zip(costs, measured, strict=True)]
@@ -365,7 +366,7 @@ def validation(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure
         f"a wave up four trees with {leaves} leaves",
         "LogP as the paper drew it has one overhead a level, LogP itself one for every child. The paper prints no "
         "errors, and says that TAN is nearer than LogP on every tree.",
-        why(evidence),
+        explain_errors(evidence),
         numbers,
         (Panel(title, "tree", TIME, tuple(lines), "y"),),
         (evidence.platform,),
@@ -376,7 +377,7 @@ def stream(evidence: Evidence, table_1: ParameterSet) -> Figure:
     """Equation 2: the node with the most children sets the pace, whatever the height."""
     word, names = evidence.word(), [(name, leaves) for leaves, trees in TREES.items() for name in trees]
     specs = [spec for trees in TREES.values() for spec in trees.values()]
-    measured, predictions = compared(evidence, specs, WAVES)
+    measured, predictions = compare_trees(evidence, specs, WAVES)
     by_table = [predict_pattern(table_1, reduction(spec), ENDLESS) for spec in specs]
     return Figure(
         "Equation 2",

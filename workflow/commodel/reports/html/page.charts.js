@@ -61,7 +61,7 @@ function scatter(screen, rows) {
   const names = [line, ...families];
   const interval = dots.length <= MOST_INTERVALS ? dots.filter(dot => dot.low > 0 && dot.high > 0) : [];
   fill(specification, {line: layer(specification, "line").data.values, dots, interval}, names, [GREY, ...hue(families, known)]);
-  caption(screen, "scatter", `Predicted over measured${about()}: ${points.length.toLocaleString("en")} prices`,
+  caption(screen, "scatter", `Predicted over measured${about()}: ${points.length.toLocaleString("en")} predictions`,
     `${interval.length ? "With 95 % intervals. " : ""}${step > 1 ? `One of every ${step} points drawn.` : "All points drawn."}`);
   draw(`${screen.id}-scatter`, specification);
 }
@@ -83,8 +83,8 @@ function times(screen, every) {
     const [low, high] = ["measured_low", "measured_high"].map(key => number(value(row, key)));
     if (!seen.has(value(row, "point"))) line.push(dot), interval.push({...dot, low, high});
     seen.add(value(row, "point"));
-    const price = number(value(row, "predicted"));
-    if (value(row, "family") === family && price > 0) dashed.push({s: way(row), x, y: price});
+    const predicted = number(value(row, "predicted"));
+    if (value(row, "family") === family && predicted > 0) dashed.push({s: way(row), x, y: predicted});
   }
   const order = (a, b) => ways.indexOf(a.s) - ways.indexOf(b.s) || a.x - b.x;
   const specification = copy(`${screen.id}-times`), first = specification.layer[0].encoding;
@@ -96,7 +96,7 @@ function times(screen, every) {
   first.x.axis.labelExpr = sizes.map(count => `datum.value == ${count} ? '${bytesText(count)}' : `).join("") + "''";
   first.y.scale.domain = domain([...line, ...dashed].map(dot => dot.y));
   first.y.axis.values = decades(first.y.scale.domain);
-  caption(screen, "times", `Time over size: ${job}`, `Solid: measured, with 95 % intervals. Dashed: price by ${family}.`);
+  caption(screen, "times", `Time over size: ${job}`, `Solid: measured, with 95 % intervals. Dashed: predicted by ${family}.`);
   draw(`${screen.id}-times`, specification);
 }
 // Powers of ten, and 2 and 5 times these where there would be few.
@@ -106,7 +106,7 @@ function decades([low, high]) {
     ticks.push(...steps.map(step => Number(`${step}e${power}`)));
   return ticks.filter(tick => tick >= low && tick <= high);
 }
-// The family with the lowest mean μ at these points, of those that price most of them.
+// The model with the lowest mean μ at these points, of those that predict most of them.
 function nearest(rows) {
   const errors = Map.groupBy(rows.filter(row => value(row, "held_out") === "yes" && !isNaN(number(value(row, "mu")))), row => value(row, "family"));
   const most = Math.max(0, ...[...errors.values()].map(some => some.length));

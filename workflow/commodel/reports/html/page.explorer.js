@@ -1,8 +1,8 @@
 // The first screen: tabs, filters that hold for maps, charts and the table of all rows, and the address that keeps them.
 const screens = [...document.querySelectorAll(".front")], bar = document.getElementById("bar");
-const FILTERS = {operation: "operation", family: "family", size: "ranks", layout: "layout"};
+const FILTERS = {operation: "operation", family: "model", size: "ranks", layout: "layout"};
 const NAMES = ["platform", ...Object.keys(FILTERS), "alternative", "bytes", "point"];
-const KEPT = [...NAMES, "dot"]; // in the address: `dot` is the family whose price of the point was clicked
+const KEPT = [...NAMES, "dot"]; // in the address: `dot` is the model whose prediction of the point was clicked
 let state = {}, columns = {};
 
 // Rows of the table, by the keys of their columns.
@@ -21,7 +21,7 @@ const field = (row, key) => key === "size" ? size(row) : value(row, key);
 const same = (key, text, wanted) => key === "bytes" ? number(text) === Number(wanted) :
   text === wanted || (key === "operation" && text.startsWith(`${wanted}:`));
 const accepts = (row, but = []) => NAMES.every(key => !state[key] || but.includes(key) || same(key, field(row, key), state[key]));
-const conditions = {}; // by column: what stands in the field below its head
+const conditions = {}; // by column: the text in the field below its head
 function meets(row) {
   return Object.entries(conditions).every(([at, {sign, text, limit}]) => {
     const shown = explored.text(row, at);

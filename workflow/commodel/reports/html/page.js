@@ -87,10 +87,10 @@ function keep(row, lefts) {
     row.cells[at].style.left = `${left}px`;
   });
 }
-// What a family is called in full, where somebody points at its name in a table.
+// The full name of a model, as the tooltip of its name in a table.
 document.addEventListener("pointerover", ({target}) => {
   const cell = target.closest?.("td"), head = cell?.closest("table").tHead?.rows[0].cells[cell.cellIndex];
-  if (head?.firstChild?.textContent === "family" && families[cell.textContent]) cell.title = families[cell.textContent];
+  if (head?.firstChild?.textContent === "model" && families[cell.textContent]) cell.title = families[cell.textContent];
 });
 const number = text => {
   const digits = text.replaceAll(",", "").replace("∞", "Infinity").replace("≈ ", "");

@@ -40,9 +40,9 @@ from commodel.reports.shape import (
     Table,
     Text,
     Tiling,
-    comparable,
     digits,
     finite,
+    has_rank,
     origin_line,
     raw_link,
     show,
@@ -126,7 +126,7 @@ def classes(column: Column, value: object, text: str, marked: bool) -> str:
         names.append("long")
     if marked:
         names.append("best")
-    elif column.scale is not None and comparable(value):
+    elif column.scale is not None and has_rank(value):
         names += shade(column.scale, value)
     if text in ("no", "n/a"):
         names.append("dim")
@@ -367,7 +367,7 @@ def terms_of(report: Report) -> dict[str, str]:
 
 def families_of(report: Report) -> dict[str, str]:
     """Return full name and equation of each model, by its short name."""
-    tables = [table for section in report.sections if section.name == "Families" for table in section.tables]
+    tables = [table for section in report.sections if section.name == "Models" for table in section.tables]
     if not tables or not {"family", "title", "equation"} <= {column.key for column in tables[0].columns}:
         return {}
     columns = [tables[0].column(key) for key in ("family", "title", "equation")]

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.atomic import whole, write_text
+from commodel.files.atomic import write_atomically, write_text
 from commodel.files.safe_reading import MIB, read_text
 from commodel.reports.pictures import scripts
 from commodel.reports.pictures.specifications import add_title, grid, lines, tiling
@@ -154,7 +154,7 @@ def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Pa
         stem = choose_file_name(name, taken)
         svg_path, png_path = folder / f"{stem}.svg", folder / f"{stem}.png"
         write_text(svg_path, svg(specification))
-        with whole(png_path) as stream:
+        with write_atomically(png_path) as stream:
             stream.write(png(specification))
         written += [svg_path, png_path]
     return written

@@ -35,7 +35,7 @@ from commodel.reports.shape import (
     count,
     finite,
     plain,
-    shortened,
+    shorten_list,
     simulation,
     table,
     tally,
@@ -51,11 +51,11 @@ def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str,
     for platform, rows in once[is_oversubscribed(once)].groupby("platform"):
         about = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
         hosts = list(dict.fromkeys(str(host) for batch in about for host in batch.get("hosts", ())))
-        few, many = int(rows["processes"].min()), int(rows["processes"].max())
-        processes = f"{many}" if few == many else f"{few} to {many}"
+        least, most = int(rows["processes"].min()), int(rows["processes"].max())
+        processes = f"{most}" if least == most else f"{least} to {most}"
         share = f"{processes} processes share {count(int(rows['processors'].min()), 'processor')}"
         points = count(len(rows), "point")
-        where = shortened(hosts) if hosts else "a host"
+        where = shorten_list(hosts) if hosts else "a host"
         text = f"{share} on {where} at {points}. Models assume a processor each, and predict too short times."
         lines.append(Remark(platform, _capitalize(text)))
     return lines
@@ -290,11 +290,10 @@ def describe_unmeasured_probes(
         line = f"{count(len(lacking), 'probe case')} {'was' if len(lacking) == 1 else 'were'} not measured: "
         lines.append(Remark(platform, f"{line}{format_counts(lacking['status'])} ({tally(lacking['name'])})."))
     if raw is not None:
-        for platform, few in raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(passes))].groupby(
-            "platform"
-        ):
-            line = f"{count(len(few), 'probe case')} {'has' if len(few) == 1 else 'have'} only some passes"
-            text = f"{line} ({tally(few['name'])}). Intervals of parameters lack part of the variation between passes."
+        incomplete = raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(passes))]
+        for platform, rows in incomplete.groupby("platform"):
+            line = f"{count(len(rows), 'probe case')} {'has' if len(rows) == 1 else 'have'} only some passes"
+            text = f"{line} ({tally(rows['name'])}). Intervals of parameters lack part of the variation between passes."
             lines.append(Remark(plain(platform), text))
     return lines
 

@@ -27,9 +27,9 @@ from commodel.reports.shape import (
     Section,
     Series,
     Table,
-    about,
     columns_of,
     count,
+    format_undetermined,
     plain,
     show,
     simulation,
@@ -87,7 +87,7 @@ def latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame | None
         known = raw.drop_duplicates("id").set_index("id")
         for case, bins in distributions.groupby("id", sort=False):
             if case in known.index:
-                rows.append(entry(bins, known.loc[case], simulated))
+                rows.append(latency_row(bins, known.loc[case], simulated))
     rows.sort(key=lambda row: (row["platform"], row["pair"], row["bytes"]))
     smallest = {row["platform"]: row["bytes"] for row in reversed(rows)}
     for row in rows:
@@ -100,11 +100,11 @@ def latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame | None
     ]
     frame = pd.DataFrame(rows, columns=[column.key for column in columns], dtype=object)
     times = table("Latency", "Half the round trip by message size", columns, frame, fixed=4)
-    reading = Answer("Definitions", (KINDS, MODES, *singles(rows)))
+    reading = Answer("Definitions", (KINDS, MODES, *describe_identical_samples(rows)))
     return Section("Latency", note, (times, reading, *charts) if rows else (times,))
 
 
-def entry(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:
+def latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:
     """Return the row of one case, with the bins of its histogram."""
     body, tail = bins[~bins["tail"].astype(bool)], bins[bins["tail"].astype(bool)]
     platform, single = plain(bins["platform"].iloc[0]), len(body) == 1
@@ -160,7 +160,7 @@ def histogram(row: dict) -> Chart:
     )
 
 
-def singles(rows: list[dict]) -> list[str]:
+def describe_identical_samples(rows: list[dict]) -> list[str]:
     """Return a sentence on each platform whose samples are identical, such as a simulator without noise."""
     where = sorted({row["platform"] for row in rows if row["single"]})
     lines = []
@@ -278,13 +278,15 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
                     "worst": max((abs(error) for error in errors if math.isfinite(error)), default=math.nan),
                     "left_out": 100 * curve.left_out,
                     "count": len(curve.x),
-                    "x": charts.bracketed(curve.x_label),
+                    "x": charts.bracket_unit(curve.x_label),
                     "y": label,
                 }
             )
             for x, measured, fitted, error in zip(curve.x, curve.measured, curve.fitted, errors, strict=True):
                 values = {"measured": measured * factor, "fitted": fitted * factor, "error": error}
-                samples.append(head | {"x_label": charts.bracketed(curve.x_label), "x": x, "y_label": label} | values)
+                samples.append(
+                    head | {"x_label": charts.bracket_unit(curve.x_label), "x": x, "y_label": label} | values
+                )
         drawn += charts.chart_residuals(fitted_set, interesting, len(drawn) + 1)
     head = columns_of("Curve")
     about = [
@@ -344,13 +346,13 @@ def rows(entries: list[dict], columns: list[Column]) -> pd.DataFrame:
     return pd.DataFrame(entries, columns=[column.key for column in columns], dtype=object)
 
 
-def flat(nested: Mapping, prefix: str = "") -> dict[str, str]:
+def flatten(nested: Mapping, prefix: str = "") -> dict[str, str]:
     """Return nested provenance as dotted keys and texts."""
     texts: dict[str, str] = {}
     for key, value in nested.items():
         name = plain(f"{prefix}{key}")
         if isinstance(value, Mapping):
-            texts |= flat(value, f"{name}.")
+            texts |= flatten(value, f"{name}.")
         elif isinstance(value, list | tuple | set):
             texts[name] = plain(", ".join(str(entry) for entry in value))
         else:
@@ -368,7 +370,7 @@ UNITS = {
     "s/message": ("µs/message", MICRO),
     "B/s": ("MB/s", 1e-6),
 }
-FAMILY = [*PLATFORM, Column("family", "family")]
+FAMILY = [*PLATFORM, Column("family", "model")]
 VALUE = columns_of("Value")
 NOTE = (
     "Low and high: ends of the 95 % parameter interval; equal: given as exact. ≈: the data do not determine this value "
@@ -385,14 +387,14 @@ def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str
             "family": fitted.family,
         }
         for name, estimate in fitted.values.items():
-            known = named(fitted, definitions, name) | shown(estimate)
+            known = describe_value(fitted, definitions, name) | shown(estimate)
             if sample := parse(name).sample:
                 samples.append(head | known | {"name": parse(name).function, "at": sample[0], "level": sample[1]})
             else:
                 scalars.append(head | known | {"name": name})
         for name, reason in fitted.missing.items():
             absent = dict.fromkeys(("value", "low", "high"), math.nan) | {"unit": "", "known": False, "note": reason}
-            scalars.append(head | named(fitted, definitions, name) | absent | {"name": name})
+            scalars.append(head | describe_value(fitted, definitions, name) | absent | {"name": name})
         ends = fitted.bytes_range
         sources.append(
             head
@@ -403,7 +405,7 @@ def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str
                 "left_out": 100 * fitted.left_out.get("error", math.nan),
                 "cases": fitted.left_out.get("cases", 0),
                 "unknown": sum(not estimate.known for estimate in fitted.values.values()),
-                "provenance": "; ".join(f"{key}: {entry}" for key, entry in flat(fitted.provenance).items()),
+                "provenance": "; ".join(f"{key}: {entry}" for key, entry in flatten(fitted.provenance).items()),
             }
         )
     meaning = [Column("definition", "definition")] if definitions else []
@@ -432,7 +434,7 @@ def sampled(samples: list[dict], meaning: list[Column]) -> Table:
     return table("Sampled", "Sampled functions", columns, rows(samples, columns), note=note, fixed=6)
 
 
-def named(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str) -> dict:
+def describe_value(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str) -> dict:
     """Return the form of a value's function and the meaning of its parameter, by its longest known name."""
     names = [name, parse(name).function, parse(name).parameter]
     form = next((fitted.forms[key] for key in names if key in fitted.forms), "")
@@ -445,13 +447,13 @@ def named(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name
 def shown(estimate: Estimate) -> dict:
     """Return the numbers in the units of a report. A value that the data do not determine is marked by ≈."""
     unit, factor = UNITS.get(estimate.unit, (estimate.unit, 1.0))
-    ends = supported({key: getattr(estimate, key) * factor for key in ("value", "low", "high")})
+    ends = round_to_interval({key: getattr(estimate, key) * factor for key in ("value", "low", "high")})
     if not estimate.known:
-        ends = {key: about(value) for key, value in ends.items()}
+        ends = {key: format_undetermined(value) for key, value in ends.items()}
     return ends | {"unit": unit, "known": estimate.known, "note": estimate.note}
 
 
-def supported(ends: dict[str, float]) -> dict[str, float]:
+def round_to_interval(ends: dict[str, float]) -> dict[str, float]:
     """Return the numbers rounded to two digits below the width of the interval."""
     wide = ends["high"] - ends["low"]
     if not (wide > 0 and math.isfinite(wide)):
@@ -462,11 +464,11 @@ def supported(ends: dict[str, float]) -> dict[str, float]:
 
 def models(families: Mapping[str, Mapping[str, str]]) -> Section:
     """Return full name, equation, neglected effects and citation of each model."""
-    columns = [Column("family", "family")]
+    columns = [Column("family", "model")]
     columns += [Column(key, key) for key in ("title", "equation", "ignores", "citation")]
     entries = [
         {"family": name} | {key: plain(entry.get(key, "")) for key in ("title", "equation", "ignores", "citation")}
         for name, entry in sorted(families.items())
     ]
     note = "Each model's time of a message, and the effects that it neglects."
-    return Section("Families", note, (table("Models", "The models", columns, rows(entries, columns)),))
+    return Section("Models", note, (table("Models", "The models", columns, rows(entries, columns)),))

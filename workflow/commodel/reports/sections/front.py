@@ -41,12 +41,12 @@ from commodel.reports.shape import (
     CLOSE,
     MICRO,
     MU,
-    Behind,
     Cell,
     Chart,
     Front,
     Grid,
     Remark,
+    SourceRows,
     Table,
     Tile,
     by_frequency,
@@ -58,7 +58,7 @@ from commodel.reports.shape import (
     plain,
     ratio,
     shade,
-    shortened,
+    shorten_list,
     size,
 )
 from commodel.units import format_seconds
@@ -91,7 +91,7 @@ def use_grid(part: pd.DataFrame) -> Grid:
         for length, row in last.items():
             picks = (("operation", operation), *((("size", label),) if len(same) == 1 else ()), ("bytes", str(length)))
             fill = LIBRARY if row.own else colours[stem(row.use)]
-            place, behind = (at, sizes.index(length)), Behind("Comparison", (("point", row.point),))
+            place, behind = (at, sizes.index(length)), SourceRows("Comparison", (("point", row.point),))
             cells.append(Cell(*place, winner(row), fill, hint(operation, label, row), row.own, picks, behind))
     columns = tuple(size(length) for length in sizes)
     heads = tuple((operation, label) for operation, label, _ in lines)
@@ -108,7 +108,7 @@ def winner(row) -> str:
 def hint(operation: str, label: str, row) -> str:
     line = f"{operation}, {label}, {size(row.bytes)}: {winner(row).removeprefix(CLOSE)}, {format_seconds(row.measured)}"
     if row.ties:
-        line += f"; statistically tied with {shortened(list(row.ties), 4)}"
+        line += f"; statistically tied with {shorten_list(list(row.ties), 4)}"
     else:
         line += f"; {row.gain:.2f}× faster than {row.next}"
     no_default = row.own or not math.isfinite(row.over)
@@ -163,14 +163,14 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
     title = "Mean error by model and operation"
     if best is not None:
         title = f"{best['family']} predicts best: mean μ {figures(best['mu_mean'])}"
-    return Grid("trust", title, TRUST, heads, tuple(columns), tuple(cells), "operation", "family")
+    return Grid("trust", title, TRUST, heads, tuple(columns), tuple(cells), "operation", "model")
 
 
-def link_mean_error(platform: str, operation: str, family: str) -> Behind:
+def link_mean_error(platform: str, operation: str, family: str) -> SourceRows:
     """Return the cell that a mean μ of a model was taken from."""
     if operation == ALL:
-        return Behind("Families", (("platform", platform), ("family", family)), "mu_mean")
-    return Behind("Mean μ by operation", (("platform", platform), ("operation", operation)), f"= {family}")
+        return SourceRows("Families", (("platform", platform), ("family", family)), "mu_mean")
+    return SourceRows("Mean μ by operation", (("platform", platform), ("operation", operation)), f"= {family}")
 
 
 def figures(mu: float) -> str:
@@ -192,7 +192,7 @@ LATENCIES = (("alpha", "beta", HALF_TRIP), ("alpha.a", "beta.a", HALF_TRIP), ("L
 
 def summarize_network(
     sets: Sequence[ParameterSet], networks: Sequence[Network], trips: Sequence[Mapping]
-) -> tuple[Tile, Behind | None]:
+) -> tuple[Tile, SourceRows | None]:
     """Return latency and bandwidth as measured between the nearest nodes, else between two ranks, else as fitted."""
     for network in networks:
         rows = classes(network)
@@ -205,7 +205,7 @@ def summarize_network(
             farthest = f"{format_seconds(far['latency'])}, {rate(far['bandwidth'])}"
             line += f"; {len(rows)} distance classes, the farthest {farthest}"
         where = (("platform", plain(network.platform)), ("class", near["class"]))
-        return Tile("Network", figure, f"{line}."), Behind("Classes", where)
+        return Tile("Network", figure, f"{line}."), SourceRows("Classes", where)
     if trips := [trip for trip in trips if trip["median"] > 0]:
         pair = min((trip["pair"] for trip in trips), key=lambda pair: Pair.parse(pair).within)
         trips = sorted((trip for trip in trips if trip["pair"] == pair), key=itemgetter("bytes"))
@@ -216,7 +216,7 @@ def summarize_network(
         line = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
         line += ", between two ranks of one node" if Pair.parse(pair).within else ""
         where = (("platform", short["platform"]), ("pair", pair), ("bytes", short["bytes"]))
-        return Tile("Network", figure, f"{line}."), Behind("Latency", where, "median")
+        return Tile("Network", figure, f"{line}."), SourceRows("Latency", where, "median")
     for latency, byte, what in LATENCIES:
         for fitted in sets:
             constant, per_byte = fitted.values.get(latency), find_longest_value(fitted, byte)
@@ -231,7 +231,7 @@ def summarize_network(
                 line = f"{what}{interval(constant.low, constant.high)} and bandwidth of long messages"
                 line += f", fitted by {fitted.family}"
                 named = (("platform", plain(fitted.platform)), ("family", fitted.family), ("name", latency))
-                return Tile("Network", plain(figure), plain(f"{line}.")), Behind("Parameters", named, "value")
+                return Tile("Network", plain(figure), plain(f"{line}.")), SourceRows("Parameters", named, "value")
     return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth."), None
 
 
@@ -272,7 +272,7 @@ def make_fronts(
     frame = select_salient(frame)
     order = frame.drop_duplicates("platform").sort_values(["simulated", "platform"], kind="stable")["platform"]
     return tuple(
-        front(
+        make_front(
             platform,
             frame[frame["platform"] == platform],
             judged[judged["platform"] == platform],
@@ -289,7 +289,7 @@ def make_fronts(
     )
 
 
-def front(platform, part, judged, recommended, sets, networks, trips, batches, anomalies, scatter, times) -> Front:
+def make_front(platform, part, judged, recommended, sets, networks, trips, batches, anomalies, scatter, times) -> Front:
     best = find_best_model(judged) if judged["mu"].notna().any() else None
     simulated = bool(part["simulated"].any())
     where = (("platform", platform),)
@@ -302,7 +302,7 @@ def front(platform, part, judged, recommended, sets, networks, trips, batches, a
             replace(tile, behind=behind)
             for tile, behind in (
                 summarize_prediction(platform, judged, best, recommended.evaluation),
-                (summarize_default_gains(part, bool(choices.cells)), Behind("Selection", where)),
+                (summarize_default_gains(part, bool(choices.cells)), SourceRows("Selection", where)),
                 summarize_gain(platform, part, best, recommended.picked),
                 summarize_network(sets, networks, trips),
             )
@@ -326,11 +326,11 @@ def origin(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> s
     words += [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else []
     words += [] if simulated or not hosts else [count(len(hosts), "host")]
     words += [f"up to {int(part['ranks'].max())} ranks"] if len(part) else []
-    words += [shortened(libraries, 2)] if libraries else []
+    words += [shorten_list(libraries, 2)] if libraries else []
     words += (
-        [shortened(sorted({describe_container(about.get("container")) for about in batches}), 2)] if batches else []
+        [shorten_list(sorted({describe_container(about.get("container")) for about in batches}), 2)] if batches else []
     )
-    words += [f"commit {shortened([commit[:7] for commit in commits], 2)}"] if commits else []
+    words += [f"commit {shorten_list([commit[:7] for commit in commits], 2)}"] if commits else []
     return plain(" · ".join(words))
 
 
@@ -353,7 +353,7 @@ def format_error(mu: float) -> str:
 
 def summarize_prediction(
     platform: str, judged: pd.DataFrame, best: pd.Series | None, evaluation: pd.DataFrame
-) -> tuple[Tile, Behind | None]:
+) -> tuple[Tile, SourceRows | None]:
     """Return the error of the recommended prediction; that of the best model if too little was measured."""
     found = evaluation[evaluation["prediction"] == RECOMMENDED]
     if best is None:
@@ -369,7 +369,7 @@ def summarize_prediction(
     single = evaluation[evaluation["prediction"] != RECOMMENDED]
     for other in single.itertuples():
         line += f" Best single model there: {other.prediction} ({format_error(other.mu_mean)})."
-    where = Behind("Recommended", (("platform", platform), ("prediction", RECOMMENDED)), "mu_mean")
+    where = SourceRows("Recommended", (("platform", platform), ("prediction", RECOMMENDED)), "mu_mean")
     return Tile("Recommended prediction", f"error {format_error(row['mu_mean'])}", line), where
 
 
@@ -387,7 +387,7 @@ def summarize_best_model(judged: pd.DataFrame, best: pd.Series) -> Tile:
         for name, part in by_operation(judged)
         if (own := part.loc[(part["family"] == best["family"]) & part["mu"].notna(), "mu"]).size and own.mean() > FAIR
     ]
-    line += f" Poor for {shortened(poor, 3)}." if poor else ""
+    line += f" Poor for {shorten_list(poor, 3)}." if poor else ""
     return Tile(question, f"{best['family']}, error {format_error(best['mu_mean'])}", line)
 
 
@@ -409,7 +409,7 @@ def summarize_default_gains(part: pd.DataFrame, chosen_from: bool) -> Tile:
 
 def summarize_gain(
     platform: str, part: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame
-) -> tuple[Tile, Behind | None]:
+) -> tuple[Tile, SourceRows | None]:
     """Return the gain over the MPI default by choices of the recommended prediction; of the best model if too little
     was measured."""
     if len(picked):
@@ -418,13 +418,13 @@ def summarize_gain(
         pick["over_default"] = 1 / pick["gain"]
         several = picked["operation"].nunique() > 1
         operation = ALL if several else picked["operation"].iloc[0]
-        where = Behind("Following", (("platform", platform), ("operation", operation)))
+        where = SourceRows("Following", (("platform", platform), ("operation", operation)))
         return describe_gain("the recommended prediction", pick, part), where
     if best is None or not (part["chosen"] & (part["family"] == best["family"])).any():
         line = "No workload has two alternatives that are measured and predicted."
         return Tile("Gain", "nothing to choose", line), None
     pick = summarize_choices(part[part["family"] == best["family"]], ["family"]).iloc[0]
-    where = Behind("Choosing", (("platform", platform), ("family", best["family"])))
+    where = SourceRows("Choosing", (("platform", platform), ("family", best["family"])))
     return describe_gain(best["family"], pick, part), where
 
 

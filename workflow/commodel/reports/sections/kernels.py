@@ -16,7 +16,7 @@ import pandas as pd
 from commodel.compare.kernels import Partition, by_iteration
 from commodel.compare.model_ranking import drop_equal_models, rank_models
 from commodel.models.speeds import KernelSpeeds, Speeds
-from commodel.reports.charts import MOST_FAMILIES, PALE, mark, times, wide
+from commodel.reports.charts import MOST_FAMILIES, PALE, mark, spans_decades, times
 from commodel.reports.frames import families_of, scale_to_shown_units
 from commodel.reports.shape import (
     MICRO,
@@ -42,7 +42,7 @@ from commodel.reports.shape import (
     size,
     table,
 )
-from commodel.stats import evenly
+from commodel.stats import select_evenly
 from commodel.units import format_seconds
 
 DOUBLE = 8  # bytes
@@ -58,7 +58,7 @@ def count_blocks(
     rows = []
     for name, said in speeds.items():
         for kernel, curves in said.kernels.items():
-            yield drawn(name, kernel, said, curves)
+            yield speed_lines(name, kernel, said, curves)
             rows += [
                 (
                     plain(said.platform),
@@ -96,7 +96,7 @@ def share_of(kernel: str, block: int) -> str:
     return "cells" if kernel == "wave" else f"blocks of {block}×{block}"
 
 
-def drawn(name: str, kernel: str, said: Speeds, curves: KernelSpeeds) -> Chart:
+def speed_lines(name: str, kernel: str, said: Speeds, curves: KernelSpeeds) -> Chart:
     """Draw the speeds of a file, one line for each kind of process."""
     lines, unit = [], share_of(kernel, curves.block)
     for place, (kind, rows) in enumerate(curves.kinds.items()):
@@ -167,8 +167,8 @@ def ran_charts(rows: Sequence[ComputeTimes]) -> Iterator[Chart]:
 
 def speed_chart(name: str, title: str, kernel: str, unit: str, lines: Sequence[Series], note: str) -> Chart:
     sizes, values = ([value for line in lines for value in getattr(line, side)] for side in ("x", "y"))
-    x = Axis(f"share [{unit}]", log=wide(sizes))
-    y = Axis(f"speed [{'cells' if kernel == 'wave' else 'blocks'}/s]", log=wide(values))
+    x = Axis(f"share [{unit}]", log=spans_decades(sizes))
+    y = Axis(f"speed [{'cells' if kernel == 'wave' else 'blocks'}/s]", log=spans_decades(values))
     return Chart(name, f"Speed of {kernel}: {title}", x, y, tuple(lines), note)
 
 
@@ -244,7 +244,7 @@ def colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], tuple[t
         span = math.log(max(high / low, 2.0))
         tones_of = {float(value): shade(math.log(high / value) / span) for value in speed[ranks]}
         tones = sorted(tones_of, reverse=True)
-        tones = [tones[place] for place in evenly(len(tones), TONES)]
+        tones = [tones[place] for place in select_evenly(len(tones), TONES)]
         legend = tuple((tones_of[value], f"{digits_of(value)} {unit(partition)}s/s") for value in tones)
         return [tones_of[float(speed[rank])] for rank in ranks], legend, "coloured by speed"
     kinds = [plain(partition.kinds[rank]) for rank in ranks]
@@ -378,7 +378,7 @@ def charts(alone: pd.DataFrame) -> list[Chart]:
                 f"Iterations {name}",
                 name,
                 Axis("iteration", log=False),
-                Axis("messages of one iteration [µs]", log=wide(spread)),
+                Axis("messages of one iteration [µs]", log=spans_decades(spread)),
                 tuple(line for line in lines if line.x),
             )
         )

@@ -21,7 +21,7 @@ from commodel.reports.shape import (
     digits,
     origin,
     plain,
-    shortened,
+    shorten_list,
     simulation,
     table,
 )
@@ -74,7 +74,7 @@ def sentences(network: Network) -> list[str]:
         names = [" – ".join(network.names[node] for node in network.pairs[pair]) for pair in distances.odd]
         lines.append(
             f"{count(len(names), 'pair')} of nodes {'is' if len(names) == 1 else 'are'} slower than comparable pairs, "
-            f"while other pairs of both nodes are not: {shortened(names)}."
+            f"while other pairs of both nodes are not: {shorten_list(names)}."
         )
     if distances.classes > 1:
         lines.append(_classes(network))
@@ -103,7 +103,7 @@ def describe_slow_nodes(networks: Sequence[Network]) -> list[Remark]:
     return [
         Remark(
             network.platform,
-            f"Slow nodes: {shortened([network.names[node] for node in network.distances.slow], SEVERAL)}.",
+            f"Slow nodes: {shorten_list([network.names[node] for node in network.distances.slow], SEVERAL)}.",
         )
         for network in networks
         if network.distances.slow

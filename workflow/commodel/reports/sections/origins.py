@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from commodel.files.cache import LARGEST_KEPT, LARGEST_PLAIN
 from commodel.files.safe_reading import MIB
 from commodel.records import KeptFile
-from commodel.reports.sections.evidence import flat, rows
+from commodel.reports.sections.evidence import flatten, rows
 from commodel.reports.shape import Column, Section, Table, Text, columns_of, plain, simulation, table
 from commodel.results.provenance import Traces
 
@@ -76,7 +76,7 @@ def attempts(traces: Traces, simulated: set[str]) -> Table:
     entries = [
         {key: plain(entry.get(key)) for key in ("batch", "attempt", "host", "job", "nodes", "commit", "outcome")}
         | {"simulated": simulation(plain(entry.get("platform")) in simulated)}
-        | {key: moment(entry.get(key)) for key in ("started", "ended")}
+        | {key: format_time(entry.get(key)) for key in ("started", "ended")}
         for entry in traces.attempts
     ]
     note = (
@@ -86,7 +86,7 @@ def attempts(traces: Traces, simulated: set[str]) -> Table:
     return table("Attempts", "Attempts", columns, rows(entries, columns), note=note)
 
 
-def moment(seconds: object) -> str | None:
+def format_time(seconds: object) -> str | None:
     """Return a time of the Unix clock as date and time in UTC."""
     try:
         return datetime.datetime.fromtimestamp(float(seconds), datetime.UTC).isoformat(" ", "seconds")[:19] + " UTC"
@@ -105,10 +105,10 @@ def lines(text: str) -> tuple[str, ...]:
     return (*shown[:MOST_LINES], *([f"… {more:,} more lines; the digest above is of all of them"] if more > 0 else []))
 
 
-def measured(batches: Mapping[str, Mapping], traces: Traces) -> str:
+def format_dates(batches: Mapping[str, Mapping], traces: Traces) -> str:
     """Return the first and the last day of the measurements; empty if unknown."""
     days = [str(batch["date"])[:10] for batch in batches.values() if batch.get("date")]
-    moments = (moment(entry.get(key)) for entry in traces.attempts for key in ("started", "ended"))
+    moments = (format_time(entry.get(key)) for entry in traces.attempts for key in ("started", "ended"))
     days = sorted({*days, *(when[:10] for when in moments if when)})
     if not days:
         return ""
@@ -118,7 +118,7 @@ def measured(batches: Mapping[str, Mapping], traces: Traces) -> str:
 def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
     """Return tables of the entries that all batches share, of those that the batches of a platform share, and of those
     that differ."""
-    entries = {plain(name): flat(batch) for name, batch in batches.items()}
+    entries = {plain(name): flatten(batch) for name, batch in batches.items()}
     by_platform: dict[str, list[dict[str, str]]] = {}
     for batch in entries.values():
         by_platform.setdefault(batch.get("platform", ""), []).append(batch)

@@ -11,7 +11,7 @@ import numpy as np
 
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper
 from commodel.records import PlatformKind
-from commodel.reports.charts import bracketed, micro
+from commodel.reports.charts import bracket_unit, micro
 from commodel.reports.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, Table, columns_of, comma, plain
 
 SHEET = "The paper"
@@ -27,7 +27,9 @@ def sections(paper: Paper, evidence: Evidence, crowds: Sequence[str] = ()) -> li
 def lead(paper: Paper, figures: Sequence[Figure], crowds: Sequence[str] = ()) -> Section:
     rows = []
     for figure in figures:
-        compared = [ratio for row in figure.numbers[0].rows if (ratio := over(row.here[0], row.paper)) is not None]
+        compared = [
+            ratio for row in figure.numbers[0].rows if (ratio := compute_ratio(row.here[0], row.paper)) is not None
+        ]
         ends = (float(np.median(compared)), min(compared), max(compared)) if compared else (None, None, None)
         rows.append((figure.name, figure.title, len(compared), *ends))
     columns = columns_of("Figures")
@@ -54,6 +56,7 @@ def section(figure: Figure, evidence: Evidence) -> Section:
     words.append(f"Why they differ: {figure.why}")
     about = Answer(f"{figure.name}: {figure.title}", tuple(words))
     charts = [chart(figure, panel, " (simulated)" if simulated and not real else "") for panel in figure.panels]
+    charts = [drawn for drawn in charts if drawn.series]  # nothing was measured or predicted there
     tables = [table(figure, numbers, place) for place, numbers in enumerate(figure.numbers)]
     return Section(figure.name, "", (about, *charts, *tables))
 
@@ -71,7 +74,7 @@ def chart(figure: Figure, panel: Panel, mark: str) -> Chart:
 
 
 def axis(label: str, log: bool) -> tuple[float, Axis]:
-    factor, label = micro(bracketed(label))
+    factor, label = micro(bracket_unit(label))
     return factor, Axis(label, log=log, bytes=log and "[B]" in label)
 
 
@@ -98,7 +101,7 @@ def table(figure: Figure, numbers: Numbers, place: int) -> Table:
     for at, row in enumerate(numbers.rows):
         cells = [column[at] for column in about] + ([scaled(row.paper, factor)] if printed else [])
         for here in row.here:
-            cells += [scaled(here, factor), over(here, row.paper)] if printed else [scaled(here, factor)]
+            cells += [scaled(here, factor), compute_ratio(here, row.paper)] if printed else [scaled(here, factor)]
         rows.append(tuple(cells))
     note = f"paper: {numbers.source}."
     return Table(f"{figure.name} {place}", numbers.title, tuple(columns), tuple(rows), note, len(about))
@@ -115,6 +118,6 @@ def scaled(value: float, factor: float) -> float | None:
     return None if math.isnan(value) else plain(value * factor)
 
 
-def over(here: float, paper: float) -> float | None:
+def compute_ratio(here: float, paper: float) -> float | None:
     """Return the ratio of our number to the paper's; None without either."""
     return float(here / paper) if math.isfinite(here) and math.isfinite(paper) and paper else None

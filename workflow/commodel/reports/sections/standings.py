@@ -139,7 +139,7 @@ def describe_default(rows: pd.DataFrame) -> str:
     return f"{line}."
 
 
-def at(bytes: int) -> str:
+def format_size(bytes: int) -> str:
     return f" at {size(bytes)}" if bytes else ""
 
 
@@ -156,7 +156,7 @@ def tabulate_default_gains(rows: pd.DataFrame, simulated: set[str]) -> Table:
             {"platform": platform, "simulated": simulation(platform in simulated), "operation": operation}
             | {"workloads": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
             | {"mean": mean(part["gain"]), "least": part["gain"].min(), "most": top["gain"]}
-            | {"top": f"{top['way']}, {top['size']}{at(top['bytes'])}"}
+            | {"top": f"{top['way']}, {top['size']}{format_size(top['bytes'])}"}
         )
     lines.sort(key=lambda line: line["simulated"] != simulation(False))
     columns = columns_of("Library")
@@ -364,14 +364,14 @@ def mark_lowest(shown: pd.DataFrame, left: int) -> frozenset[tuple[int, int]]:
     return frozenset((int(row), int(column) + left) for row, column in zip(rows, columns, strict=True))
 
 
-def choices(frame: pd.DataFrame) -> tuple[Section, Section]:
+def build_selection(frame: pd.DataFrame) -> tuple[Section, Section]:
     """Return, by workload, the fastest measured alternative, and the choice and regret of each model that had a
     choice."""
     families = families_of(frame)
     rows, alone = list_workloads(frame, families)
     if not any(isinstance(row[f"pick {family}"], str) for row in rows for family in families):
         families = []
-    return selection_sections(rows, alone, families), picks(rows, families)
+    return selection_sections(rows, alone, families), list_other_choices(rows, families)
 
 
 def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Section:
@@ -395,7 +395,7 @@ def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Sec
     return Section("Selection", note, (regrets,))
 
 
-def picks(rows: list[dict], families: list[str]) -> Section:
+def list_other_choices(rows: list[dict], families: list[str]) -> Section:
     """Return the workloads in which a model does not choose the fastest alternative, and its choice there."""
     columns = [*WORKLOAD, *(Column(f"pick {family}", family) for family in families)]
     if not families:

@@ -39,7 +39,7 @@ from commodel.reports.shape import (
     percent,
     plain,
     ratio,
-    shortened,
+    shorten_list,
     simulation,
     size,
     span,
@@ -55,10 +55,10 @@ MISSING = "What is missing"
 LIMITS = {
     RECOMMENDED_FIRST: 2,
     BEST_MODEL: 3,
-    WHAT_TO_USE: 4,
-    CERTAINTY: 3,
+    WHAT_TO_USE: 3,
+    CERTAINTY: 2,
     MISSING: 2,
-}  # sentences of a platform; sheet Findings has all
+}  # sentences of a platform, twelve at most; sheet Findings has all
 FINDINGS = "Findings"
 MOST_RECOMMENDED = 2  # alternatives
 
@@ -157,8 +157,8 @@ def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
     after = [f"{model} ({ratio(mu[model])})" for model in drop_equal_models(part, rows, 3)[1:] if model not in tied]
     equal = [f"{model} ({ratio(mu[model])})" for model in tied]
-    line = f"Statistically tied with it: {shortened(equal)}. " if equal else ""
-    line += f"Equal predictions: {shortened(same)}. " if same else ""
+    line = f"Statistically tied with it: {shorten_list(equal)}. " if equal else ""
+    line += f"Equal predictions: {shorten_list(same)}. " if same else ""
     line += f"Next: {comma(after)}." if after else ""
     lines += [line.strip()] if line else []
     poor = []
@@ -259,7 +259,7 @@ def describe_leads(rows: pd.DataFrame) -> list[str]:
             for (operation, fan_in), entry in classes.groupby(["operation", "fan_in"], sort=False)
         ]
         gaps = classes.dropna(subset=["mu_next"])
-        line = f"{family} is clearly the best for {shortened(places, 4)}"
+        line = f"{family} is clearly the best for {shorten_list(places, 4)}"
         if len(gaps):
             widest = gaps.loc[(gaps["mu_next"] / gaps["mu"]).idxmax()]
             line += f"; widest lead: μ {ratio(widest['mu'])}, next {widest['next']} at {ratio(widest['mu_next'])}"

@@ -36,7 +36,7 @@ def sections(trees: Sequence[PredictedTree], simulated: set[str]) -> list[Sectio
     return [Section(SHEET, NOTE, (Answer("Critical paths of the fastest trees", lines), *pictures, messages(trees)))]
 
 
-def named(predicted: PredictedTree) -> str:
+def tree_name(predicted: PredictedTree) -> str:
     point = predicted.waits.point
     return f"{plain(point.operation)} over {plain(point.topology)}, {size(point.bytes)}"
 
@@ -45,7 +45,9 @@ def sentence(predicted: PredictedTree, simulated: set[str]) -> str:
     waits = predicted.waits
     work = f", {percent(waits.work / waits.prediction)} of it for local work" if waits.work else ""
     where = origin(plain(waits.point.platform), simulated)
-    text = f"{where}, {named(predicted)}: {waits.family} predicts {format_seconds(waits.prediction)}{work}; measured "
+    text = (
+        f"{where}, {tree_name(predicted)}: {waits.family} predicts {format_seconds(waits.prediction)}{work}; measured "
+    )
     path = f"{len(waits.messages)} of {count(len(waits.src), 'message')}"
     return f"{text}{format_seconds(predicted.measured)}. The critical path has {path}."
 
@@ -66,7 +68,7 @@ def picture(number: int, predicted: PredictedTree, simulated: set[str]) -> Chart
         Axis("leaves, from the left", log=False, low=ends[0], high=ends[1], whole=True),
         Axis("level", log=False, low=-MARGIN, high=max(level) + MARGIN, whole=True),
     )
-    title = f"{origin(plain(waits.point.platform), simulated)}, {named(predicted)}"
+    title = f"{origin(plain(waits.point.platform), simulated)}, {tree_name(predicted)}"
     return Chart(f"Tree {number}", title, *axes, (*lines, nodes))
 
 

@@ -14,7 +14,7 @@ from xlsxwriter.format import Format
 from xlsxwriter.utility import quote_sheetname, xl_range, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
-from commodel.reports.shape import COLOURS, WORDS, Behind, Report, Scale, Section, Table, comparable, show
+from commodel.reports.shape import COLOURS, WORDS, Report, Scale, Section, SourceRows, Table, has_rank, show
 
 CREATED = datetime(2000, 1, 1)  # without a date of measurement; never the date of writing
 WIDEST = 52  # characters of a column
@@ -141,7 +141,7 @@ def write_parquet(section: str, table: Table, folder: Path) -> Path:
             for place, (name, column) in enumerate(zip(names, table.columns, strict=True)):
                 values = table.values(place, first, first + PIECE)
                 columns[name] = [
-                    (show(column.kind, value) or None) if words[place] else float(value) if comparable(value) else None
+                    (show(column.kind, value) or None) if words[place] else float(value) if has_rank(value) else None
                     for value in values
                 ]
             yield piece(columns, types)
@@ -167,7 +167,7 @@ class Places:
     tables: dict[str, Place] = field(default_factory=dict)  # by name; of several sheets the first
     rows: dict[tuple, dict[tuple, tuple[int, int]]] = field(default_factory=dict)
 
-    def behind(self, behind: Behind | None) -> str:
+    def behind(self, behind: SourceRows | None) -> str:
         """Return a link to the rows that a number comes from, or to one cell of the first of them."""
         if behind is None or (place := self.tables.get(behind.table)) is None:
             return ""
@@ -183,7 +183,7 @@ class Places:
         area = xl_range(down + first, 0, down + min(last, place.rows[-1]), len(keys) - 1)
         return f"internal:{quote_sheetname(place.sheet)}!{area}"
 
-    def _rows(self, place: Place, behind: Behind) -> dict[tuple, tuple[int, int]]:
+    def _rows(self, place: Place, behind: SourceRows) -> dict[tuple, tuple[int, int]]:
         """Return for each combination of values of these columns its first row, and the last of the rows that follow it
         directly."""
         names = tuple(key for key, _ in behind.where)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from commodel.reports.content import DOUBLES, commands
-from commodel.reports.shape import Behind, Front, Grid, Report, Tile
+from commodel.reports.shape import Front, Grid, Report, SourceRows, Tile
 from commodel.reports.xlsx.charts import ROW, ChartData
 from commodel.reports.xlsx.layout import Places
 from commodel.reports.xlsx.layout import cell as link_to
@@ -27,7 +27,7 @@ ABOUT = {
     "Selection": "the fastest alternative of each workload, and the regret of each model",
     "Picks": "choices of each model that are not the fastest",
     "Not measured": "planned points without a measurement, with reasons",
-    "Families": "equation and neglected effects of each model",
+    "Models": "equation and neglected effects of each model",
     "Parameters": "fitted latency, bandwidth and all other parameters, with intervals",
     "Latency": "distribution of half the round trip",
     "Distances": "latency and bandwidth between nodes",
@@ -189,7 +189,7 @@ class Overview:
             ("What if L doubles? Enter 2 in this cell of the calculator", calculator[1]),
             (
                 "Best model by operation and fan-in: marked in each row",
-                places.behind(Behind("Mean μ by fan_in", where)),
+                places.behind(SourceRows("Mean μ by fan_in", where)),
             ),
         ]
         ways = [entry for entry in deep if entry[1]]

@@ -10,7 +10,7 @@ from typing import IO
 
 import xlsxwriter
 
-from commodel.files.atomic import temporary_path, whole
+from commodel.files.atomic import temporary_path, write_atomically
 from commodel.files.streams import give_back
 from commodel.reports import received_workbooks
 from commodel.reports.shape import (
@@ -24,8 +24,8 @@ from commodel.reports.shape import (
     Table,
     Text,
     Tiling,
-    comparable,
     finite,
+    has_rank,
     number_format,
     origin_line,
     plain,
@@ -47,14 +47,14 @@ TEXT_WIDTH = 150  # characters of a sentence across columns
 RAW = "Raw summary"
 INK, RULE, LINK, MUTED = "#1F3A4D", "#D5DBE0", "#0B5A8A", "#555555"
 TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
-whose = attrgetter("platform")
+platform_of = attrgetter("platform")
 
 
 def write_xlsx(report: Report, path: str | Path) -> list[Path]:
     """Write the workbook, and files of tables that are too long for a sheet; return all paths."""
     path = Path(path)
     give_back()  # the memory that building the report took
-    with whole(path) as stream, temporary_path(path) as scratch:
+    with write_atomically(path) as stream, temporary_path(path) as scratch:
         book = Workbook(report, stream, scratch)
         book.add_overviews()
         for section in report.sections:
@@ -86,7 +86,7 @@ class Workbook:
         self.places = Places()
         self.first_sheets: list[Overview] = []
         self.beyond: dict[str, Table] = {}  # by section: too long for a sheet
-        by_platform = groupby(sorted(report.sets, key=whose), key=whose)
+        by_platform = groupby(sorted(report.sets, key=platform_of), key=platform_of)
         known = [(platform, *calculator.calculable(list(sets))) for platform, sets in by_platform]
         order = {front.platform: place for place, front in enumerate(report.fronts)}
         known.sort(key=lambda entry: order.get(plain(entry[0]), len(order)))  # as the first sheets
@@ -289,7 +289,7 @@ class Workbook:
         if target:
             sheet.write_url(row, place, target, self.look("", marked, wordy, LINK, ground=ground), string=text)
             return
-        endless = comparable(value)  # Excel has no infinity: a text, which sorts after every number
+        endless = has_rank(value)  # Excel has no infinity: a text, which sorts after every number
         tone = "" if endless or (wordy and text not in TONES) else TONES.get(text, "#8A8A8A")
         ground = COLOURS["bad"] if endless and column.scale is not None else ground  # colour scales skip texts
         runs_on = len(table.columns) > BROAD or place + 1 == len(table.columns)

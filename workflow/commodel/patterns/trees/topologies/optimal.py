@@ -77,7 +77,7 @@ def optimal(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
     return Tree(_without_spare(np.concatenate(parents), np.flatnonzero(np.concatenate(arrivals) == end), nodes))
 
 
-def reached(end: int, travel: int, unit: int, enough: int) -> int:
+def count_reached(end: int, travel: int, unit: int, enough: int) -> int:
     """Return the number of nodes that have the message at time `end`, at most `enough`.
 
     At depth d, with up to s gaps waited on the way, there are C(s + d, d).
@@ -104,7 +104,7 @@ def _finish(nodes: int, travel: int, unit: int) -> int:
     low, high = 0, travel + unit * nodes
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle, travel, unit, nodes) >= nodes else (middle + 1, high)
+        low, high = (low, middle) if count_reached(middle, travel, unit, nodes) >= nodes else (middle + 1, high)
     return low
 
 

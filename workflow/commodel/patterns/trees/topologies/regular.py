@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.files.cache import reached
+from commodel.files.cache import find_input
 from commodel.patterns.arguments import SEED, Argument, Kind, count, whole_numbers
 from commodel.patterns.trees.files import read_tree
 from commodel.patterns.trees.topologies import Topology
@@ -105,7 +105,7 @@ def _random(nodes: int, seed: int) -> Tree:
 
 
 def _from_file(path: str) -> Tree:
-    return read_tree(reached(path))
+    return read_tree(find_input(path))
 
 
 FANOUTS = Argument("AxBx…", Kind.SHAPE, partial(whole_numbers, separator="x"))

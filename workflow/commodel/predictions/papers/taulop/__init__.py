@@ -218,7 +218,7 @@ def table_2(evidence: Evidence, every: list[Run]) -> Figure:
             errors = {model: mean(run.error(model) for run in runs) for model in (*MODELS, *READINGS)}
             rows += [Row((*about, model), printed.get(model, nan), (errors[model],)) for model in MODELS]
             readings.append(Row(about, printed["τ–Lop"], tuple(errors[name] for name in ("τ–Lop", *READINGS))))
-    layouts = len({run.layout for run in every})
+    layouts, hosts = len({run.layout for run in every}), real_hosts(evidence, every)
     return Figure(
         "Table 2",
         "mean proportional errors of whole kernels on heterogeneous layouts",
@@ -233,7 +233,7 @@ def table_2(evidence: Evidence, every: list[Run]) -> Figure:
         "the paper's are of a cluster with noise and TCP's delays, "
         + evidence.choose(
             "where this is a simulated switch; ",
-            "where all hosts share the processors of one machine: overheads of several ranks follow one another, and "
+            "and here all hosts share the processors of one machine: overheads of ranks follow one another, and "
             "most of an iteration with short messages is overhead; ",
             "and this is another machine; ",
         )
@@ -255,9 +255,12 @@ def table_2(evidence: Evidence, every: list[Run]) -> Figure:
                 tuple(readings),
                 "",
             ),
-            real_hosts(evidence, every),
+            hosts,
         ),
-        measured=measured_on(every),
+        measured=(
+            *measured_on(every),
+            *(name for name in evidence.kinds if name in {row.about[0] for row in hosts.rows}),
+        ),
     )
 
 
@@ -265,7 +268,7 @@ def _off(every: list[Run]) -> str:
     """Return where τ–Lop is off by most, and which way."""
     known = [run for run in every if not isnan(run.error("τ–Lop"))]
     if not known:
-        return "nothing was measured here."
+        return "no layout of table 1 was measured here."
     worst = max(known, key=lambda run: run.error("τ–Lop"))
     ratio = worst.predictions["τ–Lop"] / worst.measured
     where = f"{TITLES[worst.kernel]} with N = {worst.side} and layout {worst.layout} on {NETWORKS[worst.platform]}"

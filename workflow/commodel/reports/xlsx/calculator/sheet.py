@@ -147,7 +147,7 @@ INPUTS = (
     ("height", "height of the k-ary tree", 1, MOST_HEIGHT, "levels below the root"),
 )
 CHART_ROWS = 22
-VALUES = ("family", "parameter", "fitted", "unit", "× factor", "your value", "used")
+VALUES = ("model", "parameter", "fitted", "unit", "× factor", "your value", "used")
 FITTED_ON = "meaning; fitted on "  # and the platform, in the head of the last column
 LATENCIES = ("L", "L_0", "alpha", "alpha.a")
 TABLE = " [µs] over bytes, τ at once"
@@ -208,7 +208,7 @@ class Sheet(Cells):
 
     def _predictions(self, row: int, workings: Workings) -> None:
         row = self.heading(row, "Predicted time [µs]")
-        self.head(row, ("family", "operation", *WAYS, "", "remark"))
+        self.head(row, ("model", "operation", *WAYS, "", "remark"))
         for entry in self.several:
             for operation in OPERATIONS:
                 predictions = workings.predictions[entry.name]
@@ -338,7 +338,7 @@ class Sheet(Cells):
         chart.set_legend({"position": "bottom", "font": {"size": 9}})
         chart.set_size({"width": 620, "height": 20 * (CHART_ROWS - 2)})
         chart.show_na_as_empty_cell()
-        alt = "Predicted time over message size, by family; it is computed from the yellow cells."
+        alt = "Predicted time over message size, by model; it is computed from the yellow cells."
         self.sheet.insert_chart(self.top, 9, chart, {"description": alt, "object_position": 3})
 
 

@@ -3,15 +3,15 @@
 from dataclasses import dataclass, field
 
 from commodel.advice.sequential_sampling import Arm, Arms
-from commodel.api.library_rules import OPEN
+from commodel.api.library_rules import OF_OPEN_MPI
 from commodel.files.safe_paths import SafePath
 from commodel.measure.library_collectives import Place
-from commodel.records import LIBRARY, Measure
+from commodel.records import LIBRARY, Measure, PlacedWorkload
 from commodel.stats import NOISE
 
 SIZES = (64, 2048, 65536)
 WAYS = {"bcast": ("linear", "binomial-near", "scatter-allgather"), "alltoall": ("linear", "bruck", "pairwise")}
-CASES = [(name, 8, "block", size) for name in WAYS for size in SIZES]
+CASES = [PlacedWorkload(name, 8, "block", size) for name in WAYS for size in SIZES]
 OWN = {"bcast": "linear", "alltoall": "pairwise"}  # what the library does by itself
 
 
@@ -42,21 +42,21 @@ class Machine(Place):
         rules = self.chosen_by[text] if settings else {}
         in_time = [case for case in cases if case not in self.late]
         return {
-            case: (cost(case[0], self._way(case, rules), case[3]) / self._faster(case, rules), NOISE)
+            case: (cost(case.operation, self._way(case, rules), case.bytes) / self._faster(case, rules), NOISE)
             for case in in_time
         }
 
     def _faster(self, case, rules):
-        ruled = case[0] in {row.operation for row in rules}
+        ruled = case.operation in {row.operation for row in rules}
         unsteady = self.unsteady if len(self.requested) % 2 else 1
-        return unsteady * (self.turn if rules else 1) * (1 if ruled else self.device.get(case[0], 1))
+        return unsteady * (self.turn if rules else 1) * (1 if ruled else self.device.get(case.operation, 1))
 
     def _way(self, case, rules):
-        below = [row for row in rules if row.operation == case[0] and row.bytes <= case[3]]
+        below = [row for row in rules if row.operation == case.operation and row.bytes <= case.bytes]
         ruled = [row for row in below if not (self.beyond and row.algorithm == LIBRARY)]
         nearest = max(ruled, key=lambda row: row.bytes, default=None)
-        own = nearest is None or nearest.algorithm == LIBRARY or case[0] in self.deaf
-        return OWN[case[0]] if own else nearest.algorithm
+        own = nearest is None or nearest.algorithm == LIBRARY or case.operation in self.deaf
+        return OWN[case.operation] if own else nearest.algorithm
 
     def _start(self, name, cases, choices):
         self.chosen_by[self.dialect.text(choices) if choices else ""] = choices
@@ -67,13 +67,17 @@ class Machine(Place):
 
 def machine(folder, deaf=()):
     measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
-    return Machine("m", None, None, OPEN, measure, SafePath.at(folder), deaf)
+    return Machine("m", None, None, OF_OPEN_MPI, measure, SafePath.at(folder), deaf)
 
 
 def arms(own=(LIBRARY,)):
     """Predictions that are off by a factor of each algorithm."""
     off = dict(zip([(name, way) for name, ways in WAYS.items() for way in ways], [1, 1.6, 0.7, 1.2, 1, 2], strict=True))
-    ways = [Arm(case, way, off[case[0], way] * cost(case[0], way, case[3])) for case in CASES for way in WAYS[case[0]]]
+    ways = [
+        Arm(case, way, off[case.operation, way] * cost(case.operation, way, case.bytes))
+        for case in CASES
+        for way in WAYS[case.operation]
+    ]
     left = [
         Arm(case, name, min(arm.prediction for arm in ways if arm.workload == case)) for case in CASES for name in own
     ]
