@@ -121,7 +121,7 @@ def test_a_workbook_of_a_kernel(model_sets, tmp_path):
     ]
     assert "hloggp sums [µs]" in texts
     assert any(text.startswith("SIMULATED") for text in texts)
-    assert {"Families", "Iterations"} <= set(book.sheetnames)
+    assert {"Models", "Iterations"} <= set(book.sheetnames)
 
 
 PINWHEEL = write(Rectangles.of([0, 2, 1, 0, 1], [0, 0, 2, 1, 1], [2, 1, 2, 1, 1], [1, 2, 1, 2, 1]))

@@ -283,7 +283,7 @@ def cluster(monkeypatch):
     monkeypatch.setattr(
         SlurmExecutor, "report_job_success", lambda self, job: made.succeeded.append(job.external_jobid)
     )
-    monkeypatch.setattr("snakemake_executor_plugin_slurm_patient.answer", answer)
+    monkeypatch.setattr("snakemake_executor_plugin_slurm_patient.try_slurm", answer)
     return made
 
 

@@ -96,7 +96,7 @@ def test_definitions_are_found_by_the_longest_name(comparison):
 
 
 def test_families_state_what_they_ignore(report, inputs):
-    (table,) = report.section("Families").tables
+    (table,) = report.section("Models").tables
     assert {row["family"]: row["ignores"] for row in records(table)} == {
         name: format_undetermined["ignores"] for name, format_undetermined in inputs["families"].items()
     }

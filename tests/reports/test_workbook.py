@@ -166,7 +166,7 @@ SHEETS = [
     "Errors",
     "Selection",
     "Picks",
-    "Families",
+    "Models",
     "Parameters",
     "Latency",
     "Fits",

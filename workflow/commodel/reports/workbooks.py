@@ -69,7 +69,7 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
     scaled = frame.assign(**{name: MICRO * frame[name].astype(float) for name in KERNEL_TIMES})
     sections = [
         Section(
-            "Families",
+            "Models",
             "",
             (Answer("Kernel", tuple(sentences)), table("Families", "Predicted times", columns, scaled)),
         )

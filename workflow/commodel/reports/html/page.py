@@ -367,7 +367,7 @@ def terms_of(report: Report) -> dict[str, str]:
 
 def families_of(report: Report) -> dict[str, str]:
     """Return full name and equation of each model, by its short name."""
-    tables = [table for section in report.sections if section.name == "Families" for table in section.tables]
+    tables = [table for section in report.sections if section.name == "Models" for table in section.tables]
     if not tables or not {"family", "title", "equation"} <= {column.key for column in tables[0].columns}:
         return {}
     columns = [tables[0].column(key) for key in ("family", "title", "equation")]

@@ -471,4 +471,4 @@ def models(families: Mapping[str, Mapping[str, str]]) -> Section:
         for name, entry in sorted(families.items())
     ]
     note = "Each model's time of a message, and the effects that it neglects."
-    return Section("Families", note, (table("Models", "The models", columns, rows(entries, columns)),))
+    return Section("Models", note, (table("Models", "The models", columns, rows(entries, columns)),))

@@ -55,10 +55,10 @@ MISSING = "What is missing"
 LIMITS = {
     RECOMMENDED_FIRST: 2,
     BEST_MODEL: 3,
-    WHAT_TO_USE: 4,
-    CERTAINTY: 3,
+    WHAT_TO_USE: 3,
+    CERTAINTY: 2,
     MISSING: 2,
-}  # sentences of a platform; sheet Findings has all
+}  # sentences of a platform, twelve at most; sheet Findings has all
 FINDINGS = "Findings"
 MOST_RECOMMENDED = 2  # alternatives
 

@@ -27,7 +27,7 @@ ABOUT = {
     "Selection": "the fastest alternative of each workload, and the regret of each model",
     "Picks": "choices of each model that are not the fastest",
     "Not measured": "planned points without a measurement, with reasons",
-    "Families": "equation and neglected effects of each model",
+    "Models": "equation and neglected effects of each model",
     "Parameters": "fitted latency, bandwidth and all other parameters, with intervals",
     "Latency": "distribution of half the round trip",
     "Distances": "latency and bandwidth between nodes",
