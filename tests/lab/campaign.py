@@ -64,7 +64,7 @@ def losses(comparison: pd.DataFrame) -> str:
     right = []
     for name, windowed in tables.items():
         if "windowed" in name and "linear" in tables:
-            both = windowed.join(tables["linear"], rsuffix="_linear", how="inner")
+            both = windowed.join(tables["linear"].add_suffix("_linear"), how="inner")
             tied = (both["measured_low"] <= both["measured_high_linear"]) & (
                 both["measured_low_linear"] <= both["measured_high"]
             )

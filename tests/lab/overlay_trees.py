@@ -114,12 +114,10 @@ def make_project(folder: Path) -> Path:
 
 
 def errors(results: Path) -> pd.DataFrame:
-    """By operation and tree: the median in ms, and μ of each family; their means in the last line."""
+    """By operation, tree, bytes and waves: the median in ms, and μ of each family; their means in the last line."""
     compared = pd.read_csv(results / "comparison.csv")
-    compared["what"] = [
-        f"{row.operation} {row.alternative}" + (f" x{row.waves}" if row.waves > 1 else "")
-        for row in compared.itertuples()
-    ]
+    columns = [name for name in ("operation", "alternative", "bytes", "waves") if name in compared]
+    compared["what"] = [" ".join(map(str, row)) for row in compared[columns].to_numpy()]
     table = compared.pivot_table(index="what", columns="family", values="mu")
     table.insert(0, "measured", compared.groupby("what")["measured"].first() * 1e3)
     table.loc["mean"] = table.mean().where(table.columns != "measured")

@@ -243,7 +243,7 @@ own, _ = listener.accept()
 def hand_on(source, target):
     source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     while taken := source.recv(1 << 16):
-        if taken[4:6] in (b"\\x13\\0", b"\\x14\\0"):
+        if taken[4:5] in (b"\\x13", b"\\x14"):
             time.sleep(0.02)
         target.sendall(taken)
     target.shutdown(socket.SHUT_WR)

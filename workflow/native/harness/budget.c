@@ -47,7 +47,7 @@ void free_samples(Samples *samples)
 }
 
 /* The precision is checked before the budgets: a sample set that meets both counts as precise. */
-Stop check_stopping(const Options *options, Samples *samples, double spent)
+Stop choose_stop(const Options *options, Samples *samples, double spent)
 {
   double *ordered = allocate((size_t)samples->count, sizeof *ordered);
   int valid = 0;

@@ -198,7 +198,7 @@ enum { WITH_SKEW = 1, WITH_COUNTS = 2, WITH_CPU = 4, WITH_LATENCIES = 8, WITH_CO
 void grow_samples(Samples *samples, int count, int with); /* memory for `count` samples */
 void free_samples(Samples *samples);
 /* Whether the samples suffice after `spent` seconds. Sets the median and the number of valid samples. */
-Stop check_stopping(const Options *options, Samples *samples, double spent);
+Stop choose_stop(const Options *options, Samples *samples, double spent);
 int next_chunk(const Options *options, const Samples *samples, double estimate, double spent); /* of one pass */
 
 /* ---- sink.c: one file for each finished case, and the current case ---- */

@@ -231,7 +231,7 @@ void measure_case(const Program *program, const Case *c, const Options *options,
     plan.lead = alignment->lead;
     m.estimate = m.spent / samples->count;
     plan.resync = m.clocks && (m.jumped || clock_now() - alignment->synced > resync_seconds);
-    samples->stop = check_stopping(options, samples, m.spent);
+    samples->stop = choose_stop(options, samples, m.spent);
     plan.n = samples->stop == STOP_NONE ? next_chunk(options, samples, m.estimate, m.spent) : 0;
   }
   program->cleanup(m.state);
