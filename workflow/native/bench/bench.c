@@ -120,7 +120,7 @@ static void measure(const Operation *operation, const Case *c, Net *net, const O
     }
     samples->count += n;
     estimate = spent / samples->count;
-    samples->stop = check_stopping(options, samples, spent);
+    samples->stop = choose_stop(options, samples, spent);
   }
   double *after = before ? count_levels(net, &depths) : NULL;
   if (after) write_levels(options, c->id, before, after, depths);
