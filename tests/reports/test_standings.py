@@ -10,7 +10,7 @@ from tests.reading import sentences
 
 from commodel.compare.comparison import NOT_PREDICTED, add_choices
 from commodel.compare.model_ranking import (
-    COVER,
+    MIN_SHARE_OF_POINTS,
     drop_equal_models,
     find_best_model,
     find_equal_models,
@@ -345,14 +345,19 @@ def by_hand(rows):
     mean = {
         family: sum(errors_of.values()) / len(errors_of)
         for family, errors_of in mu.items()
-        if len(errors_of) >= COVER * most
+        if len(errors_of) >= MIN_SHARE_OF_POINTS * most
     }
     order = sorted(mean, key=lambda family: (mean[family], family))
     tied = set()
     for family, errors_of in mu.items():
         shared = [point for point in errors_of if point in mu[order[0]]]
         gaps = [math.log(errors_of[point] / mu[order[0]][point]) for point in shared]
-        if family == order[0] or len(gaps) < 3 or math.inf in gaps or len(gaps) <= COVER * len(mu[order[0]]):
+        if (
+            family == order[0]
+            or len(gaps) < 3
+            or math.inf in gaps
+            or len(gaps) <= MIN_SHARE_OF_POINTS * len(mu[order[0]])
+        ):
             continue
         noise = t.ppf(0.975, len(gaps) - 1) * np.std(gaps, ddof=1) / math.sqrt(len(gaps))
         apart = min(errors_of[point] for point in shared) > 1.01 * max(mu[order[0]][point] for point in shared)
