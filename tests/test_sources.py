@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from commodel.sources import HERE, ROOT, file_of, imported, sources
+from commodel.sources import PACKAGE, ROOT, file_of, imported, sources
 
 
 def named(*modules) -> set[str]:
-    return {str(Path(path).relative_to(HERE)) for path in sources(*modules)}
+    return {str(Path(path).relative_to(PACKAGE)) for path in sources(*modules)}
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def named(*modules) -> set[str]:
 def test_everything_that_python_loads_is_named(module):
     code = f"import sys, commodel.{module}; print(*(m.__file__ for n, m in sys.modules.items() if 'commodel.' in n))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert {str(Path(path).relative_to(HERE)) for path in loaded} <= named(module) | {"__init__.py"}
+    assert {str(Path(path).relative_to(PACKAGE)) for path in loaded} <= named(module) | {"__init__.py"}
 
 
 @pytest.mark.parametrize("rule", sorted((ROOT / "workflow" / "rules").glob("*.smk")), ids=lambda path: path.stem)
@@ -53,7 +53,7 @@ def test_a_family_does_not_rest_on_the_others():
 
 
 def test_what_is_read_off_the_text_is_what_the_syntax_tree_states():
-    for path in HERE.rglob("*.py"):
+    for path in PACKAGE.rglob("*.py"):
         nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
         names = [f"{node.module}.{name}" for node in nodes for name in ("", *(alias.name for alias in node.names))]
         stems = [name.partition(".")[2].rstrip(".") for name in names if name.startswith("commodel.")]

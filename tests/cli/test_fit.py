@@ -94,9 +94,9 @@ def test_several_families_beside_each_other_the_nearest_first(table):
 )
 def test_a_set_is_fitted_again_where_the_code_that_it_rests_on_was_edited(table, tmp_path, monkeypatch, edited, other):
     package = tmp_path / "package"
-    shutil.copytree(sources.HERE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(sources.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     before = {family: digest_of(table, family) for family in ("logp", "hockney")}
-    monkeypatch.setattr(sources, "HERE", package)
+    monkeypatch.setattr(sources, "PACKAGE", package)
     assert {family: digest_of(table, family) for family in before} == before  # wherever it lies
     with open(package / edited, "a") as file:
         file.write("# edited\n")

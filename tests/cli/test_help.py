@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import GROUPS, RENAMED, main
-from commodel.sources import HERE, ROOT, sources
+from commodel.sources import PACKAGE, ROOT, sources
 from tests.cli.running import run
 from tests.cli.test_import import NETGAUGE
 from tests.docs_project import make_project, smaller
@@ -224,4 +224,4 @@ def test_help_texts_are_no_code_that_results_rest_on():
     calls = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow/rules").glob("*.smk"))
     names = re.findall(r'(?<![\w"])"([a-z_.]+)"', " ".join(re.findall(r"\bsources\(([^()]*)\)", calls)))
     assert names
-    assert not [file for name in names for file in sources(name) if file.startswith(str(HERE / "cli"))]
+    assert not [file for name in names for file in sources(name) if file.startswith(str(PACKAGE / "cli"))]

@@ -24,7 +24,7 @@ from commodel.models.probes import Site, probe
 from commodel.models.probes.mixture import AROUND, FAN, ROUNDS, SUCCESSIVE_MESSAGES, WITHIN, pattern
 from commodel.parameters import ParameterSet
 from commodel.patterns import build
-from commodel.patterns.repeated import Long
+from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import Schedule, stack
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
@@ -96,7 +96,7 @@ def test_predictions_of_messages_that_wait_for_each_other_are_flagged(rounds, wo
     assert [text.partition(":")[0] for text in texts] == [word]
     monkeypatch.setattr(build, "WRITTEN", 0)
     described = build.schedule(point("allgather", "ring", ranks=rounds + 1, bytes=1024))
-    assert isinstance(described, Long)
+    assert isinstance(described, CompactSchedule)
     assert [check.label for check in assess_validity(Model.of_set(parameters), parameters, described)] == [word]
     assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["valid"]
 

@@ -29,7 +29,7 @@ from commodel.patterns.schedule import Schedule, Work
 from commodel.patterns.written import goal as reader
 from commodel.patterns.written import goal_binary
 from commodel.patterns.written import tasks as goal_tasks
-from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND, Needs, Tasks, find_turn
+from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND, Needs, Tasks, find_shift
 from commodel.patterns.written.tasks import schedule as in_steps
 from commodel.predictions.predictions import predict
 from tests.interchange.goal_simulator import play, read
@@ -378,7 +378,7 @@ def shifted_programs(draw):
 
 def without_symmetry(tasks):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(goal_tasks, "find_turn", lambda tasks: tasks.ranks)
+        patch.setattr(goal_tasks, "find_shift", lambda tasks: tasks.ranks)
         return in_steps(tasks)
 
 
@@ -411,7 +411,7 @@ def test_columns_are_those_of_all_ranks_in_order(tasks):
         assert first == whole
         return
     assert first.content() == whole.content()
-    assert (first.turn is None) == (find_turn(tasks) == tasks.ranks)
+    assert (first.shift is None) == (find_shift(tasks) == tasks.ranks)
 
 
 @given(
@@ -427,7 +427,7 @@ def test_price_is_that_of_all_ranks_to_the_last_digit(tasks, layout, name, near)
     node = place(layout, pattern.ranks)
     levels = Hierarchy.written({"leaf": 2}, int(node.max()) + 1) if near else None
     pattern = pattern.placed(node)
-    first, whole = (outcome(finish, name, one, levels) for one in (pattern, replace(pattern, turn=None)))
+    first, whole = (outcome(finish, name, one, levels) for one in (pattern, replace(pattern, shift=None)))
     assert np.array_equal(first, whole)
 
 
@@ -437,10 +437,10 @@ def test_ring_is_replayed_by_one_rank():
     needs = [(2 * number - 1, 2 * number, False) for number in range(1, rounds)]
     ring = in_steps(repeated([own], [needs], 1, 4))
     sent, played = find_representative_ranks(ring)
-    assert (ring.turn, played.ranks, sent.messages, ring.messages) == (1, 1, rounds, 4 * rounds)
+    assert (ring.shift, played.ranks, sent.messages, ring.messages) == (1, 1, rounds, 4 * rounds)
     assert finish("loggp", ring)[0].tolist() == pytest.approx([rounds * (7e-7 + 2.3e-6 + 63 * 9e-10 + 4e-7)] * 4)
 
 
 def test_two_sizes_in_turn_are_two_ranks():
     own = [[(SEND, size, 2, 0), (RECEIVE, size, -2, 0)] for size in (8, 9)]
-    assert find_turn(repeated(own, [[], []], 2, 3)) == 2
+    assert find_shift(repeated(own, [[], []], 2, 3)) == 2

@@ -65,7 +65,7 @@ def swept(rig, monkeypatch):
         monkeypatch.setattr(subject, "run", start)
         monkeypatch.setattr(subject, "prepare", lambda rig, start, number: left.append(start) or ())
         every = Start("player", 2, "block:2", (), tuple({"id": case} for case in cases))
-        this = Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, sign_of_life=tuple), 1.0, math.inf)
+        this = Sweep(rig, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
         assert sweep(this, every, number)
         return left
 
@@ -111,7 +111,9 @@ def test_a_case_that_hung_is_marked_though_it_continues_while_it_is_ended(rig, m
     monkeypatch.setattr(subject, "run", start)
     monkeypatch.setattr(subject, "prepare", lambda rig, start, number: ())
     every = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abc"))
-    assert sweep(Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, sign_of_life=tuple), 1.0, math.inf), every, 0)
+    assert sweep(
+        Sweep(rig, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf), every, 0
+    )
     assert finished(rig.folder)[1] == {"b"}
     assert finished(folder)[0] == {"a", "c"}
 
@@ -129,7 +131,7 @@ def test_when_the_time_is_over_nothing_is_started_again_and_no_case_is_blamed(ri
     monkeypatch.setattr(subject, "run", start)
     monkeypatch.setattr(subject, "prepare", lambda rig, start, number: ())
     every = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abc"))
-    this = Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, sign_of_life=tuple), 1.0, math.inf)
+    this = Sweep(rig, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
     assert sweep(this, every, 0) is False
     assert len(starts) == 1
     assert not finished(rig.folder)[1]
@@ -155,7 +157,7 @@ def test_a_start_that_slurm_refuses_is_repeated_for_a_while(rig, monkeypatch, pa
     monkeypatch.setattr(subject, "BETWEEN_STARTS", 0.0)
     monkeypatch.setattr(subject, "MAX_REFUSAL", patience)
     every = Start("player", 2, "block:2", (), ({"id": "a"},))
-    this = Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, sign_of_life=tuple), 1.0, math.inf)
+    this = Sweep(rig, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
     if patience:
         assert sweep(this, every, 0)
         assert len(starts) == 7

@@ -19,7 +19,7 @@ from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.parameter_sets import read_set
 from commodel.models.probes import Site, probe, round_trip
-from commodel.patterns.repeated import Long
+from commodel.patterns.repeated import CompactSchedule
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import make_predictor, predict
 from tests.models.synthetic import SIZES
@@ -148,7 +148,7 @@ def test_repeated_rounds_take_as_long_as_expanded_ones(name, data):
     operation, choice = data.draw(st.sampled_from(REPEATING))
     ranks, size = data.draw(st.integers(3, 24)), data.draw(st.sampled_from([7, 1000, 5000]))
     pattern = long(operation, choice, ranks, size, data.draw(places(ranks)))
-    if not isinstance(pattern, Long):
+    if not isinstance(pattern, CompactSchedule):
         return
     model = Model.of_set(parameters(name))
     quick, plain = (model.entry.predict(form, model.values) for form in (pattern, pattern.whole))

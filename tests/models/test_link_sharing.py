@@ -20,7 +20,7 @@ from commodel.models.families import family, shares
 from commodel.patterns import build
 from commodel.patterns.layouts import place
 from commodel.patterns.rank_local_steps import rank_local
-from commodel.patterns.repeated import Long
+from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import Schedule, Work
 from commodel.predictions.model import Model
 from commodel.progress import listen_with
@@ -254,7 +254,7 @@ def test_rounds_replayed_one_by_one_take_about_as_long_as_expanded_ones(operatio
     """Exactly so where no message of a round meets one of the next."""
     monkeypatch.setattr(build, "WRITTEN", 0)
     rounds = build.schedule(point(operation, choice, ranks=12, bytes=12 * 4096))
-    assert isinstance(rounds, Long)
+    assert isinstance(rounds, CompactSchedule)
     predicted = model(**{"c_out.leaf.a": C_OUT})
     written = predicted.cost(rounds)
     monkeypatch.setattr(link_sharing, "MAX_EXPANDED", 0)

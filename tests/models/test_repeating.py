@@ -15,7 +15,7 @@ from commodel.models.evaluation.taulop_algebra import SETTINGS
 from commodel.models.evaluation.values import Values
 from commodel.models.families import family, family_names
 from commodel.patterns import build
-from commodel.patterns.repeated import Long, Rounds
+from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import repeat_waves
 from tests.models.taulop_terms import parameters, table
@@ -33,7 +33,7 @@ def long(operation, choice, ranks, size, node=None):
     return pattern if node is None else pattern.placed(node)
 
 
-REPEATING = [key for key in ALGORITHMS if isinstance(long(*key, 6, 100), Long)]
+REPEATING = [key for key in ALGORITHMS if isinstance(long(*key, 6, 100), CompactSchedule)]
 
 
 def rounds_of(pattern):
@@ -82,7 +82,7 @@ def test_predictions_equal_those_of_the_expanded_schedule(name, data):
     size = data.draw(st.sampled_from([0, 1, 7, ranks, 100, 1000, 5000, 64 * ranks]))
     pattern = long(operation, choice, ranks, size, data.draw(places(ranks)))
     model = data.draw(machines(name))
-    if not isinstance(pattern, Long):
+    if not isinstance(pattern, CompactSchedule):
         return
     try:
         plain = model.entry.predict(pattern.whole, model.values)
@@ -126,22 +126,22 @@ def test_what_is_stated_of_rounds_is_so(operation, choice):
         for rounds in rounds_of(long(operation, choice, ranks, 1000)):
             rank = np.arange(ranks)
             for number in range(rounds.count):
-                to = rounds.to(number, rank)
+                to = rounds.receiver(number, rank)
                 assert sorted(to) == list(rank)
                 assert (to != rank).all()
-                assert (rounds.to(number, (rank + rounds.turn) % ranks) == (to + rounds.turn) % ranks).all()
-                if rounds.repeats:
-                    assert (rounds.to(number + rounds.turn, rank) == to).all()
-                if rounds.follows:
+                assert (rounds.receiver(number, (rank + rounds.shift) % ranks) == (to + rounds.shift) % ranks).all()
+                if rounds.periodic:
+                    assert (rounds.receiver(number + rounds.shift, rank) == to).all()
+                if rounds.relays_blocks:
                     block = rounds.block(number, rank)
                     assert sorted(block) == list(rank)
                     assert (rounds.block(number + 1, (rank + 1) % ranks) == block).all()
-                if rounds.advances:
-                    assert (rounds.to(number + 1, rank) == (to + 1) % ranks).all()
-                if rounds.flips:
+                if rounds.receivers_advance:
+                    assert (rounds.receiver(number + 1, rank) == (to + 1) % ranks).all()
+                if rounds.bit_flip_symmetric:
                     bits = 1 << np.arange(ranks.bit_length() - 1)
-                    assert (rounds.to(number, rank ^ bits[:, None]) == to ^ bits[:, None]).all()
-                if not rounds.even and not rounds.follows:  # each gets its own
+                    assert (rounds.receiver(number, rank ^ bits[:, None]) == to ^ bits[:, None]).all()
+                if not rounds.equal_sizes and not rounds.relays_blocks:  # each gets its own
                     assert (rounds.block(number, rank) == to).all()
 
 
@@ -151,7 +151,7 @@ def test_waves_of_them(operation, choice, waves):
     pattern = long(operation, choice, 9, 1000, np.arange(9) // 2)
     model = Model.of_set(fitted_set("loggp"))
     several = repeat_waves(pattern, waves)
-    assert isinstance(several, Long)
+    assert isinstance(several, CompactSchedule)
     np.testing.assert_allclose(model.cost(several), model.cost(several.whole), rtol=1e-12)
     assert several.last_step == several.whole.last_step
 
@@ -203,7 +203,7 @@ def test_one_orbit_is_equal_to_the_last_digit(operation, choice, name, layout):
         rank = np.arange(ranks)
         nodes = {"one": rank, "block": rank // 4, "cyclic": rank % 4, "uneven": np.maximum(rank - 2, 0) // 3}
         pattern = long(operation, choice, ranks, 1000, nodes[layout])
-        assert isinstance(pattern, Long)
+        assert isinstance(pattern, CompactSchedule)
         model = Model.of_set(fitted_set(name))
         assert (model.entry.predict(pattern, model.values) == model.entry.predict(pattern.whole, model.values)).all()
 

@@ -24,9 +24,9 @@ def test_a_kernel_computes_beside_its_messages():
     whole = make_point(Setting.unlimited(), requested)
     part = make_point(Setting.unlimited(), {**requested, "operation": "summa:n=64:iteration=3"})
     real, simulated = (Durations(name, MEASURE) for name in ("local", "simgrid"))
-    assert real._once(whole)[0] == pytest.approx(2048**3 / 2e9, rel=0.05)
-    assert real._once(part)[0] == pytest.approx(2048**3 / 2e9 / 64, rel=0.05)
-    assert simulated._once(whole)[0] < 1
+    assert real._estimate_sample(whole)[0] == pytest.approx(2048**3 / 2e9, rel=0.05)
+    assert real._estimate_sample(part)[0] == pytest.approx(2048**3 / 2e9 / 64, rel=0.05)
+    assert simulated._estimate_sample(whole)[0] < 1
 
 
 @pytest.mark.parametrize(("most", "samples"), [(500, 30), (20, 20)])
@@ -34,7 +34,7 @@ def test_a_calm_machine_takes_three_times_the_fewest_samples_and_no_more_than_th
     durations = Durations("local", replace(MEASURE, max_samples=most))
     assert MEASURE.min_samples == 10
     seconds = 1e-4 * (samples + MEASURE.warmup) + 1e-3
-    assert durations._of_samples(1e-4, simulating=8e-5, most=False) == pytest.approx(seconds)
+    assert durations._estimate_samples(1e-4, simulation=8e-5, upper_bound=False) == pytest.approx(seconds)
 
 
 def test_long_messages_of_probes_take_their_time():
@@ -44,8 +44,8 @@ def test_long_messages_of_probes_take_their_time():
         Case("local", "prtt", 2, {"n": n, "bytes": size}, "block:2")
         for n, size in ((16, 1 << 20), (1, 1 << 24), (1, 1))
     )
-    longer = durations.of_cases([one]) - durations.of_cases([short])
-    assert durations.of_cases([burst]) == durations.of_cases([one])
+    longer = durations.estimate_cases([one]) - durations.estimate_cases([short])
+    assert durations.estimate_cases([burst]) == durations.estimate_cases([one])
     assert longer == pytest.approx(2 * (1 << 24) / 5e9 * (3 * MEASURE.min_samples + MEASURE.warmup), rel=1e-3)
 
 
@@ -54,7 +54,7 @@ def test_simulating_long_messages_takes_its_time_since_the_player_copies_them():
     settings = {"level": "node", "how": "all", "procs": 16, "flows": 16, "step": 1, "ways": 1, "bytes": 1 << 24}
     long, short = (Case("mine", "capacity", 16, {**settings, "bytes": size}, "block:1") for size in (1 << 24, 1))
     durations = Durations("simgrid", MEASURE)
-    longer = durations.of_cases([long]) - durations.of_cases([short])
+    longer = durations.estimate_cases([long]) - durations.estimate_cases([short])
     passes = MEASURE.min_samples + max(MEASURE.warmup, 1)
     assert longer == pytest.approx(16 * (1 << 24) * 4e-10 * passes, rel=1e-3)
 
@@ -63,7 +63,7 @@ def test_simulating_long_messages_takes_its_time_since_the_player_copies_them():
         make_point(setting, {"operation": "bcast", "algorithm": "linear", "ranks": 16, "bytes": size})
         for size in (1 << 24, 0)
     ]
-    more = durations.of_points(points[:1]) - durations.of_points(points[1:])
+    more = durations.estimate_points(points[:1]) - durations.estimate_points(points[1:])
     assert more == pytest.approx(15 * (1 << 24) * 4e-10 * passes, rel=1e-3)
 
 

@@ -142,7 +142,7 @@ def test_what_a_plan_states_of_one(partition):
     whole, every = of(partition, 8), [of(partition, 8, k) for k in range(SIDE)]
     assert fan_ins([whole])[whole.id] == max(fan_ins(every).values())
     durations = Durations("local", Measure("barrier", 0.02, 10, 500, 2.0, 3, 2, 60.0))
-    seconds = [durations._once(point)[0] for point in (whole, *every)]
+    seconds = [durations._estimate_sample(point)[0] for point in (whole, *every)]
     assert seconds[0] == pytest.approx(sum(seconds[1:]), rel=0.2)
 
 

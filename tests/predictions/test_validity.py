@@ -10,7 +10,7 @@ from commodel.models.parameter_sets import set_given
 from commodel.parameters import Curve, Errors
 from commodel.patterns import build
 from commodel.patterns.build import Shape
-from commodel.patterns.repeated import Long
+from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import Schedule, stack
 from commodel.predictions.prediction_intervals import fit_bands
 from commodel.predictions.predictions import predict, predict_shapes
@@ -102,8 +102,8 @@ def test_ratios_of_repeated_rounds_are_those_of_expanded_ones(monkeypatch, opera
     whole = build.schedule(requested)
     monkeypatch.setattr(build, "WRITTEN", 0)
     described = build.schedule(requested)
-    assert isinstance(described, Long)
-    assert not isinstance(whole, Long)
+    assert isinstance(described, CompactSchedule)
+    assert not isinstance(whole, CompactSchedule)
     of_parts = single_message_ratios(measured(beyond=FAR), described)
     assert of_parts == pytest.approx(single_message_ratios(measured(beyond=FAR), stack([whole])))
 

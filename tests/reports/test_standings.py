@@ -10,7 +10,7 @@ from tests.reading import sentences
 
 from commodel.compare.comparison import NOT_PREDICTED, add_choices
 from commodel.compare.model_ranking import (
-    COVER,
+    MIN_SHARE_OF_POINTS,
     drop_equal_models,
     find_best_model,
     find_equal_models,
@@ -53,6 +53,16 @@ def with_library(comparison):
 @pytest.fixture(scope="module")
 def library_report(with_library, inputs):
     return build(**inputs | {"comparison": with_library})
+
+
+def findings(report, question):
+    """Return all sentences that answer a question, with their platforms; the Summary has the first of them."""
+    (table,) = (table for table in report.tables if table.name == "Findings")
+    return [
+        f"{platform}{' (simulated)' if word == 'simulated' else ''}: {sentence}"
+        for platform, word, asked, sentence in table.rows
+        if asked == question
+    ]
 
 
 def library_table(library_report, section, name):
@@ -108,7 +118,7 @@ def test_without_a_faster_alternative_the_mpi_default_is_kept():
 
 def test_how_often_an_alternative_beats_the_mpi_default(library_report, with_library):
     """Of the fixture: every allreduce is won by two, every broadcast lost by two, every reduction tied."""
-    lines = sentences(library_report, "What to use")
+    lines = findings(library_report, "What to use")
     for platform, name in (("ether16", "ether16"), ("fattree", "fattree (simulated)")):
         part = with_library[(with_library["platform"] == platform) & with_library["measured"].notna()]
         workloads = part.groupby("operation")["workload"].nunique()
@@ -195,9 +205,8 @@ def test_gain_of_a_model_s_choices_over_the_mpi_default(library_report, with_lib
     for key, choices in with_library[with_library["chosen"]].groupby(["platform", "family"]):
         ratios = choices["measured"] / choices["library_default"]
         assert over_default[key] == pytest.approx(math.exp(sum(map(math.log, ratios)) / len(ratios)))
-    (line,) = [
-        line for line in sentences(library_report, "How certain this is") if line.startswith("ether16: plogp chooses")
-    ]
+    certainty = findings(library_report, "How certain this is")
+    (line,) = [line for line in certainty if line.startswith("ether16: plogp chooses")]
     assert over_default["ether16", "plogp"] > 1
     assert f"{over_default['ether16', 'plogp']:.2f}× slower than the MPI default" in line
 
@@ -345,14 +354,19 @@ def by_hand(rows):
     mean = {
         family: sum(errors_of.values()) / len(errors_of)
         for family, errors_of in mu.items()
-        if len(errors_of) >= COVER * most
+        if len(errors_of) >= MIN_SHARE_OF_POINTS * most
     }
     order = sorted(mean, key=lambda family: (mean[family], family))
     tied = set()
     for family, errors_of in mu.items():
         shared = [point for point in errors_of if point in mu[order[0]]]
         gaps = [math.log(errors_of[point] / mu[order[0]][point]) for point in shared]
-        if family == order[0] or len(gaps) < 3 or math.inf in gaps or len(gaps) <= COVER * len(mu[order[0]]):
+        if (
+            family == order[0]
+            or len(gaps) < 3
+            or math.inf in gaps
+            or len(gaps) <= MIN_SHARE_OF_POINTS * len(mu[order[0]])
+        ):
             continue
         noise = t.ppf(0.975, len(gaps) - 1) * np.std(gaps, ddof=1) / math.sqrt(len(gaps))
         apart = min(errors_of[point] for point in shared) > 1.01 * max(mu[order[0]][point] for point in shared)

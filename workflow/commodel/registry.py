@@ -1,4 +1,8 @@
-"""Finds what the files of a folder define. A constant holds one entry, named like its file, or a table of several."""
+"""Registries of models, algorithms, layouts and the like (`discover`, `lookup`). A registry is a folder of the package.
+
+Every file of the folder defines the same constant, such as `ALGORITHM`. It holds one entry with a `name`, which is the
+name of the file, or a tuple of several entries.
+"""
 
 import ast
 import importlib
@@ -6,26 +10,28 @@ import pkgutil
 from functools import lru_cache
 
 from commodel.errors import UserError, suggest
-from commodel.sources import HERE
+from commodel.sources import PACKAGE
 
 
 @lru_cache
 def discover(folder: str, constant: str) -> dict[str, object]:
-    """Return all entries of `commodel.<folder>` in the order of their names; refuse a name that is there twice."""
+    """Return the entries of `commodel.<folder>` by name, in alphabetical order; raise an error if two have one name."""
     entries: dict[str, object] = {}
-    for stem in _stems(folder):
-        for entry in _defined(folder, constant, stem):
+    for stem in _list_modules(folder):
+        for entry in _import_entries(folder, constant, stem):
             if entry.name in entries:
-                raise ImportError(f"commodel.{folder}.{stem}: {constant} '{entry.name}' is there already")
+                raise ImportError(f"commodel.{folder}.{stem}: a second {constant} '{entry.name}'")
             entries[entry.name] = entry
     return dict(sorted(entries.items()))
 
 
 def list_names(folder: str, constant: str) -> list[tuple[str, ...]]:
-    """Return the first two texts of each entry as its file has them, its name in front, for completion and help: to
-    import what the entries need would take longer."""
+    """Return the first two texts of each entry, such as name and title, for completion and help.
+
+    They are read from the source text, because importing the modules takes longer.
+    """
     names = []
-    for path in sorted((HERE / folder.replace(".", "/")).glob("[a-z]*.py")):
+    for path in sorted((PACKAGE / folder.replace(".", "/")).glob("[a-z]*.py")):
         for statement in ast.parse(path.read_bytes()).body:
             if isinstance(statement, ast.Assign) and ast.unparse(statement.targets) == constant:
                 table = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
@@ -35,33 +41,32 @@ def list_names(folder: str, constant: str) -> list[tuple[str, ...]]:
 
 
 @lru_cache
-def _stems(folder: str) -> tuple[str, ...]:
+def _list_modules(folder: str) -> tuple[str, ...]:
     package = importlib.import_module(f"commodel.{folder}")
     return tuple(module.name for module in pkgutil.iter_modules(package.__path__))
 
 
-def _defined(folder: str, constant: str, stem: str) -> tuple:
-    """Return the entries of a file. The stem of a file with one entry is its name with '-' as '_'."""
+def _import_entries(folder: str, constant: str, stem: str) -> tuple:
+    """Return the entries of the module `stem`. A single entry has the name of its module, with '-' for '_'."""
     module = importlib.import_module(f"commodel.{folder}.{stem}")
     entry = getattr(module, constant, None)
     if entry is None:
-        raise ImportError(f"{module.__file__}: no {constant} in it")
+        raise ImportError(f"{module.__file__} defines no {constant}")
     if isinstance(entry, tuple):
         return entry
     if entry.name.replace("-", "_") != stem:
-        raise ImportError(f"{module.__file__}: {constant}.name is '{entry.name}', the file says otherwise")
+        raise ImportError(f"{module.__file__}: {constant}.name is '{entry.name}', wanted the name of the file")
     return (entry,)
 
 
 def lookup(folder: str, constant: str, name: str):
-    """Return the entry called `name`, or refuse it with the names that there are. If a file is called so, only that is
-    imported."""
+    """Return the entry called `name`; an error lists similar names. Only the file of that name is imported, if it
+    exists."""
     stem = name.replace("-", "_")
-    own = _defined(folder, constant, stem) if stem in _stems(folder) else ()
-    known = {entry.name: entry for entry in own}
-    if name in known:
-        return known[name]
-    known = discover(folder, constant)
-    if name in known:
-        return known[name]
-    raise UserError(f"unknown {constant.lower()} '{name}'; {suggest(name, known)}")
+    own = _import_entries(folder, constant, stem) if stem in _list_modules(folder) else ()
+    entries = {entry.name: entry for entry in own}
+    if name not in entries:
+        entries = discover(folder, constant)
+    if name in entries:
+        return entries[name]
+    raise UserError(f"unknown {constant.lower()} '{name}'; {suggest(name, entries)}")

@@ -7,12 +7,12 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-HERE = Path(__file__).parent
-INSTALLED = HERE.resolve() / "clone"  # where a wheel puts what a clone has beside the package
+PACKAGE = Path(__file__).parent  # the folder of this package, `commodel`
+INSTALLED = PACKAGE.resolve() / "clone"  # where a wheel puts what a clone has beside the package
 # Of the clone, or of its counterpart: Snakefile, params, profiles, native sources.
-ROOT = (INSTALLED if INSTALLED.is_dir() else HERE.parents[1]).resolve()
+ROOT = (INSTALLED if INSTALLED.is_dir() else PACKAGE.parents[1]).resolve()
 
-IMPORT = re.compile(rf"^ *from ({HERE.name}\b[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+IMPORT = re.compile(rf"^ *from ({PACKAGE.name}\b[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 COMMENT = re.compile("#.*")
 NAME = re.compile(r"(?<!\bas )\b(?!as\b)\w+")
 
@@ -32,19 +32,19 @@ def sources(*modules: str) -> list[str]:
 
 def file_of(name: str) -> Path | None:
     """`families.logp-tan` is in families/logp_tan.py, `families` in families/__init__.py."""
-    place = HERE.joinpath(*name.replace("-", "_").split("."))
+    place = PACKAGE.joinpath(*name.replace("-", "_").split("."))
     return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.exists()), None)
 
 
 def _existing_file_of(name: str) -> Path:
     if (path := file_of(name)) is None:
-        raise ValueError(f"found no module {HERE.name}.{name}")
+        raise ValueError(f"found no module {PACKAGE.name}.{name}")
     return path
 
 
 def rooms_of(path: Path) -> tuple[Path, ...]:
     """Python runs the `__init__.py` of every folder on the way to a file."""
-    return tuple(folder / "__init__.py" for folder in path.parents if HERE in folder.parents)
+    return tuple(folder / "__init__.py" for folder in path.parents if PACKAGE in folder.parents)
 
 
 @lru_cache

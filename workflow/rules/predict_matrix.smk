@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.plan.planning import tables_of
 from commodel.results.campaign import open_lock
 from commodel.files.safe_paths import SafePath
-from commodel.sources import HERE as CODE, sources
+from commodel.sources import PACKAGE, sources
 from snakemake.exceptions import WorkflowError
 
 COMMODEL = "COMMODEL_JOB={log:q} " + quote(sys.executable) + " -m commodel"
@@ -52,7 +52,7 @@ rule part:
         patterns=[
             path
             for kind in ("models/families", "patterns/algorithms", "patterns/trees/topologies", "patterns/layouts")
-            for path in sorted(CODE.glob(f"{kind}/*.py"))
+            for path in sorted(PACKAGE.glob(f"{kind}/*.py"))
         ],
     output:
         temp(f"{OUT}.parts/{{number}}-of-{PARTS}.parquet"),

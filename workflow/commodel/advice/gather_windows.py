@@ -1,4 +1,7 @@
-"""The window of a gather by the parameters of the cluster model: `gather_bounds`."""
+"""How many ranks may send to one rank at once without overflowing a buffer (`gather_bounds`), by the cluster model.
+
+The equations are those of Tam and Wang, 1999 (see `models.evaluation.buffer_overflow`).
+"""
 
 import numpy as np
 
@@ -14,21 +17,32 @@ from commodel.predictions.model import Model
 
 
 def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str, object]:
-    """Return how many ranks may send to one at once (equations 5 to 7 of the paper), the algorithm that obeys this, and
-    the rule; and when the buffer is full, with the share of packets that arrive if all send at once (equations 3 and
-    4). If the network's buffer is unknown, no loss is predicted, and all may send."""
+    """Return the bounds of a gather of `bytes` from each rank.
+
+    `packets` of each message; the `fewest` senders that keep the receiver busy and the `most` without loss (equations 5
+    and 6); the `window` of equation 7, its `rule`, and the `algorithm` that admits this many senders at once. If all
+    send at once: seconds until the buffer is full (`full_after`, equation 3; None if none is lost), and the share of
+    packets that arrive (`through`, equation 4). If the network's buffer (B_L) is unknown, the window is all senders.
+    """
     values = Model.of_set(parameters).values
     packet, senders = float(values["packet"][0, 0]), ranks - 1
-    size, packets = min(float(bytes), packet), max(int(np.ceil(bytes / packet)), 1)
-    g_s, g_r = (float(values.at(name, np.array([size]))[0, 0]) for name in ("g_s", "g_r"))
+    packet_bytes, packets = min(float(bytes), packet), max(int(np.ceil(bytes / packet)), 1)
+    g_s, g_r = (float(values.at(name, np.array([packet_bytes]))[0, 0]) for name in ("g_s", "g_r"))
     low = min(fewest_senders(g_s, g_r), senders)
     if "B_L" not in values:
-        high, best, rule, fill, share = senders, senders, "no B_L: nothing is known to be lost", None, None
+        high = window_size = senders
+        rule, full_after, delivered = "no B_L: nothing is known to be lost", None, None
     else:
         buffer = float(values["B_L"][0, 0])
         high = most_senders(senders, packets * senders, g_s, g_r, buffer)
-        best, rule = window(senders, packets, g_s, g_r, buffer)
-        share = transfer_ratio(senders, packets * senders, g_s, g_r, buffer)
-        fill = time_to_fill(senders, g_s, g_r, buffer) if share < 1 else None
-    bounds = {"packets": packets, "fewest": low, "most": high, "window": best, "algorithm": f"windowed:{best}"}
-    return bounds | {"rule": rule, "full_after": fill, "through": share}
+        window_size, rule = window(senders, packets, g_s, g_r, buffer)
+        delivered = transfer_ratio(senders, packets * senders, g_s, g_r, buffer)
+        full_after = time_to_fill(senders, g_s, g_r, buffer) if delivered < 1 else None
+    bounds = {
+        "packets": packets,
+        "fewest": low,
+        "most": high,
+        "window": window_size,
+        "algorithm": f"windowed:{window_size}",
+    }
+    return bounds | {"rule": rule, "full_after": full_after, "through": delivered}

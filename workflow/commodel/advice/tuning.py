@@ -29,12 +29,12 @@ from commodel.errors import UserError
 from commodel.patterns.points import Setting, make_point
 from commodel.records import BARRIER, LIBRARY, Choice, Measure, PlacedWorkload, Timed
 
-MAX_POINTS_PER_START = 32  # points of a start, at most
-START = 2.0  # seconds that a start takes at most, before any is measured
-MIN_VALUE_SHARE = 0.05  # of what the best point is worth: what is worth less waits until more is known
+MAX_POINTS_PER_START = 32  # a start is one start of the MPI program, which measures several points
+START = 2.0  # seconds that a start is assumed to take at most, until one has been measured
+MIN_VALUE_SHARE = 0.05  # of the largest expected gain of a point: points with less are not measured yet
 SETTLED_REGRET = 0.05  # expected regret at which measuring ends
-MIN_DISTINCT_RATIO = 1.1  # ratio of times from which two algorithms differ
-MIN_PREDICTED_RATIO = 1.5  # predictions of two algorithms whose times should differ
+MIN_DISTINCT_RATIO = 1.1  # of the times of two algorithms: above, they differ
+MIN_PREDICTED_RATIO = 1.5  # of the predictions of two algorithms: above, their times should differ
 Names = Callable[[str, str, int], bool]  # whether a rule can name: operation, algorithm, ranks
 DEFAULT_ARMS = (LIBRARY, DEFAULT_BESIDE_RULES)  # no algorithm is named
 
@@ -103,6 +103,7 @@ def list_arms(
 
 
 def _says(names: Names, setting: Setting, workload: PlacedWorkload, spec: str) -> bool:
+    """Return whether a rule can name the algorithm and the algorithm can run the workload."""
     operation, ranks, layout, size = workload
     if not names(operation, spec, ranks):
         return False

@@ -125,8 +125,10 @@ def digest_of(table: Path, family: str, *how: str | None) -> str:
     for word in how:
         hashed.update(f"\0{word or ''}".encode())
     named = {Path(path) for path in sources.sources("fits.settings", f"models.families.{family}")}
-    for path in sorted(named.union((sources.HERE / "patterns").rglob("*.py"))):  # a registry finds these by the folder
-        hashed.update(b"\0%b\0%b" % (path.relative_to(sources.HERE).as_posix().encode(), path.read_bytes()))
+    for path in sorted(
+        named.union((sources.PACKAGE / "patterns").rglob("*.py"))
+    ):  # a registry finds these by the folder
+        hashed.update(b"\0%b\0%b" % (path.relative_to(sources.PACKAGE).as_posix().encode(), path.read_bytes()))
     return hashed.hexdigest()
 
 

@@ -14,11 +14,11 @@ import click
 
 from commodel.errors import near, one_line
 
-MAX_NAMES = 26  # characters of an option's names and metavar in the line of its text; longer ones have a line above
-BOUNDS = r"(?:[\d.]+<=?)?x[<>]=?[\d.]+"  # of a number, which the message about a mistake names
+MAX_NAMES = 26  # characters; an option with longer names and metavar has its text on the next line
+BOUNDS = r"(?:[\d.]+<=?)?x[<>]=?[\d.]+"  # of a number; help omits them, errors have them
 RANGE = re.compile(rf"; {BOUNDS}(?=\]$)|  \[{BOUNDS}\]$")
-EVERY_OPTION = "commodel.every_option"  # key of a context that explains folded groups, too
-WIDTH = 76  # characters of an example's line, which is two columns in
+EVERY_OPTION = "commodel.every_option"  # key of a click context for --help-all
+WIDTH = 76  # characters of the line of an example, without its indentation of two columns
 
 
 def option_group(title: str, *options: Callable, folded: bool = False) -> Callable[[Callable], Callable]:
@@ -112,7 +112,7 @@ class Verb(HelpPage, click.Command):
 
 
 class VerbGroup(HelpPage, click.Group):
-    """Subcommands in any case; an unknown one is answered by the nearest name."""
+    """A command with subcommands, in upper or lower case; an error about an unknown one suggests the nearest name."""
 
     command_class = Verb
 

@@ -18,7 +18,7 @@ from commodel.cli._help import option_group
 from commodel.errors import UserError
 from commodel.files.results_folder import PLAN
 from commodel.registry import list_names
-from commodel.sources import HERE, ROOT
+from commodel.sources import PACKAGE, ROOT
 
 PATH = click.Path(path_type=Path)
 PROJECT = ("params/experiments", "params/platforms")  # folders that make a folder a project
@@ -143,7 +143,7 @@ class Name(click.ParamType):
 
 def stems(folder: str) -> list[str]:
     """Return the names of the entries of a registry with one file an entry."""
-    return [path.stem.replace("_", "-") for path in (HERE / folder).glob("[a-z]*.py")]
+    return [path.stem.replace("_", "-") for path in (PACKAGE / folder).glob("[a-z]*.py")]
 
 
 def files(kind: str) -> Callable[[click.Context], list[str]]:

@@ -1,5 +1,5 @@
 """Ranking of models: `rank_models` over a platform, `rank_by_class` in each class of operation, fan-in and message
-size. A model is ahead alone if no other model is statistically tied with it. Models with equal predictions count as
+size. A model is clearly best if no other model is statistically tied with it. Models with equal predictions count as
 one."""
 
 import math
@@ -12,12 +12,12 @@ from commodel.compare.comparison import ERRORS, summarize
 from commodel.patterns.operations import base
 from commodel.stats import NEGLIGIBLE
 
-GOOD, FAIR = 1.10, 1.35  # mean μ up to which a model is called so
-COVER = 0.8  # a model that predicts fewer than this share of the points of the others is not compared with them
-# predictions that differ by less, at every point, are the same: one model with two names on this platform
-TOO_ALIKE = 1e-3
-FEWEST_POINTS = 3  # points from which models can be distinguished
-POINTS_BEYOND_CHANCE = 6  # points from which being worse at each is significant: the probability by chance is 1/64
+GOOD, FAIR = 1.10, 1.35  # highest mean μ of a model with this grade
+MIN_SHARE_OF_POINTS = 0.8  # a model is ranked if it predicts this share of the points of the most complete model
+# Predictions are equal if they differ by less than this share at every point: one model under two names.
+EQUALITY_TOLERANCE = 1e-3
+MIN_POINTS = 3  # to distinguish models
+MIN_POINTS_OF_SIGN_TEST = 6  # a model that is worse at each of six points is so by chance with probability 1/64
 FAN_INS = ((1, "1"), (4, "2–4"), (16, "5–16"), (math.inf, "> 16"))
 SIZES = ((64, "≤ 64 B"), (4096, "≤ 4 KiB"), (65536, "≤ 64 KiB"), (math.inf, "> 64 KiB"))
 CLASS = ["platform", "operation", "fan_in", "size_class"]
@@ -26,37 +26,39 @@ CLASS = ["platform", "operation", "fan_in", "size_class"]
 def rank_models(part: pd.DataFrame) -> pd.DataFrame:
     """Return held-out points and mean μ of the models that predict most of the points, the lowest mean μ first. Of
     equal models the shortest name comes first, because an extension has a longer name than its base."""
-    judged = (part["held_out"] & part["mu"].notna()).to_numpy(bool)
-    owner, families = pd.factorize(part["family"].to_numpy(object)[judged], sort=True)
+    counted = (part["held_out"] & part["mu"].notna()).to_numpy(bool)
+    owner, families = pd.factorize(part["family"].to_numpy(object)[counted], sort=True)
     points = np.bincount(owner, minlength=len(families))
-    mu_mean = np.bincount(owner, part["mu"].to_numpy()[judged], len(families)) / points
-    kept = np.flatnonzero(points >= COVER * points.max(initial=0))
-    order = sorted(kept, key=lambda place: (mu_mean[place].round(9), *named(families[place])))
+    mu_mean = np.bincount(owner, part["mu"].to_numpy()[counted], len(families)) / points
+    ranked = np.flatnonzero(points >= MIN_SHARE_OF_POINTS * points.max(initial=0))
+    order = sorted(ranked, key=lambda row: (mu_mean[row].round(9), *name_order(families[row])))
     return pd.DataFrame({"family": families[order], "points": points[order], "mu_mean": mu_mean[order]})
 
 
-def operations(part: pd.DataFrame) -> pd.Series:
+def base_operations(part: pd.DataFrame) -> pd.Series:
     """Return the operation of each row, without parameters."""
     return part["operation"].map(base)
 
 
-def by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
-    """Return the rows of each operation, whatever its parameters."""
-    return part.groupby(operations(part))
+def group_by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
+    """Return the rows of each operation, with all its parameters."""
+    return part.groupby(base_operations(part))
 
 
 def sort_by_error(rows: pd.DataFrame, by: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Return the rows of models in ascending order of mean μ, within each value of the columns `by`."""
     keyed = rows.assign(rounded=rows["mu_mean"].round(9), length=rows["family"].str.len())
     order = [*by, "rounded", "length", "family"]
     return keyed.sort_values(order, kind="stable").drop(columns=["rounded", "length"]).reset_index(drop=True)
 
 
-def named(family: str) -> tuple[int, str]:
+def name_order(family: str) -> tuple[int, str]:
+    """Return the sort key by which shorter names come first."""
     return len(family), family
 
 
-def by_family(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
-    """Return a column as a matrix of points × models, and the models that have a value anywhere."""
+def pivot_by_model(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
+    """Return the models that have a value, and a column as a matrix of points × models; NaN where a value lacks."""
     predicted = part[column].notna().to_numpy(bool)
     columns, families = pd.factorize(part["family"].to_numpy(object)[predicted], sort=True)
     places, points = pd.factorize(part["point"].to_numpy(object)[predicted])
@@ -67,18 +69,18 @@ def by_family(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
 
 def find_equal_models(part: pd.DataFrame, family: str) -> list[str]:
     """Return the other models that predict the same time for every point, such as LogP's extensions on equal nodes."""
-    families, predictions = by_family(part, "predicted")
+    families, predictions = pivot_by_model(part, "predicted")
     if family not in families:
         return []
     of_family = predictions[:, [families.index(family)]]
-    alike = (np.abs(predictions - of_family) <= TOO_ALIKE * of_family) | (np.isnan(predictions) & np.isnan(of_family))
-    return sorted(
-        (name for name, same in zip(families, alike.all(axis=0), strict=True) if same and name != family), key=named
-    )
+    equal = np.abs(predictions - of_family) <= EQUALITY_TOLERANCE * of_family
+    equal |= np.isnan(predictions) & np.isnan(of_family)
+    others = (name for name, same in zip(families, equal.all(axis=0), strict=True) if same and name != family)
+    return sorted(others, key=name_order)
 
 
 def drop_equal_models(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list[str]:
-    """Return the first models of `rank_models` without those whose predictions equal those of an earlier one."""
+    """Return at most `most` models of `rank_models`, without models whose predictions equal those of an earlier one."""
     kept, same = [], set()
     for family in rows["family"]:
         if len(kept) == most:
@@ -92,14 +94,14 @@ def drop_equal_models(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list
 def find_best_model(part: pd.DataFrame) -> pd.Series | None:
     """Return the row of `summarize` of the first model of `rank_models`; None if no comparison is possible, or if every
     model predicts 0 somewhere."""
-    first = _first(rank_models(part))
+    first = _first_finite(rank_models(part))
     if first is None:
         return None
-    columns = ["family", "held_out", *ERRORS]  # of wide tables the rest would be copied for nothing
+    columns = ["family", "held_out", *ERRORS]  # other columns are not needed, and copying them takes long
     return summarize(part.loc[part["family"] == first["family"], columns], ["family"]).iloc[0]
 
 
-def _first(rows: pd.DataFrame) -> pd.Series | None:
+def _first_finite(rows: pd.DataFrame) -> pd.Series | None:
     return rows.iloc[0] if len(rows) and math.isfinite(rows["mu_mean"].iloc[0]) else None
 
 
@@ -114,7 +116,7 @@ def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
     """
     from scipy.special import stdtrit  # here, because it takes longer to load than a comparison to make
 
-    families, errors = by_family(part, "mu")
+    families, errors = pivot_by_model(part, "mu")
     errors = np.log(errors)
     of_best = errors[:, families.index(best["family"])]
     rivals = set(families) - {best["family"], *find_equal_models(part, best["family"])}
@@ -124,13 +126,15 @@ def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
         theirs = errors[:, families.index(family)]
         both = ~np.isnan(theirs) & ~np.isnan(of_best)
         count = int(both.sum())
-        if count < FEWEST_POINTS or count <= COVER * best["points"]:
+        if count < MIN_POINTS or count <= MIN_SHARE_OF_POINTS * best["points"]:
             continue
         theirs, first = theirs[both], of_best[both]
         gap = theirs - first
         noise = stdtrit(count - 1, 0.975) * gap.std(ddof=1) / math.sqrt(count) if theirs.max() < math.inf else 0.0
-        apart = theirs.min() > first.max() + negligible or (count >= POINTS_BEYOND_CHANCE and gap.min() > negligible)
-        if not apart and gap.mean() <= max(noise, negligible):
+        always_worse = theirs.min() > first.max() + negligible or (
+            count >= MIN_POINTS_OF_SIGN_TEST and gap.min() > negligible
+        )
+        if not always_worse and gap.mean() <= max(noise, negligible):
             tied.append(family)
     return tied
 
@@ -140,17 +144,17 @@ def grade(mu: float) -> str:
 
 
 def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each class: the best model, the models statistically tied with it, and the next one."""
+    """Return a row for each class: the best model, the models tied with it, and the best of the others."""
     rows = []
     for key, part in add_point_classes(frame).groupby([*CLASS, "fan_order", "size_order"], sort=False):
         rows_of_class = rank_models(part)
-        best = _first(rows_of_class)
+        best = _first_finite(rows_of_class)
         points = int(part.loc[part["mu"].notna(), "point"].nunique())
         row = dict(zip(CLASS, key, strict=False)) | {"order": key[4:], "points": points, "best": "", "mu": math.nan}
         row |= {"same": [], "tied": [], "next": "", "mu_next": math.nan, "enough": False}
         if best is not None:
             enough, tied, same = (
-                points >= FEWEST_POINTS,
+                points >= MIN_POINTS,
                 find_tied_models(part, best),
                 find_equal_models(part, best["family"]),
             )
@@ -168,11 +172,11 @@ def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_point_classes(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with the classes of its points by name, and their order."""
-    fans = [_class(FAN_INS, value) for value in frame["fan_in"]]
-    sizes = [_class(SIZES, value) for value in frame["bytes"]]
+    """Return the table with the fan-in class and the size class of each point, and the order of the classes."""
+    fans = [_class_index(FAN_INS, value) for value in frame["fan_in"]]
+    sizes = [_class_index(SIZES, value) for value in frame["bytes"]]
     return frame.assign(
-        operation=operations(frame),
+        operation=base_operations(frame),
         fan_order=fans,
         size_order=sizes,
         fan_in=[FAN_INS[place][1] for place in fans],
@@ -180,5 +184,6 @@ def add_point_classes(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _class(bounds: tuple, value: float) -> int:
+def _class_index(bounds: tuple, value: float) -> int:
+    """Return the index of the class that a value belongs to."""
     return next(place for place, (bound, _) in enumerate(bounds) if value <= bound)

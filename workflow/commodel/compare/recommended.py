@@ -26,7 +26,7 @@ import pandas as pd
 
 from commodel.compare.comparison import add_choices, add_errors, is_library_default
 from commodel.compare.comparison_intervals import MAJORITY, collect_residuals, scale_predictions
-from commodel.compare.model_ranking import COVER
+from commodel.compare.model_ranking import MIN_SHARE_OF_POINTS
 from commodel.files.tables import COMPARISON, with_defaults
 from commodel.models import Array
 from commodel.parameters import Errors
@@ -293,7 +293,7 @@ def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
     about = rows.drop_duplicates("point").set_index("point", drop=False)
     wide = logs.groupby([rows["point"], rows["family"]]).first().unstack().reindex(about.index)
     shares = wide.notna().mean()
-    return about, wide.loc[:, shares >= COVER * shares.max()]
+    return about, wide.loc[:, shares >= MIN_SHARE_OF_POINTS * shares.max()]
 
 
 def _stack(logs: pd.DataFrame, places: Places) -> Array:
@@ -449,7 +449,7 @@ def summarize_recommended(recommended: pd.DataFrame, comparison: pd.DataFrame) -
         rows.append({"platform": platform, "prediction": RECOMMENDED} | _summarize_points(part))
         usable = _usable(comparison[comparison["platform"] == platform])
         models = usable[usable["point"].isin(part["point"])].groupby("family")
-        complete = [(name, own) for name, own in models if own["point"].nunique() >= COVER * len(part)]
+        complete = [(name, own) for name, own in models if own["point"].nunique() >= MIN_SHARE_OF_POINTS * len(part)]
         if complete:
             name, own = min(complete, key=lambda entry: (round(entry[1]["mu"].mean(), 9), len(entry[0]), entry[0]))
             rows.append({"platform": platform, "prediction": name} | _summarize_points(own))

@@ -108,7 +108,7 @@ def checked(parse: Parse) -> Parse:
     return run
 
 
-def kind(parse: Parse, of: type = str, **schema: Any) -> Any:
+def field_type(parse: Parse, of: type = str, **schema: Any) -> Any:
     """Return a field type from a function that converts a value of the file or raises a UserError."""
     return Annotated[of, PlainValidator(checked(parse)), WithJsonSchema(schema)]
 
@@ -125,11 +125,11 @@ def text(pattern: str, wanted: str, limit: int = 64) -> Any:
             raise UserError(f"found {len(value)} characters, wanted at most {limit}")
         return value
 
-    return kind(parse, type="string", pattern=f"^(?:{pattern})$", maxLength=limit)
+    return field_type(parse, type="string", pattern=f"^(?:{pattern})$", maxLength=limit)
 
 
 def count(low: int, high: int) -> Any:
-    return kind(
+    return field_type(
         lambda value: units.parse_count(value, low, high),
         of=int,
         anyOf=[{"type": "integer", "minimum": low, "maximum": high}, {"type": "string", "examples": ["1e3"]}],
@@ -142,7 +142,7 @@ def one_of(*names: str) -> Any:
             raise UserError(f"found {shown(value)}; {suggest(value if isinstance(value, str) else '', names)}")
         return value
 
-    return kind(parse, enum=list(names))
+    return field_type(parse, enum=list(names))
 
 
 def quantity(parse: Parse, example: str, bare: bool = True) -> Any:
@@ -156,7 +156,7 @@ def quantity(parse: Parse, example: str, bare: bool = True) -> Any:
             raise UserError(f"found {shown(value)}, wanted more than 0")
         return number
 
-    return kind(above_zero, of=float, type=["number", "string"] if bare else "string", examples=[example])
+    return field_type(above_zero, of=float, type=["number", "string"] if bare else "string", examples=[example])
 
 
 def names_or(everything: str) -> Any:
@@ -236,8 +236,8 @@ def _flag(value: Any) -> bool:
     return value
 
 
-FLAG = kind(_flag, of=bool, type="boolean")
-TITLE = kind(_title, type="string", maxLength=200)
+FLAG = field_type(_flag, of=bool, type="boolean")
+TITLE = field_type(_title, type="string", maxLength=200)
 NAME_PATTERN = r"[a-z0-9][a-z0-9-]{0,40}"
 NAME = text(NAME_PATTERN, "a name of a-z, 0-9 and -", 41)
 NODE_TYPE = text(r"(?!same$)[a-z][a-z0-9-]{0,20}", "a name of a-z, 0-9 and - ('same': two ranks of one node)", 21)
@@ -257,6 +257,6 @@ SETTING = Annotated[
     BeforeValidator(_setting),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
-SETTING_NAME = kind(parse_setting, type=["string", "integer", "number"], maxLength=LONGEST_SETTING)
-SIZE = kind(units.parse_bytes, of=int, type=["integer", "number", "string"], examples=[4096, "64KiB", "1 MB"])
+SETTING_NAME = field_type(parse_setting, type=["string", "integer", "number"], maxLength=LONGEST_SETTING)
+SIZE = field_type(units.parse_bytes, of=int, type=["integer", "number", "string"], examples=[4096, "64KiB", "1 MB"])
 RANKS = count(1, units.MAX_COUNT)

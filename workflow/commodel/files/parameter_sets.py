@@ -19,26 +19,26 @@ from commodel.files.yaml import read as read_yaml
 from commodel.parameters import ENDS, Curve, Errors, Estimate, ParameterSet
 from commodel.units import MAX_COUNT, parse_count, shown
 
-MAX_SET = 8 * MIB  # with the draws of a table for each pair of several types of node
-FORM = TypeAdapter(ParameterSet)
-Above0 = Annotated[float, Field(gt=0)]
-MOST_LINKS = 4096
-MOST_PAIRS = 1 << 20
+MAX_FILE_BYTES = 8 * MIB  # enough for the draws of a table for each pair of several node types
+PARAMETER_SET = TypeAdapter(ParameterSet)
+Positive = Annotated[float, Field(gt=0)]
+MAX_LINKS = 4096
+MAX_NODE_PAIRS = 1 << 20
 
 
 class Contention(BaseModel):
     """Concurrent messages that the model mispredicts: the smallest size, and measured over predicted time."""
 
     from_bytes: Annotated[float, Field(ge=0)]
-    ratio: Above0
+    ratio: Positive
 
 
 class SingleMessages(BaseModel):
     """Times of single messages by size, in seconds."""
 
     bytes: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
-    measured: list[Above0]
-    predicted: list[Above0]
+    measured: list[Positive]
+    predicted: list[Positive]
 
     @model_validator(mode="after")
     def check_lengths(self) -> Self:
@@ -51,8 +51,9 @@ class SingleMessages(BaseModel):
 Ranks = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 
 
-BETWEEN_TYPES = Annotated[str, Field(pattern=r"^(row|fan)\.[a-z0-9-]+\.[a-z0-9-]+$")]  # with the types of both ends
-CONTENTION_CASE = Literal["nodes", "ranks", "rounds", "row", "fan"] | BETWEEN_TYPES
+# Which messages are mispredicted: `predictions.validity.CONTENTION_CASES` explains the words.
+BETWEEN_NODE_TYPES = Annotated[str, Field(pattern=r"^(row|fan)\.[a-z0-9-]+\.[a-z0-9-]+$")]  # sender's, receiver's type
+CONTENTION_CASE = Literal["nodes", "ranks", "rounds", "row", "fan"] | BETWEEN_NODE_TYPES
 
 
 class Settings(BaseModel):
@@ -60,24 +61,28 @@ class Settings(BaseModel):
 
     probed_classes: list[str] = []  # distance classes of the messages of the probes
     half_duplex: list[str] = []  # levels whose links carry one direction at a time
-    fitted_ranks: tuple[Ranks, Ranks] | None = None  # of the measured collectives that a set was fitted to
-    links: dict[str, Annotated[int, Field(ge=1, le=MOST_LINKS)]] = {}
-    link_factors: dict[str, list[Above0]] = {}  # by level, seconds per byte of each group's links over c_out
-    # Seconds of each pair of nodes over those of its distance class: (0, 1), (0, 2), …, (1, 2), …
-    pair_latency: Annotated[list[FiniteFloat], Len(max_length=MOST_PAIRS)] = []
-    types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}
-    # Ratios of round trips. Of a distance class to the first two nodes: the least and the greatest over the sizes.
-    distance_ratios: dict[str, tuple[Above0, Above0]] = {}
-    # The slowest pair of nodes to the probed ones: all pairs, those of a distance class, those of two node types.
-    heterogeneity: Above0 = 1.0
-    heterogeneity_by_class: dict[str, Above0] = {}
-    heterogeneity_by_types: dict[str, Above0] = {}
+    fitted_ranks: tuple[Ranks, Ranks] | None = (
+        None  # least and most ranks, if the set was fitted to collective operations
+    )
+    links: dict[str, Annotated[int, Field(ge=1, le=MAX_LINKS)]] = {}  # by level: parallel links of a group
+    link_factors: dict[str, list[Positive]] = {}  # by level: time per byte of each group's links over the model's c_out
+    # Latency of each pair of nodes over that of its distance class: (0, 1), (0, 2), …, (1, 2), …
+    pair_latency: Annotated[list[FiniteFloat], Len(max_length=MAX_NODE_PAIRS)] = []
+    types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}  # number of nodes of each node type
+    # Round-trip time of a distance class over that of the first two nodes: the smallest and the largest over all sizes.
+    distance_ratios: dict[str, tuple[Positive, Positive]] = {}
+    # Round-trip time of the slowest pair of nodes over that of the probed pair: among all pairs, within a distance
+    # class, and between two node types.
+    heterogeneity: Positive = 1.0
+    heterogeneity_by_class: dict[str, Positive] = {}
+    heterogeneity_by_types: dict[str, Positive] = {}
     contention: dict[CONTENTION_CASE, Contention] = {}
     single_messages: dict[str, SingleMessages] = {}  # by distance class
 
 
-SETTINGS = TypeAdapter(Settings)
-OLD_KEYS = {  # of files from before 0.1.0, and the present ones; of a renamed key's entries below it
+SETTINGS_TYPE = TypeAdapter(Settings)
+# Keys of files from before 0.1.0, and their present names. Keys below a renamed key are listed under its new name.
+OLD_KEYS = {
     ("settings", "alone"): "single_messages",
     ("settings", "single_messages", ANY, "took"): "measured",
     ("settings", "single_messages", ANY, "priced"): "predicted",
@@ -99,11 +104,12 @@ OLD_KEYS = {  # of files from before 0.1.0, and the present ones; of a renamed k
 
 
 def write_parameters(path: AnyPath, parameters: ParameterSet) -> None:
+    """Write a parameter set as YAML file."""
     write_text(path, parameters_text(parameters))
 
 
 def parameters_text(parameters: ParameterSet) -> str:
-    """Return a parameter set as YAML text: parameters first for people, curves and draws last."""
+    """Return a parameter set as YAML text. Parameters come first, because people read them; curves and draws last."""
     document = {
         "family": parameters.family,
         "platform": parameters.platform,
@@ -121,8 +127,7 @@ def parameters_text(parameters: ParameterSet) -> str:
         "curves": [_curve_fields(curve) for curve in parameters.curves],
         "draws": {name: [float(f"{draw:.6g}") for draw in draws] for name, draws in parameters.draws.items()},
     }
-    kept = {key: value for key, value in document.items() if value not in (None, {}, [])}
-    return written(kept)
+    return written({key: value for key, value in document.items() if value not in (None, {}, [])})
 
 
 def _estimate_fields(estimate: Estimate) -> dict:
@@ -134,8 +139,8 @@ def _estimate_fields(estimate: Estimate) -> dict:
 
 
 def _errors_fields(errors: Errors) -> dict:
-    known = {name: value for name, value in asdict(errors).items() if value is not None}
-    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
+    given = {name: value for name, value in asdict(errors).items() if value is not None}
+    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
     return fields | {"measured": {name: list(values) for name, values in errors.measured.items()}}
 
 
@@ -146,32 +151,34 @@ def _curve_fields(curve: Curve) -> dict:
 
 def read_parameters(path: AnyPath) -> ParameterSet:
     """Return the parameter set of a file, which commodel or a person wrote; intervals may be omitted."""
-    return checked(read_yaml(path, MAX_SET))
+    return parse_parameters(read_yaml(path, MAX_FILE_BYTES))
 
 
-def checked(document: Document) -> ParameterSet:
-    """Return the parameter set of a document, after all checks."""
+def parse_parameters(document: Document) -> ParameterSet:
+    """Return the parameter set of a YAML document, after all checks."""
     document = rename_keys(document, OLD_KEYS)
-    parameters = record_of(FORM, _in_full(document), document)
-    record_of(SETTINGS, dict(parameters.settings), document, ("settings",))
-    for key, complaint in _contradictions(parameters):
+    parameters = record_of(PARAMETER_SET, _fill_defaults(document), document)
+    record_of(SETTINGS_TYPE, dict(parameters.settings), document, ("settings",))
+    for key, complaint in _find_contradictions(parameters):
         raise document.error(key, complaint)
     return parameters
 
 
-def _in_full(document: Document) -> object:
-    """Return the data of a document with the entries that a person may omit, such as intervals and units."""
+def _fill_defaults(document: Document) -> object:
+    """Return the data of a document, with defaults for omitted entries such as intervals and units."""
     data = document.data
     if not isinstance(data, dict):
         return data
     full = {"platform": "", "source": data.get("citation", ""), **data, "parameters": data.get("parameters", {})}
     full.pop("citation", None)
     if isinstance(full["parameters"], dict):
-        full["parameters"] = {name: _estimate(document, name, entry) for name, entry in full["parameters"].items()}
+        full["parameters"] = {
+            name: _complete_estimate(document, name, entry) for name, entry in full["parameters"].items()
+        }
     return full
 
 
-def _estimate(document: Document, name: str, entry: object) -> dict:
+def _complete_estimate(document: Document, name: str, entry: object) -> dict:
     """Return the fields of an estimate. Its value and the ends of its interval are numbers, or texts such as 5us."""
     entry = dict(entry) if isinstance(entry, dict) else {"value": entry}
     for key in ("value", "low", "high"):
@@ -186,7 +193,7 @@ def _estimate(document: Document, name: str, entry: object) -> dict:
     return {"unit": "", "low": entry.get("value"), "high": entry.get("value"), **entry}
 
 
-def _contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _find_contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield the key and a message for each inconsistency that the types of the fields do not exclude."""
     if not parameters.values and not parameters.missing:
         yield ("parameters",), "found none, wanted a value for each parameter"
@@ -206,7 +213,7 @@ def _contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int,
     for name, errors in parameters.errors.items():
         if errors.low > errors.high:
             yield ("errors", name), "found low above high"
-        axes = {"ranks", "bytes"} | ({*errors.measured} & {"nodes"})  # older ones have no nodes
+        axes = {"ranks", "bytes"} | ({*errors.measured} & {"nodes"})  # older files have no nodes
         if {*errors.measured} != axes or not all(errors.measured.values()):
             yield ("errors", name, "measured"), "wanted the ranks, bytes and nodes that were measured"
         if {*errors.widening} != {*axes, "operation"} or {*errors.growth} != axes:

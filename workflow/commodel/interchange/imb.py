@@ -24,6 +24,7 @@ Version = tuple[int, int] | None
 
 
 def times(path: Path, given: Given) -> Readings:
+    """Return the times of a file; benchmarks without the time of one operation are counted as left out."""
     readings, name, ranks, columns = Readings(), "", 0, []
     version: Version = None
     for place, line in placed_lines(path, given):

@@ -355,7 +355,7 @@ def measure_now(
     require_job(platform, loaded)
     if not loaded.image:
         build(ROOT, toolchain(loaded))
-    most = Durations(loaded.launcher, settings).of_points(points, most=True)
+    most = Durations(loaded.launcher, settings).estimate_points(points, upper_bound=True)
     batch = Batch(name, platform, max(point.nodes for point in points), tuple(points), most=most)
     platforms = {platform: record_platform(platform, loaded)}
     measure(Plan(name, "", "", 1, (), {}, settings, platforms, (batch,), __version__), batch, raw, progress)

@@ -155,7 +155,7 @@ class Place:
         """Return the median of each workload and the noise of its logarithm; a workload without a valid sample is left
         out."""
         points = {workload: self.point(workload) for workload in workloads}
-        most = Durations(self.platform.launcher, self.measure).of_points(list(points.values()), most=True)
+        most = Durations(self.platform.launcher, self.measure).estimate_points(list(points.values()), upper_bound=True)
         nodes = max(point.nodes for point in points.values())
         batch = Batch("tune", self.name, nodes, tuple(points.values()), most=most)
         self._run(raw, batch, self.measure, settings)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from commodel.errors import UserError, mistakes_in, suggest
 from commodel.files.cache import find_input
-from commodel.files.parameter_sets import MAX_SET, checked
+from commodel.files.parameter_sets import MAX_FILE_BYTES, parse_parameters
 from commodel.files.quantities import check_unit, parse_with_unit
 from commodel.files.safe_paths import AnyPath
 from commodel.files.yaml import Document, read
@@ -23,7 +23,7 @@ from commodel.units import format_seconds, shown
 
 def read_set(path: AnyPath) -> ParameterSet:
     """Return the parameter set of a file."""
-    return set_of(read(path, MAX_SET))
+    return set_of(read(path, MAX_FILE_BYTES))
 
 
 def set_of(document: Document) -> ParameterSet:
@@ -32,7 +32,7 @@ def set_of(document: Document) -> ParameterSet:
     A number with another unit, or without one, is refused. A function given as one number, as in older sets, is its
     constant.
     """
-    parameters = checked(document)
+    parameters = parse_parameters(document)
     entry = family(parameters.family)
     names = {name: entry.full_name(name, parameters.classes) for name in parameters.values}
     for name, full in names.items():

@@ -19,7 +19,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.patterns.algorithms import algorithm, over_tree
 from commodel.patterns.layouts import Defaults, full, keeps_cores, named, place, ranks_of
 from commodel.patterns.operations import OVERLAY, parameters, parts
-from commodel.patterns.repeated import Long, Rounds
+from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import Schedule, stack
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import is_written, written
@@ -115,7 +115,7 @@ def builder(point: Point, many: bool = False) -> Callable[[int], Schedule]:
 
     def build(size: int) -> Schedule:
         pattern = describe(size)
-        if not isinstance(pattern, Long) or pattern.messages > WRITTEN:
+        if not isinstance(pattern, CompactSchedule) or pattern.messages > WRITTEN:
             return pattern
         return pattern if many and MIN_REDUCTION * pattern.width <= pattern.messages else pattern.whole
 
@@ -153,7 +153,7 @@ def _as_written(operation: str, bytes: int) -> Schedule:
 
 def fan_in(pattern: Schedule) -> int:
     """Return the most messages that one rank receives in one step; 0 without messages."""
-    if isinstance(pattern, Long):
+    if isinstance(pattern, CompactSchedule):
         return max(1 if isinstance(part, Rounds) else fan_in(part) for part in pattern.parts)
     if not len(pattern.dst):
         return 0
@@ -214,7 +214,7 @@ def stacks(shape: Shape, together: int = MAX_STACKED, many: bool = False) -> Ite
     cells = 0
     for number, size in enumerate(shape.sizes):
         pattern = build(size)
-        if isinstance(pattern, Long):
+        if isinstance(pattern, CompactSchedule):
             yield [number], pattern
             continue
         entry = next((entry for entry in reversed(waiting) if entry[0].alike(pattern)), None)

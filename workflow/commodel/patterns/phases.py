@@ -15,7 +15,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commodel.patterns.repeated import Long, Of, Rounds
+from commodel.patterns.repeated import CompactSchedule, RoundFunction, Rounds
 from commodel.patterns.schedule import Runs, Schedule, Work, check_rows
 from commodel.patterns.trees.tree import Tree
 
@@ -113,21 +113,27 @@ def sequence(ranks: int, *stages: Stage, root: int | None = None) -> Schedule:
     arrival.
     """
 
-    def write() -> Schedule:
+    def expand() -> Schedule:
         return _sequence(ranks, [_written(stage) if isinstance(stage, Rounds) else stage for stage in stages], root)
 
     if not any(isinstance(stage, Rounds) for stage in stages):
-        return write()
+        return expand()
     parts: list[Schedule | Rounds] = []
     for repeat, group in groupby(stages, lambda stage: isinstance(stage, Rounds)):
         together = list(group)
         parts += together if repeat else [_sequence(ranks, together, None)]
-    return Long(ranks, parts, root, write)
+    return CompactSchedule(ranks, parts, root, expand)
 
 
 def _written(rounds: Rounds) -> Phase:
     step, source = every_step(rounds.count, rounds.ranks)
-    return phase(step, source, *rounds.sent(step, source), lambda: rounds.at(step, source), combines=rounds.combines)
+    return phase(
+        step,
+        source,
+        *rounds.receivers_and_bytes(step, source),
+        lambda: rounds.address(step, source),
+        combines=rounds.combines,
+    )
 
 
 def _sequence(ranks: int, stages: Sequence[Phase | tuple[Phase, ...]], root: int | None) -> Schedule:
@@ -308,7 +314,7 @@ def ring(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, part: int 
         least + (part < larger),
         lambda number, source: first[block(number, source)],
         combines=combines,
-        follows=True,
+        relays_blocks=True,
     )
 
 
@@ -330,8 +336,8 @@ def pairwise(
         sizes,
         lambda number, source: at(source, to(number, source)),
         combines=combines,
-        repeats=False,
-        advances=True,
+        periodic=False,
+        receivers_advance=True,
     )
 
 
@@ -345,14 +351,14 @@ def hypercube(ranks: int, bytes: int) -> Rounds:
     """Return the rounds s = 0, 1, … in which a power of two ranks exchange and combine with the rank whose number
     differs in bit s."""
     rounds = _of_one_size(ranks, ranks.bit_length() - 1, lambda number, source: source ^ (1 << number), bytes)
-    return replace(rounds, combines=True, turn=ranks, flips=True)
+    return replace(rounds, combines=True, shift=ranks, bit_flip_symmetric=True)
 
 
-def _of_one_size(ranks: int, count: int, to: Of, bytes: int) -> Rounds:
+def _of_one_size(ranks: int, count: int, to: RoundFunction, bytes: int) -> Rounds:
     def block(number: np.ndarray, source: np.ndarray) -> np.ndarray:
         return 0 * (source + number)
 
-    return Rounds(ranks, count, to, block, np.array([bytes]), block, repeats=False)
+    return Rounds(ranks, count, to, block, np.array([bytes]), block, periodic=False)
 
 
 def halve_blocks(bytes: int, times: int) -> np.ndarray:

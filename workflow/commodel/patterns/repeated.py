@@ -1,8 +1,8 @@
 """Repeated rounds (`Rounds`): in each round every rank sends one message and receives one, as around a ring or
 pairwise.
 
-There may be thousands of rounds with thousands of messages each. They are therefore described, and expanded only on
-demand (`Long`).
+There may be thousands of rounds with thousands of messages each. A `CompactSchedule` therefore stores the rule of the
+rounds, and computes the columns of its messages only when they are read.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,68 +14,70 @@ from numpy.typing import ArrayLike
 
 from commodel.patterns.schedule import Schedule, Work, check_rows
 
-Of = Callable[[np.ndarray | int, np.ndarray], np.ndarray]  # a function of rounds and senders
+RoundFunction = Callable[[np.ndarray | int, np.ndarray], np.ndarray]  # of the numbers of rounds and of the senders
 
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """Repeated rounds: `to` returns the receiver of each sender in a round, `block` its block, `at` the block's
-    address.
+    """The rule of `count` repeated rounds, as functions of the number of the round and of the sender.
 
-    Ranks `turn` apart send to receivers that are `turn` apart.
+    The rounds are symmetric: ranks that are `shift` apart send to receivers that are `shift` apart.
     """
 
     ranks: int
     count: int
-    to: Of
-    block: Of
-    sizes: np.ndarray
-    at: Callable[[np.ndarray, np.ndarray], ArrayLike]
-    combines: bool = False
-    turn: int = 1
-    repeats: bool = True  # receivers repeat every `turn` rounds
-    follows: bool = False  # a rank's block is sent by the next rank in the next round
-    advances: bool = False  # a sender's receiver is one rank further in the next round
-    flips: bool = False  # 2^n ranks: flipping a bit of all ranks' numbers maps messages to messages
+    receiver: RoundFunction
+    block: RoundFunction  # number of the block that is sent
+    sizes: np.ndarray  # bytes of each block
+    address: Callable[[np.ndarray, np.ndarray], ArrayLike]  # of the first byte, in the data of the operation
+    combines: bool = False  # the receiver reduces the block into its own data
+    shift: int = 1
+    periodic: bool = True  # a sender's receiver is the same again after `shift` rounds
+    relays_blocks: bool = False  # in the next round, the next rank sends the block on
+    receivers_advance: bool = False  # in the next round, the receiver is the next rank
+    bit_flip_symmetric: bool = False  # 2^n ranks: flipping a bit of all ranks' numbers maps messages to messages
 
     @property
     def messages(self) -> int:
         return self.ranks * self.count
 
     @cached_property
-    def even(self) -> bool:
+    def equal_sizes(self) -> bool:
         """Whether all messages have the same size."""
         return bool(self.sizes.min() == self.sizes.max())
 
     @property
     def width(self) -> int:
-        return self.ranks if self.even else self.messages
+        """The number of costs that a prediction needs for one draw (see `Schedule.width`)."""
+        return self.ranks if self.equal_sizes else self.messages
 
-    def sent(self, number: ArrayLike, source: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def receivers_and_bytes(self, number: ArrayLike, source: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the receivers and bytes of these senders in these rounds."""
-        return self.to(number, source), self.sizes[self.block(number, source)]
+        return self.receiver(number, source), self.sizes[self.block(number, source)]
 
     def round(self, number: int, node: np.ndarray) -> Schedule:
-        """Return one round as a schedule."""
+        """Return one round as a schedule, with the node of each rank."""
         source = np.arange(self.ranks)
-        target, bytes = self.sent(number, source)
+        target, bytes = self.receivers_and_bytes(number, source)
         work = Work.reduce(0, target, bytes) if self.combines else None
         return Schedule.of(self.ranks, 0, source, target, bytes, work=work).placed(node)
 
 
-class Long(Schedule):
-    """A Schedule with repeated rounds among its `parts`, which a rank does one after the other. Columns are expanded on
-    demand."""
+class CompactSchedule(Schedule):
+    """A schedule whose `parts` are schedules and repeated rounds, which each rank executes one after the other.
+
+    Its columns (`step`, `src`, …) are those of `whole`, which is computed by `expand` when a column is first read.
+    """
 
     def __init__(
-        self, ranks: int, parts: Sequence[Schedule | Rounds], root: int | None, write: Callable[[], Schedule]
+        self, ranks: int, parts: Sequence[Schedule | Rounds], root: int | None, expand: Callable[[], Schedule]
     ) -> None:
-        own = {"ranks": ranks, "root": root, "parts": tuple(parts), "write": write, "node": np.arange(ranks)}
-        self.__dict__.update(own)
+        own = {"ranks": ranks, "root": root, "parts": tuple(parts), "expand": expand, "node": np.arange(ranks)}
+        self.__dict__.update(own)  # the dataclass is frozen
 
-    def placed(self, node: np.ndarray) -> "Long":
+    def placed(self, node: np.ndarray) -> "CompactSchedule":
         parts = [part if isinstance(part, Rounds) else part.placed(node) for part in self.parts]
-        placed = Long(self.ranks, parts, self.root, lambda: self.write().placed(node))
+        placed = CompactSchedule(self.ranks, parts, self.root, lambda: self.expand().placed(node))
         placed.__dict__["node"] = np.asarray(node)
         return placed
 
@@ -83,7 +85,7 @@ class Long(Schedule):
     def whole(self) -> Schedule:
         """The schedule with all messages."""
         check_rows(self.messages)
-        return self.write()
+        return self.expand()
 
     @property
     def messages(self) -> int:
@@ -122,12 +124,12 @@ class Long(Schedule):
         return np.array([min(sizes.min() for sizes in lengths)]), np.array([max(sizes.max() for sizes in lengths)])
 
     def alike(self, other: Schedule) -> bool:
-        return False  # never stacked, but predicted separately
+        return False  # schedules of different sizes are not stacked, but predicted separately
 
     def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
         return self.whole.resized(bytes, work_bytes)
 
     step, src, dst, bytes, work, holds, ends = (
-        property(lambda self, name=name: getattr(self.whole, name))
+        property(lambda self, name=name: getattr(self.whole, name))  # columns
         for name in ("step", "src", "dst", "bytes", "work", "holds", "ends")
     )

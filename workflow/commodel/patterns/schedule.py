@@ -213,7 +213,7 @@ class Schedule:
     # Seconds of computation that each rank overlaps with its messages, not part of their time. NaN: unknown, and the
     # work is not in the schedule. None: no computation.
     overlapped_seconds: np.ndarray | None = None
-    turn: int | None = None  # a shift of all ranks by `turn` maps the messages to themselves; None: unknown
+    shift: int | None = None  # a shift of all ranks by `shift` maps the messages to themselves; None: unknown
 
     @classmethod
     def of(

@@ -21,7 +21,7 @@ from commodel.files.safe_paths import check_inside
 from commodel.files.typed_records import as_user_error
 from commodel.files.yaml import Document
 from commodel.hierarchy import Hierarchy
-from commodel.plan.experiments import PARAMETERS, Block, Experiment, mistakes_at
+from commodel.plan.experiments import PARAMETER_PREFIX, Block, Experiment, locate_errors
 from commodel.plan.matrix import with_table
 from commodel.plan.surveys import read_learned
 from commodel.platforms.container import Image, image_digest
@@ -45,7 +45,7 @@ def load_experiment(file: str | Path) -> Experiment:
         block.set_location(document, ("matrix", index))
         blocks.append(with_table(block) if block.table else block)
         for path, spec in _specs(blocks[-1]):
-            with mistakes_at(blocks[-1], *path):
+            with locate_errors(blocks[-1], *path):
                 check_inside(spec)
     return experiment.model_copy(update={"matrix": tuple(blocks)})
 
@@ -55,7 +55,9 @@ def _specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:
     tables = {("axes",): block.axes} | {("zips", name): table for name, table in block.zips.items()}
     for path, table in tables.items():
         yield from (((*path, name), spec) for name in FILES for spec in table.get(name, ()))
-        named = ((name.removeprefix(PARAMETERS), values) for name, values in table.items() if PARAMETERS in name)
+        named = (
+            (name.removeprefix(PARAMETER_PREFIX), values) for name, values in table.items() if PARAMETER_PREFIX in name
+        )
         yield from (((*path, "parameters", name), f":{name}={value}") for name, values in named for value in values)
     for index, entry in enumerate(block.include):
         yield from ((("include", index, name), getattr(entry, name)) for name in FILES)
@@ -69,7 +71,7 @@ def load_platform(file: str | Path, learned: bool = True) -> Platform:
     if network := platform.simgrid_file:
         if not network.resolve().is_relative_to(Path(file).parent.resolve()):
             raise platform.error(("simgrid", "file"), "found a link that leaves the folder of this file")
-        with mistakes_at(platform, "simgrid", "file"):
+        with locate_errors(platform, "simgrid", "file"):
             described = read_network(network)
         platform.simulates(described.content)
         if wrong := check_hosts(described, platform.simgrid.file, platform.simgrid.prefix, platform.nodes):
@@ -91,7 +93,7 @@ def _image(platform: Platform) -> Image:
         _check_trusted(platform, ("container", "mpi"), wanted.mpi)
     for number, folder in enumerate(wanted.bind):
         _check_trusted(platform, ("container", "bind", number), folder)
-    with mistakes_at(platform, "container", "image"):
+    with locate_errors(platform, "container", "image"):
         try:
             content = image_digest(file)
         except OSError as error:

@@ -23,7 +23,7 @@ from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.operations import operations
 from commodel.patterns.points import make_point
 from commodel.plan.config import find, load_experiment, load_platform
-from commodel.plan.duration import START, Durations
+from commodel.plan.duration import BATCH_START_SECONDS, Durations
 from commodel.plan.experiments import AXES, Experiment
 from commodel.plan.matrix import combination, every, size
 from commodel.plan.planning import load_setting, setting_of
@@ -163,8 +163,10 @@ def _costs(plan: Plan, rows: Sequence[Mapping[str, object]], usual_platform: str
         if point in seen:
             return None
         seen.add(point)
-        seconds, larger = (durations.of_sample(replace(point, bytes=point.bytes + more)) for more in (0, SIZE_STEP))
-        about = durations.of_points((point,)) - START
+        seconds, larger = (
+            durations.estimate_sample(replace(point, bytes=point.bytes + more)) for more in (0, SIZE_STEP)
+        )
+        about = durations.estimate_points((point,)) - BATCH_START_SECONDS
         per_byte = (larger - seconds) / SIZE_STEP
         return Cost(nodes.get(point, point.nodes), point.bytes, point.waves, seconds, per_byte, about)
 

@@ -25,7 +25,7 @@ from commodel.files.fields import (
     Part,
     axis,
     count,
-    kind,
+    field_type,
     make_refusal,
     quantity,
 )
@@ -34,8 +34,8 @@ from commodel.units import shown
 
 
 @contextmanager
-def mistakes_at(part: Part, *path: str | int) -> Iterator[None]:
-    """Add the place in the file of `part` to an error of the block."""
+def locate_errors(part: Part, *path: str | int) -> Iterator[None]:
+    """Add file, line and key of the value at `path`, relative to `part`, to a UserError raised in the `with` block."""
     try:
         yield
     except UserError as error:
@@ -44,7 +44,7 @@ def mistakes_at(part: Part, *path: str | int) -> Iterator[None]:
 
 AXES = ("operation", "algorithm", "topology", "layout", "ranks", "nodes", "ranks_per_node", "bytes", "waves")
 WAVES = count(1, units.MAX_WAVES)
-PARAMETERS = "parameters."  # before the name of an axis that is a parameter of the operation
+PARAMETER_PREFIX = "parameters."  # prefix of an axis that is a parameter of the operation, such as parameters.grid
 
 
 class Measure(Part):
@@ -67,7 +67,7 @@ class Measure(Part):
     )
 
     @model_validator(mode="after")
-    def _ordered(self):
+    def _check_samples(self):
         if self.min_samples > self.max_samples:
             raise make_refusal(
                 f"found {self.min_samples}, wanted at most max_samples, {self.max_samples}", "min_samples"
@@ -84,12 +84,13 @@ class Batching(Part):
     )
 
     @model_validator(mode="after")
-    def _a_minute(self):
+    def _check_budget(self):
         if self.budget < 60:
             raise make_refusal(f"found {self.budget:g} s, wanted at least 1 min", "budget")
         return self
 
 
+# The values of each axis. Types such as SPEC and RANKS are defined in `files.fields`.
 class Axes(Part):
     operation: axis(SPEC) = Field((), description="collective operation or kernel, such as bcast")
     algorithm: axis(SPEC) = Field((), description="algorithm of the operation; not together with topology")
@@ -109,18 +110,20 @@ class Axes(Part):
     )
 
 
-def _in_written_order(value: Any, handler) -> dict[str, tuple]:
-    """Return only the axes in the file, in its order, since the first one varies slowest; each parameter is an axis."""
+def _keep_order_of_file(value: Any, handler) -> dict[str, tuple]:
+    """Return the axes that the file has, in its order: the first axis varies slowest. Each parameter is an axis."""
     axes, table = handler(value), {}
     for name in value:
         values = getattr(axes, name)
-        table |= {PARAMETERS + key: given for key, given in values.items()} if name == "parameters" else {name: values}
+        is_parameters = name == "parameters"
+        table |= {PARAMETER_PREFIX + key: given for key, given in values.items()} if is_parameters else {name: values}
     return table
 
 
-AxisTable = Annotated[Axes, WrapValidator(_in_written_order)]
+AxisTable = Annotated[Axes, WrapValidator(_keep_order_of_file)]
 
 
+# One value of each axis.
 class Combination(Part):
     operation: SPEC = Field(description="collective operation or kernel, such as bcast")
     algorithm: SPEC = Field("", description="algorithm of the operation; not together with topology")
@@ -134,24 +137,25 @@ class Combination(Part):
     parameters: dict[WORD, PARAMETER] = Field({}, description="parameters of the operation by name: {grid: 4x2}")
 
     @model_validator(mode="after")
-    def _one_way(self):
+    def _check_schedule(self):
         if self.algorithm and self.topology:
             raise make_refusal("found beside an algorithm, wanted one of the two", "topology")
         return self
 
 
-def _where(value: Any) -> str:
+def _parse_condition(value: Any) -> str:
     if not isinstance(value, str):
         raise UserError(f"found {shown(value)}, wanted an expression such as \"ranks > 64 and layout == 'cyclic'\"")
     return expressions.parse(value, AXES).text
 
 
 class Exclusion(Part):
-    where: kind(_where, type="string", maxLength=expressions.MAX_LENGTH) = Field(
+    where: field_type(_parse_condition, type="string", maxLength=expressions.MAX_LENGTH) = Field(
         description="expression over the axis names; combinations for which it is true are omitted"
     )
 
 
+# A part of the matrix: the product of its axes without the excluded combinations, and the included ones.
 class Block(Part):
     platform: NAME | None = Field(None, description="platform of this block, if another than that of the experiment")
     axes: AxisTable = Field(default_factory=dict, description="axes with their values; every combination is a point")
@@ -163,40 +167,43 @@ class Block(Part):
     table: TABLE | None = Field(
         None, description="file .tsv or .csv of the project with further combinations, one a row"
     )
-    _lines: tuple[int, ...] = PrivateAttr(())  # of the table, where its rows are the last entries of include
+    # The line of each row of the table. The rows are the last entries of `include`.
+    _table_lines: tuple[int, ...] = PrivateAttr(())
 
     @model_validator(mode="after")
-    def _consistent(self):
-        owner = dict.fromkeys(self.axes, "the axes")
+    def _check_axes(self):
+        place_of_axis = dict.fromkeys(self.axes, "the axes")
         for zip_name, table in self.zips.items():
             for name in table:
-                if name in owner:
-                    raise make_refusal(f"found here and in {owner[name]}, wanted once", "zips", zip_name, name)
-                owner[name] = f"the zip '{zip_name}'"
+                if name in place_of_axis:
+                    raise make_refusal(f"found here and in {place_of_axis[name]}, wanted once", "zips", zip_name, name)
+                place_of_axis[name] = f"the zip '{zip_name}'"
             lengths = {name: len(values) for name, values in table.items()}
             if len(set(lengths.values())) != 1:
                 sizes = ", ".join(f"{size} values of {name}" for name, size in lengths.items())
                 raise make_refusal(f"found {sizes or 'an empty zip'}, wanted equally many", "zips", zip_name)
-        if "algorithm" in owner and "topology" in owner:
+        if "algorithm" in place_of_axis and "topology" in place_of_axis:
             raise make_refusal("found both algorithm and topology, wanted one of them in a block")
-        if owner and "operation" not in owner:
+        if place_of_axis and "operation" not in place_of_axis:
             raise make_refusal("found no axis 'operation'")
-        if not owner and not self.include and not self.table:
+        if not place_of_axis and not self.include and not self.table:
             raise make_refusal("found an empty block, wanted axes, zips, include or table")
         return self
 
     def with_rows(self, combinations: Mapping[int, Combination]) -> "Block":
-        """Return the block with the rows of its table added, by their lines."""
+        """Return the block with the rows of its table added to `include`; keys are their lines in the file."""
         block = self.model_copy(update={"include": (*self.include, *combinations.values())})
-        block._lines = tuple(combinations)
+        block._table_lines = tuple(combinations)
         return block
 
     def error(self, path: tuple[str | int, ...], message: str) -> UserError:
-        """Return an error about this block; an error about a row of its table has the file and line of that."""
-        own = len(self.include) - len(self._lines)
+        """Return an error about this block; an error about a row of its table has the file and line of the row."""
+        first_row = len(self.include) - len(self._table_lines)
         match path:
-            case ("include", int(index), *column) if index >= own:
-                return UserError(message, file=self.table, line=self._lines[index - own], key=".".join(column))
+            case ("include", int(index), *column) if index >= first_row:
+                return UserError(
+                    message, file=self.table, line=self._table_lines[index - first_row], key=".".join(column)
+                )
         return super().error(path, message)
 
 

@@ -1,8 +1,8 @@
 """The matrix of an experiment: the combinations of each of its blocks (`combinations`), and tables of combinations
 (`with_table`).
 
-A block stands for axes × zips, without those of exclude, then those of include. Values are plain dicts by the names in
-the file; the planner interprets them.
+The combinations of a block are the product of its axes and zips, without the excluded ones, and then the included ones.
+A combination is a dict from the names in the file to values, which the planner interprets.
 
 A block may also name a file .tsv or .csv with a combination in each row, or rows may come from a workbook
 (`combination`). Columns have the names of the keys of a combination in YAML.
@@ -21,11 +21,12 @@ from commodel.files.cache import find_input
 from commodel.files.quantities import MAX_ENTRIES
 from commodel.files.safe_paths import check_path
 from commodel.files.tables import on_line, read_rows
-from commodel.plan.experiments import AXES, PARAMETERS, Block, Combination, Experiment, mistakes_at
+from commodel.plan.experiments import AXES, PARAMETER_PREFIX, Block, Combination, Experiment, locate_errors
 
 MAX_COMBINATIONS = 2_000_000  # of an experiment
-MAX_TESTS = 50_000_000  # of a combination against an exclusion
+MAX_TESTS = 50_000_000  # evaluations of an exclusion for a combination
 MAX_TOPOLOGIES = 1000  # different ones; each is built before anything is measured
+# Values of omitted axes in the expressions of exclude
 BLANK = dict.fromkeys(("operation", "algorithm", "topology", "layout"), "")
 BLANK |= dict.fromkeys(("ranks", "nodes", "ranks_per_node", "bytes")) | {"waves": 1}
 
@@ -41,12 +42,12 @@ def combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
             yield combination, ()
     for index, entry in enumerate(block.include):
         values = entry.model_dump(exclude_unset=True)
-        values |= {PARAMETERS + name: value for name, value in values.pop("parameters", {}).items()}
+        values |= {PARAMETER_PREFIX + name: value for name, value in values.pop("parameters", {}).items()}
         yield _with_ranks(_with_parameters(values)), ("include", index)
 
 
 def every(block: Block) -> Iterator[tuple[Values, bool]]:
-    """Yield every combination, and whether it is kept."""
+    """Yield every combination, and whether it is kept (not excluded)."""
     filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
     for combination in _product(block):
         yield combination, not _excluded(block, filters, BLANK | combination)
@@ -89,12 +90,12 @@ def _product(block: Block) -> Iterator[Values]:
 
 
 def _with_parameters(values: Values) -> Values:
-    """Return the combination with the operation's parameters appended to its name, as in all other places."""
-    named = [name for name in values if name.startswith(PARAMETERS)]
+    """Return the combination with the operation's parameters appended to its name, such as `summa:n=64`."""
+    named = [name for name in values if name.startswith(PARAMETER_PREFIX)]
     if not named:
         return values
     rest = {name: value for name, value in values.items() if name not in named}
-    behind = (f":{name.removeprefix(PARAMETERS)}={values[name]}" for name in named)
+    behind = (f":{name.removeprefix(PARAMETER_PREFIX)}={values[name]}" for name in named)
     return rest | {"operation": "".join([rest["operation"], *behind])}
 
 
@@ -107,7 +108,7 @@ def _with_ranks(combination: Values) -> Values:
 
 def _excluded(block: Block, filters: list[expressions.Expression], values: Values) -> bool:
     for index, matches in enumerate(filters):
-        with mistakes_at(block, "exclude", index, "where"):
+        with locate_errors(block, "exclude", index, "where"):
             if matches(values):
                 return True
     return False
@@ -123,7 +124,7 @@ def place_of(block: Block, path: PlaceInFile, axis: str) -> PlaceInFile:
 
 
 SEPARATORS = {".tsv": "\t", ".csv": ","}
-COLUMNS = [name for name in Combination.model_fields if f"{name}." != PARAMETERS]
+COLUMNS = [name for name in Combination.model_fields if f"{name}." != PARAMETER_PREFIX]
 
 
 def with_table(block: Block) -> Block:
@@ -139,8 +140,8 @@ def with_table(block: Block) -> Block:
         raise block.error(("table",), error.found) from None
     rows = read_rows(file, ("operation",), separator, once=True)
     for name in rows[0][1]:
-        if name not in COLUMNS and not name.startswith(PARAMETERS):
-            message = f"found an unknown column; {suggest(name, [*COLUMNS, f'{PARAMETERS}NAME'])}"
+        if name not in COLUMNS and not name.startswith(PARAMETER_PREFIX):
+            message = f"found an unknown column; {suggest(name, [*COLUMNS, f'{PARAMETER_PREFIX}NAME'])}"
             raise UserError(message, file=file, line=1, key=name)
     if len(rows) > MAX_ENTRIES:
         raise UserError(f"found {len(rows):,} rows, wanted at most {MAX_ENTRIES:,}", file=file)
@@ -149,7 +150,7 @@ def with_table(block: Block) -> Block:
     for line, cells in rows:
         row = {name: cell for name, cell in cells.items() if cell}
         with on_line(file, line, mistakes):
-            if row:  # a spreadsheet may leave rows of separators
+            if row:  # spreadsheets may write rows of empty cells
                 combinations[line] = combination(row)
     mistakes.raise_any()
     return block.with_rows(combinations)
@@ -157,8 +158,8 @@ def with_table(block: Block) -> Block:
 
 def combination(row: Mapping[str, object]) -> Combination:
     """Return the combination in the non-empty cells of a row; an error names its column."""
-    named = {name: value for name, value in row.items() if not name.startswith(PARAMETERS)}
-    parameters = {name.removeprefix(PARAMETERS): value for name, value in row.items() if name not in named}
+    named = {name: value for name, value in row.items() if not name.startswith(PARAMETER_PREFIX)}
+    parameters = {name.removeprefix(PARAMETER_PREFIX): value for name, value in row.items() if name not in named}
     try:
         return Combination.model_validate(named | ({"parameters": parameters} if parameters else {}))
     except ValidationError as errors:

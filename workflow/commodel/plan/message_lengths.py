@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.models.probes import SIZE_RATIO
 from commodel.patterns.build import builder, remove_layout, sample_parts
 from commodel.patterns.operations import operation
-from commodel.patterns.repeated import Long
+from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import KINDS, Schedule
 from commodel.patterns.written import is_written
 from commodel.records import Point
@@ -106,7 +106,7 @@ def _lengths(point: Point, kinds: Sequence[str]) -> dict[str, int]:
             pattern, times = builder(part)(some), point.bytes / max(some, 1)
         except UserError:  # too many messages at that size, too
             return dict.fromkeys(kinds, int(_at_most(point)))
-        if isinstance(pattern, Long) or pattern.messages * times <= MOST_ROWS:
+        if isinstance(pattern, CompactSchedule) or pattern.messages * times <= MOST_ROWS:
             pattern, times = builder(part)(point.bytes), 1.0
         for kind in kinds:
             lengths[kind] = max(lengths[kind], min(times * _longest(pattern, kind), _at_most(point)))

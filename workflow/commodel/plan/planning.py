@@ -36,7 +36,7 @@ from commodel.patterns.operations import files_of as operation_files
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.plan.config import find, load_experiment, load_platform, planned_platform
 from commodel.plan.duration import Durations
-from commodel.plan.experiments import Block, Experiment, mistakes_at
+from commodel.plan.experiments import Block, Experiment, locate_errors
 from commodel.plan.matrix import check_size, combinations, place_of
 from commodel.plan.message_lengths import choose_probe_sizes
 from commodel.plan.surveys import PROBE as SURVEY
@@ -77,7 +77,7 @@ def batches(
     site = Site(*room, vectors)
     if survey:
         pairs = tuple(probe(SURVEY).cases(name, replace(site, levels=FLAT), [0]))
-        about, most = durations.of_cases(pairs), durations.of_cases(pairs, most=True)
+        about, most = durations.estimate_cases(pairs), durations.estimate_cases(pairs, upper_bound=True)
         title = f"{name}{TITLE}{stamp}"
         yield Batch(title, name, platform.nodes, cases=pairs, seconds=about, most=most, budget=budget)
         probes = [entry for entry in probes if entry != SURVEY]
@@ -87,15 +87,15 @@ def batches(
     cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))
     if cases:
         nodes = max(nodes_of_case(case) for case in cases)
-        about, most = durations.of_cases(cases), durations.of_cases(cases, most=True)
-        most = max(most, durations.of_cases(likely, most=True)) if survey else most
+        about, most = durations.estimate_cases(cases), durations.estimate_cases(cases, upper_bound=True)
+        most = max(most, durations.estimate_cases(likely, upper_bound=True)) if survey else most
         yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=about, most=most, budget=budget)
     for room, members in _group_by_nodes(points, platform.simulated, experiment.batch.smaller):
         parts = list(_parts(members, durations, budget))
         for number, part in enumerate(parts, 1):
             which = f"-{number}" if len(parts) > 1 else ""
             nodes = max(point.nodes for point in part)
-            about, most = durations.of_points(part), durations.of_points(part, most=True)
+            about, most = durations.estimate_points(part), durations.estimate_points(part, upper_bound=True)
             title = f"{name}-{room}n{which}-{stamp}"
             yield Batch(title, name, nodes, points=part, seconds=about, most=most, budget=budget)
 
@@ -132,9 +132,9 @@ def _parts(points: Iterable[Point], durations: Durations, budget: float) -> Iter
         groups.setdefault(point.workload, []).append(point)
     room = min(600.0, budget / 2)  # ten minutes, as in the time limit; half of a budget that has hardly more
     part: list[Point] = []
-    seconds = start = durations.of_points((), most=True)
+    seconds = start = durations.estimate_points((), upper_bound=True)
     for members in groups.values():
-        more = durations.of_points(members, most=True) - start
+        more = durations.estimate_points(members, upper_bound=True) - start
         if part and room + seconds + more > budget:
             yield tuple(part)
             part, seconds = [], start
@@ -271,7 +271,7 @@ def _plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     survey = survey and experiment.survey and (experiment.probes == "auto" or "auto" in experiment.probes)
     families = _families(experiment)
     if experiment.paper:
-        with mistakes_at(experiment, "paper"):
+        with locate_errors(experiment, "paper"):
             paper(experiment.paper)
     platforms: dict[str, Platform] = {}
     for block in experiment.matrix:
@@ -347,11 +347,11 @@ def _on(platform: str, points: list[Point]) -> list[Point]:
 
 def _platform(experiment: Experiment, block: Block, root: Path, learned: bool) -> Platform:
     name = experiment.block_platform(block)
-    with mistakes_at(experiment, *(block.path if block.platform else ()), "platform"):
+    with locate_errors(experiment, *(block.path if block.platform else ()), "platform"):
         file = find("platform", name, root)
     platform = load_platform(file, learned)
     if platform.image and platform.image.native:
-        with mistakes_at(platform, "container", "native"):
+        with locate_errors(platform, "container", "native"):
             find("platform", platform.image.native, root)
     return platform
 
@@ -362,7 +362,7 @@ def _families(experiment: Experiment) -> list[str]:
     for index, name in enumerate(experiment.families):
         if name == "all":
             raise experiment.error(("families", index), "found 'all' in a list, wanted it alone: `families: all`")
-        with mistakes_at(experiment, "families", index):
+        with locate_errors(experiment, "families", index):
             family(name)
     return list(dict.fromkeys(experiment.families))
 
@@ -379,7 +379,7 @@ def _probes(
         return list(dict.fromkeys(auto))
     named = {index: name for index, name in enumerate(experiment.probes) if name != "auto"}
     for index, name in named.items():
-        with mistakes_at(experiment, "probes", index):
+        with locate_errors(experiment, "probes", index):
             probe(name)
     wanted = dict.fromkeys([*(auto if "auto" in experiment.probes else ()), *named.values()])
     for entry in families:

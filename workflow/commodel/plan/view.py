@@ -9,7 +9,7 @@ import xlsxwriter
 from commodel.files.atomic import temporary_path, write_atomically
 from commodel.files.cache import LARGEST_KEPT
 from commodel.models.probes import probe
-from commodel.plan.duration import of_analysis
+from commodel.plan.duration import estimate_analysis
 from commodel.records import Plan
 from commodel.units import format_bytes, format_seconds
 
@@ -53,7 +53,7 @@ def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
         f"measuring takes about {format_seconds(whole_time)} if batches run one after the other"
         + (f": {node_hours:.3g} node-hours on real machines, limited to {most:.3g}" if real else ""),
         *paces,
-        f"fitting, predicting and reporting take about {format_seconds(of_analysis(plan))} on one core",
+        f"fitting, predicting and reporting take about {format_seconds(estimate_analysis(plan))} on one core",
     ]
     lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []
     for name, file in plan.files.items():

@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 from commodel import units
 from commodel.errors import UserError
 from commodel.files import fields, quantities
-from commodel.files.fields import RANKS, WORD, Part, kind, make_refusal
+from commodel.files.fields import RANKS, WORD, Part, field_type, make_refusal
 from commodel.hierarchy import MOST_LEVELS, NODE, Hierarchy
 from commodel.platforms.container import Image
 from commodel.platforms.simulated_networks import check_name, check_value
@@ -203,7 +203,7 @@ def _cores(value: Any) -> int:
 
 SECTIONS = ("simgrid", "slurm", "hosts")
 SUBSTRATES = ("mpi", "overlay", "mrnet")
-LEVEL = kind(
+LEVEL = field_type(
     _level,
     of=object,
     anyOf=[
@@ -223,7 +223,7 @@ class Platform(Part):
         "", description="name of the setting of its allocations, such as rails=2 transport=ucx"
     )
     nodes: RANKS = Field(description="maximum number of nodes of one allocation")
-    cores: kind(
+    cores: field_type(
         _cores,
         of=int,
         anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}],

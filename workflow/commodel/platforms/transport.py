@@ -18,8 +18,8 @@ int main(int count, char **words)
   return MPI_Finalize();
 }
 """
-LONGEST_WAIT = 15  # seconds, until the starter ends ranks that wait for ever
-TALKING = {
+LONGEST_WAIT = 15  # seconds after which mpiexec ends a program that hangs
+TALKING = {  # environment variables for verbose output
     "OMPI_MCA_pml_base_verbose": "10",
     "OMPI_MCA_mtl_base_verbose": "10",
     "OMPI_MCA_mtl_ofi_verbose": "10",
@@ -30,11 +30,11 @@ TALKING = {
     "MPIR_CVAR_DEBUG_SUMMARY": "1",
     "MPIEXEC_TIMEOUT": str(LONGEST_WAIT),
 }
-NETWORK_CARD = {"net", "tcp", "sockets", "udp"}  # what carries messages through the kernel, within a node as well
+NETWORK_CARD = {"net", "tcp", "sockets", "udp"}  # transports over IP, which are slow within a node
 
 
 def within_node() -> str:
-    """Return one line; empty without MPI on this machine."""
+    """Return the transport between two ranks on this machine, in one line; empty if there is no MPI library."""
     compiler, starter = find("mpicc"), find_sibling("mpicc", "mpiexec")
     if not compiler or not starter:
         return ""

@@ -26,7 +26,7 @@ from commodel.models.evaluation.replay import message_contributions
 from commodel.models.families import Family
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import Shape, Sum, schedule, stack_points, stacks
-from commodel.patterns.repeated import Long
+from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import Ends, Schedule, Work, check_rows
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import (
@@ -136,8 +136,10 @@ def predicts_streams(entry: Family) -> bool:
 def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
     """Return a schedule repeated so many times: a rank begins the next wave when its part of the last one is done. A
     stack of sizes may have a count for each."""
-    if isinstance(pattern, Long):
-        stream = Long(pattern.ranks, pattern.parts * waves, pattern.root, lambda: repeat_waves(pattern.whole, waves))
+    if isinstance(pattern, CompactSchedule):
+        stream = CompactSchedule(
+            pattern.ranks, pattern.parts * waves, pattern.root, lambda: repeat_waves(pattern.whole, waves)
+        )
         return stream.placed(pattern.node)
     work = pattern.work
     steps = pattern.last_step + 1

@@ -33,7 +33,7 @@ from commodel.models.families import Family
 from commodel.models.keys import Pair
 from commodel.models.probes.mixture import OTHERS, ROUNDS
 from commodel.parameters import SHEETS, ParameterSet
-from commodel.patterns.repeated import Long, Rounds
+from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.stats import NORMAL
@@ -79,7 +79,7 @@ def single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
 
 def _parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
     """Yield what is written down, and of rounds the middle one for all where they are many."""
-    for part in pattern.parts if isinstance(pattern, Long) else (pattern,):
+    for part in pattern.parts if isinstance(pattern, CompactSchedule) else (pattern,):
         if isinstance(part, Rounds):
             numbers = range(part.count) if part.count <= SAMPLED_ROUNDS else (part.count // 2,)
             yield from ((part.count // len(numbers), part.round(number, pattern.node)) for number in numbers)
@@ -201,7 +201,7 @@ def find_contention(parameters: ParameterSet, pattern: Schedule, waves: float = 
         where = " between {} and {} nodes".format(*ends) if ends else ""
         off = f"up to {describe_ratio(times)}" if times > 1 else f"as little as {times:.2f} of the predicted time"
         reason = f"messages {CONTENTION_CASES[case]}{where}{size} took {off}"
-        if isinstance(pattern, Long):
+        if isinstance(pattern, CompactSchedule):
             occurs = not ends and _occurs_in_rounds(pattern, case, least, waves)
         else:
             occurs = _occurs(pattern, case, least, waves, ends, parameters.settings.get("types") or {})
@@ -247,7 +247,7 @@ def _occurs(
     return [_count_most(pair[there & rows]) >= ROUNDS for rows in large]
 
 
-def _occurs_in_rounds(pattern: Long, case: str, least: float, waves: float) -> bool | Array:
+def _occurs_in_rounds(pattern: CompactSchedule, case: str, least: float, waves: float) -> bool | Array:
     """Return the same of repeated rounds, in each of which every rank sends one message and receives one."""
     if case == "fan":
         return False
@@ -257,8 +257,8 @@ def _occurs_in_rounds(pattern: Long, case: str, least: float, waves: float) -> b
     nodes = len(np.unique(pattern.node))
     occurs = nodes > 1
     if case == "rounds":
-        rounds = [part for part in pattern.parts if isinstance(part, Rounds) and part.repeats]
-        occurs = occurs and any(part.count >= ROUNDS * part.turn for part in rounds)
+        rounds = [part for part in pattern.parts if isinstance(part, Rounds) and part.periodic]
+        occurs = occurs and any(part.count >= ROUNDS * part.shift for part in rounds)
     elif case != "row":
         occurs = nodes > 2 and (case == "nodes" or np.bincount(pattern.node).max() > 1)
     return occurs & (pattern.extremes()[1] >= least)
@@ -304,7 +304,7 @@ def _check_fit(ratio: float) -> Validity:
 def _find_classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarchy, list[int]]:
     """Return the levels of a network that was probed for them, and the distance classes of the messages."""
     levels = Hierarchy.of(parameters.settings.get("levels", {}))
-    if isinstance(pattern, Long):
+    if isinstance(pattern, CompactSchedule):
         return levels, levels.classes(pattern.node)
     return levels, levels.apart(pattern.node, pattern.src, pattern.dst)
 
@@ -372,14 +372,14 @@ def _check_classes(
 
 
 def _uses_network(pattern: Schedule) -> bool:
-    if isinstance(pattern, Long):
+    if isinstance(pattern, CompactSchedule):
         return len(np.unique(pattern.node)) > 1
     return bool((pattern.node[pattern.src] != pattern.node[pattern.dst]).any())
 
 
 def _find_shared_class(levels: Hierarchy, pattern: Schedule, apart: list[int]) -> int:
     """Return the nearest class of messages of which several at a time leave a group, or enter one; 0 if none."""
-    if isinstance(pattern, Long):  # in a round all ranks send
+    if isinstance(pattern, CompactSchedule):  # in a round all ranks send
         return next((distance for distance in apart if distance > 1), 0)
     src, dst = pattern.node[pattern.src], pattern.node[pattern.dst]
     for distance, group in enumerate(levels.columns if levels.groups else (), 2):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from commodel.errors import UserError, one_line, suggest
-from commodel.files.parameter_sets import checked, parameters_text
+from commodel.files.parameter_sets import parameters_text, parse_parameters
 from commodel.files.safe_reading import bounded
 from commodel.files.yaml import Document, parse
 from commodel.models.families import family, family_names, unit
@@ -157,7 +157,7 @@ def sets_of(path: Path, platform: str = "") -> list[ParameterSet]:
 
 def written_sets(book, path: Path) -> list[ParameterSet]:
     """Return the parameter sets of all platforms, as their files have them."""
-    return [checked(document) for document in _documents(book, path)]
+    return [parse_parameters(document) for document in _documents(book, path)]
 
 
 def _documents(book, path: Path) -> Iterator[Document]:

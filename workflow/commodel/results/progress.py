@@ -23,7 +23,7 @@ from commodel.errors import UserError
 from commodel.files.results_folder import SAMPLES, Results, pass_name
 from commodel.files.safe_paths import SafePath
 from commodel.patterns.operations import OVERLAY
-from commodel.plan.duration import START, Durations, of_analysis
+from commodel.plan.duration import BATCH_START_SECONDS, Durations, estimate_analysis
 from commodel.plan.planning import load_plan
 from commodel.records import Batch, Plan
 from commodel.results import raw_samples
@@ -64,8 +64,8 @@ class Estimates:
             platform = self.plan.platforms[name]
             self.durations[name] = Durations(platform.launcher, self.plan.measure, platform.substrate == OVERLAY)
         durations = self.durations[name]
-        seconds = {case.id: durations.of_cases([case]) - START for case in batch.cases}
-        seconds |= {point.id: durations.of_points([point]) - START for point in batch.points}
+        seconds = {case.id: durations.estimate_cases([case]) - BATCH_START_SECONDS for case in batch.cases}
+        seconds |= {point.id: durations.estimate_points([point]) - BATCH_START_SECONDS for point in batch.points}
         self.predicted[batch.name] = seconds
         return seconds
 
@@ -95,7 +95,7 @@ def forecast_batch(left: Work, paces: list[float]) -> Span | None:
     low, high = min(paces), max(paces)
     if len(paces) == 1:
         low, high = low / UNSURE, high * UNSURE
-    return START + low * left.estimate, START + high * left.estimate
+    return BATCH_START_SECONDS + low * left.estimate, BATCH_START_SECONDS + high * left.estimate
 
 
 def forecast_parallel(spans: list[Span | None], lanes: int) -> Span | None:
@@ -158,7 +158,7 @@ class Progress:
         """Seconds of this batch per second of the plan's estimate; None if unknown."""
         if self.state == RUNNING:
             return measure_pace(self.last.updated - self.since, self.done)
-        whole = replace(self.done, estimate=START + self.done.estimate)
+        whole = replace(self.done, estimate=BATCH_START_SECONDS + self.done.estimate)
         return (
             measure_pace(sum_durations(self.attempts), whole) if self.state == FINISHED and self.done.estimate else None
         )
@@ -210,7 +210,7 @@ class Reader:
     def __init__(self, campaign: Campaign):
         self.campaign = campaign
         self.estimates = Estimates(campaign.plan)
-        self.analysis = of_analysis(campaign.plan)
+        self.analysis = estimate_analysis(campaign.plan)
         self.planned = 0  # when the plan was written, in ns
         self.seen: dict[str, tuple[int, frozenset[str], dict[str, str]]] = {}
 
@@ -230,7 +230,7 @@ class Reader:
         with suppress(FileNotFoundError):
             if self.planned != (changed := path.stat().st_mtime_ns):
                 self.planned, self.campaign = changed, replace(self.campaign, plan=load_plan(path))
-                self.estimates, self.analysis = Estimates(self.campaign.plan), of_analysis(self.campaign.plan)
+                self.estimates, self.analysis = Estimates(self.campaign.plan), estimate_analysis(self.campaign.plan)
                 self.seen.clear()
 
     def _progress(self, batch: Batch, now: float) -> Progress:

@@ -1,14 +1,15 @@
 /* wave2d: steps of the wave equation on a plane over rectangles of cells (Rico-Gallego et al. 2017, section 4.2).
  *
- * In a step all ranks start together, send the cells along their sides to the neighbours that touch them, all at once,
- * and then compute (stencil.c). One sample is the longest time that a rank's messages of one step took; `computation`
- * beside it that of the step, packing and unpacking of the sides included. Values are 0 around the plane.
+ * In each step all ranks start together. Each rank sends the cells along its sides to the ranks with adjacent
+ * rectangles, all messages at once, and then computes its cells (stencil.c). One sample is the longest communication
+ * time of a rank in one step. The column `computation` has the longest computation time, including packing and
+ * unpacking of the sides. Outside of the plane all values are 0.
  *
- * After every VERIFIED steps, and at the end, each rank compares its rectangle with what a serial run has there, equal
- * to the last bit: it computes all cells that the rectangle depends on again, alone, from the same start. A sample that
- * does not verify ends the program. Then the wave starts anew.
+ * After every VERIFIED steps, and at the end, each rank verifies its rectangle, bit by bit, against a serial run: it
+ * computes again, from the start, all cells that the rectangle depends on. A difference ends the program. Then the wave
+ * starts again.
  *
- *   compute  0: nothing is computed, no cell is held; the first pass checks that messages arrive right
+ *   compute  0: no cells are stored or computed; the first pass checks the contents of the messages
  *
  *   mpiexec -n 8 wave2d --cases cases.csv --out samples
  *   cases.csv: id,partition,bytes,compute with bytes of one cell; a partition: rank,x,y,width,height in cells
@@ -80,8 +81,8 @@ static void start_wave(State *s)
 
 static int smaller(int a, int b) { return a < b ? a : b; }
 
-/* Of the plane, all within `steps` cells of the rectangle: nothing farther away can have reached it. What is wrong at the
- * edge of this comes one cell nearer with each step. */
+/* Verifies the rectangle. It depends on the cells within `steps` cells of it (`all`), since values spread by one cell in
+ * each step; wrong values at the edge of `all` therefore do not reach the rectangle. */
 static void verify_wave(State *s)
 {
   Rectangle own = s->own, all;
@@ -163,7 +164,8 @@ static void pass(void *state)
   take_sample(s->run, &s->together, 1, own, longest, s->compute);
 }
 
-/* Without cells, the messages are checked twice, so that none is left from the time before. */
+/* Without computation, messages are checked with two different contents, so that data of the first exchange are not
+ * taken for data of the second. */
 static void first_pass(void *state)
 {
   State *s = state;

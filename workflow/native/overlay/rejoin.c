@@ -1,9 +1,10 @@
-/* rejoin.c: a process whose parent is lost attaches to the next ancestor that lives, and streams go on over it.
+/* rejoin.c: a process whose parent is lost (the orphan) attaches to its next living ancestor, which adopts it.
  *
- * The orphan's first packet says which streams it has, how many packets of each it got, and how many bytes of them wait
- * in it. The ancestor sends again what is missing and, in a packet a stream, what has come to it through the lost
- * process; the orphan sends again the rest. The ancestor answers once it knows itself that the process between them is
- * lost. The tree gets no deeper; an ancestor gets at most the children that lost processes had.
+ * The orphan's first packet (REJOIN) lists its streams, the number of packets received of each, and the number of bytes of
+ * them that it has not consumed. The ancestor sends the missing packets again. It also sends, in one packet for each
+ * stream (RESUME), the numbers of the packets that it received through the lost process; the orphan sends the others
+ * again. The ancestor does this after it has noticed itself that the process between them is lost. The tree does not get
+ * deeper; an ancestor adopts at most the children of lost processes.
  */
 #include "errors.h"
 #include "skew.h"
@@ -34,7 +35,7 @@ int take_lineage(OverlayNetwork *network, const char *const *ancestors, uint32_t
 
 static bool takes_part(const OverlayStream *stream) { return stream->network->role == INTERNAL || !stream->ended; }
 
-/* What it has of each stream. */
+/* Sends the ancestor the state of each stream (REJOIN). */
 static int send_rejoin(OverlayNetwork *network)
 {
   uint32_t count = 0, *id, *queued;
@@ -65,7 +66,8 @@ bool rejoin(OverlayNetwork *network)
   while (network->ancestor < network->nlineage) {
     const char *address = network->lineage[network->ancestor++];
     if (attach_to(network, address, patience) != OVERLAY_OK) continue;
-    network->parent.beats = network->ancestor < network->nlineage; /* the last is the front-end, which may be away */
+    /* The last ancestor is the front-end, which sends no heartbeats while its tool does not call the library. */
+    network->parent.beats = network->ancestor < network->nlineage;
     network->parent.rejoining = true;
     network->patience = 0;
     if (send_rejoin(network) == OVERLAY_OK) return true;
@@ -87,7 +89,7 @@ void on_resume(Neighbour *from, OverlayPacket *packet)
   stream_resume(stream, seen);
 }
 
-/* The lost parent may not have handed on what it was told. */
+/* Reports losses and the ends of streams again: the lost parent may not have forwarded them. */
 void on_adopted(Neighbour *from, OverlayPacket *packet)
 {
   OverlayNetwork *network = from->network;
@@ -170,7 +172,7 @@ static void take_over(Neighbour *child, double *seconds)
   int own = child->first - (int)network->first;
   for (int leaf = own; leaf < own + child->width; leaf++) {
     Neighbour *before = network->children[network->owner[leaf]];
-    if (!before->gone) continue; /* it has attached here itself */
+    if (!before->gone) continue; /* a process above this back-end has already attached here */
     if (before->lost_at > 0) *seconds = now() - before->lost_at;
     network->owner[leaf] = child->index, network->lost[leaf] = false;
   }

@@ -1,13 +1,17 @@
-/* streams.c: how packets move: up in waves through the filter, down to all links, both only as far as windows allow. */
+/* streams.c: packets of a stream move up in waves through the filter, and down to all links, within the windows.
+ *
+ * A link connects a stream to a child or to the parent. Packets are kept until they can no longer be needed: what
+ * was sent up is `kept` in case the parent is lost, what was sent down is `held` in case a child is lost. "Safe"
+ * packets need no longer be kept. A link whose child is lost, or has no more packets of the stream, is `gone`. */
 #include "streams.h"
 #include "errors.h"
 
 #include <limits.h>
 #include <stdlib.h>
 
-/* ---- what is kept for the case that a process is lost ---- */
+/* ---- packets kept in case a process is lost ---- */
 
-/* How many packets from the parent all processes below have. */
+/* Number of packets from the parent that all processes below have received. */
 static uint64_t safe_below(const OverlayStream *stream)
 {
   uint64_t safe = stream->downs;
@@ -16,9 +20,9 @@ static uint64_t safe_below(const OverlayStream *stream)
   return safe;
 }
 
-/* How many packets of a child are in the front-end, or in the state of a filter on the way: at least those that were
- * taken before the first wave of which something is still kept here. None, as long as what came through lost children
- * is not: what adopted ones have sent before lies there. */
+/* Number of packets of a child that have reached the front-end, or the state of a filter on the way: at least those
+ * consumed before the oldest wave of which a packet is still kept here. It is 0 while packets that came through a lost
+ * child are not safe, because these include earlier packets of the adopted children. */
 static uint64_t safe_above(const OverlayStream *stream, const Link *link)
 {
   const Queue *kept = stream->kept.count ? &stream->kept : &stream->out;
@@ -37,7 +41,7 @@ static void forget_kept(OverlayStream *stream)
     overlay_release(queue_pop(&stream->kept));
 }
 
-/* Back-ends take no children over, and nobody is behind them. */
+/* A child that is a back-end has no children that this process might adopt: for it, sent packets are safe. */
 static void forget_held(OverlayStream *stream)
 {
   uint64_t safe = stream->downs;
@@ -49,7 +53,7 @@ static void forget_held(OverlayStream *stream)
   while (stream->held.count && stream->downs - stream->held.count < safe) overlay_release(queue_pop(&stream->held));
 }
 
-/* Gives a link's sender back what was consumed, half a window at a time. */
+/* Flow control: credits the bytes that were consumed to the sender, half a window at a time. */
 static void give_back(OverlayStream *stream, Link *link)
 {
   if (link->gone || !link->neighbour || link->owed < stream->network->settings.window / 2) return;
@@ -78,14 +82,14 @@ static void send_on(OverlayStream *stream, Link *link, OverlayPacket *packet)
 
 void stream_send_up(OverlayStream *stream, OverlayPacket *packet)
 {
-  /* Internal processes keep it also where the front-end is their parent: to know what is there. */
+  /* An internal process below the front-end keeps packets too: safe_above() counts by them. */
   bool keep = stream->network->nlineage > 1 || stream->network->role == INTERNAL;
   if (keep && queue_push(&stream->kept, overlay_keep(packet)) != OVERLAY_OK)
     log_line("a stream cannot keep a packet, which is lost with this process's parent: %s", overlay_error());
   send_on(stream, &stream->up, packet);
 }
 
-/* What is held goes to links that are behind, as far as they have credit. */
+/* Sends held packets to a link that has not yet received them, as far as its credit allows. */
 static void catch_up(OverlayStream *stream, Link *link)
 {
   while (!link->gone && link->sent < stream->downs && link->credit > 0) {
@@ -102,7 +106,7 @@ static int run_filter(OverlayStream *stream, Filter *filter, OverlayPacket **in,
   return code;
 }
 
-/* A filter that fails ends its stream. */
+/* Runs a filter on one packet; a filter that fails ends the stream. */
 int stream_filter(OverlayStream *stream, Filter *filter, OverlayPacket *packet, Queue *out)
 {
   Origin origin;
@@ -111,7 +115,8 @@ int stream_filter(OverlayStream *stream, Filter *filter, OverlayPacket *packet, 
   return code;
 }
 
-/* What is to go down in place of a packet. One for each: adopted children could not know else which they have got. */
+/* Returns the filtered packet that is sent down. A filter must return one packet for each: adopted children count
+ * packets to determine which ones they have received. */
 static OverlayPacket *filtered_down(OverlayStream *stream, OverlayPacket *packet)
 {
   Queue out = {.items = NULL};
@@ -167,7 +172,7 @@ static const OverlayPacket *next_of(const Link *link)
   return link->queue.count ? link->queue.items[link->queue.head] : NULL;
 }
 
-/* The lowest number that a wave could be made of. */
+/* The lowest number among the first packets of all links. A wave is made of packets with one number. */
 static uint32_t next_number(const OverlayStream *stream)
 {
   uint32_t lowest = 0;
@@ -179,7 +184,7 @@ static uint32_t next_number(const OverlayStream *stream)
   return lowest;
 }
 
-/* The number that has come from all back-ends of the stream that live behind a link. */
+/* The highest number that was received from every back-end of the stream behind a link, lost back-ends excepted. */
 static uint32_t seen_of_all(const OverlayStream *stream, const Link *link)
 {
   const OverlayNetwork *network = stream->network;
@@ -195,7 +200,8 @@ static uint32_t seen_of_all(const OverlayStream *stream, const Link *link)
   return lowest;
 }
 
-/* Once a child was adopted its packets may be ahead: what came of a wave through its lost parent has come. */
+/* Whether all packets of the wave with the lowest number have arrived. After a child was adopted, some of them may have
+ * arrived earlier, through its lost parent. */
 static bool numbers_meet(const OverlayStream *stream)
 {
   uint32_t lowest = next_number(stream);
@@ -206,7 +212,7 @@ static bool numbers_meet(const OverlayStream *stream)
   return true;
 }
 
-/* Whether the stream's own function makes a wave of what has come, and of which links' packets. */
+/* Whether the stream's own arranger makes a wave now. The arranger sets `take` for each link whose packet is in it. */
 static bool is_arranged(OverlayStream *stream)
 {
   OverlayArrivals arrivals = {.count = stream->nlinks,
@@ -251,7 +257,8 @@ static OverlayPacket *take_from(OverlayStream *stream, Link *link)
   return packet;
 }
 
-/* The index from which on adopted children have to wait, as what a back-end sent before came through a lost one. */
+/* The lowest index of the adopted children that have to wait, since earlier packets of their back-ends, which came
+ * through a lost child, are still queued. */
 static int first_held_back(const OverlayStream *stream)
 {
   int lost = stream->network->nchildren, started = stream->network->nstarted;
@@ -296,7 +303,7 @@ static void make_wave(OverlayStream *stream)
     packet->arrival = stream->network->role == FRONT_END ? ++stream->network->arrivals : stream->waves;
   }
   for (int i = 0; i < count; i++) overlay_release(stream->wave[i]);
-  /* Not before what came of the wave is kept: the senders keep it that long. */
+  /* Credit is returned after the results of the wave are queued: until then the senders keep their packets. */
   for (int i = 0; turn < 0 && i < stream->nlinks; i++) give_back(stream, &stream->links[i]);
   if (turn >= 0) give_back(stream, &stream->links[turn]);
 }
@@ -309,7 +316,8 @@ static void show_to_tool(OverlayStream *stream)
   stream->network->readable = stream;
 }
 
-/* After what came of the wave: an ancestor that has the state takes the wave for come. */
+/* Sends the filter's state up, after the results of its wave: an ancestor that has the state counts the wave as
+ * received. */
 static void send_state(OverlayStream *stream)
 {
   OverlayPacket *state = stream->filter.save(stream->filter.state);
@@ -342,9 +350,9 @@ void stream_advance(OverlayStream *stream)
   post_control(&network->parent, DRAINED, stream->id, "");
 }
 
-/* ---- what arrives ---- */
+/* ---- received packets ---- */
 
-/* Takes the packet. Who keeps to its window has less than that here when it sends. */
+/* Queues the packet, which this function owns. A sender that exceeds the window is disconnected. */
 static bool queued(Neighbour *from, Queue *queue, OverlayPacket *packet)
 {
   bool keeps = queue->bytes < from->network->settings.window;
@@ -354,7 +362,8 @@ static bool queued(Neighbour *from, Queue *queue, OverlayPacket *packet)
   return false;
 }
 
-/* Packets of single back-ends come through filters that hand on what they get; others hold all that are behind a link. */
+/* Notes the number of a packet. A packet that combines several back-ends has values of all back-ends behind the link; a
+ * packet of one back-end comes through a filter that passes on its input. */
 static void note_seen(Link *link, Origin origin)
 {
   const Neighbour *child = link->neighbour;
@@ -425,7 +434,7 @@ static void received_from_child(OverlayStream *stream, Neighbour *child, Overlay
 void stream_received(Neighbour *from, OverlayPacket *packet)
 {
   OverlayStream *stream = stream_of(from->network, packet->frame->stream);
-  if (!stream) return overlay_release(packet); /* it was closed while this was under way */
+  if (!stream) return overlay_release(packet); /* the stream was closed while this packet was in flight */
   if (from->index >= 0) return received_from_child(stream, from, packet);
   packet->arrival = ++from->network->arrivals;
   if (!queued(from, &stream->up.queue, packet)) return;
@@ -448,7 +457,7 @@ void on_credit(Neighbour *from, OverlayPacket *packet)
     link = &stream->links[stream->of_child[from->index]];
   }
   link->credit += bytes;
-  if (from->index < 0 && safe) safe += stream->came; /* which the parent had before */
+  if (from->index < 0 && safe) safe += stream->came; /* + those that the ancestor already had */
   if (safe > link->safe && safe <= link->sent) link->safe = safe;
   if (from->index < 0)
     forget_kept(stream);
@@ -523,8 +532,8 @@ void streams_timed(OverlayNetwork *network)
     if (stream->deadline > 0) stream_advance(stream);
 }
 
-/* A child that is gone is waited for no longer; nor is one that has nothing more of a stream. Its lost back-ends alone are
- * no reason: what they sent may still wait in it for room. */
+/* Marks the link to a child as gone if no living back-end of the stream is behind it: waves no longer wait for it. If
+ * only back-ends behind the child are lost, the child reports by DRAINED that it has sent the last of their packets. */
 static void without(OverlayStream *stream, Neighbour *child)
 {
   if (stream->of_child[child->index] < 0) return;

@@ -1,23 +1,24 @@
 /* arrivals.c: the size of a queue from arrival times.
  *
  * A sender's port sends its packets evenly, one every g_s, so packet i enters the queue at t + i g_s. The sender of the
- * first arrival finds the queue empty, which gives its t. What its packets wait while others are lost is the size of the
- * queue, as one packet leaves every g_r. Neither the starts of the other senders nor what drains meanwhile is part of it.
+ * first arrival finds the queue empty, which gives its t. The queue is full while packets of others are lost. The waiting
+ * time of the first sender's packets meanwhile, divided by g_r, is the size of the queue, as one packet leaves every g_r.
+ * This depends neither on the starts of the other senders nor on the packets that leave while the queue fills.
  *
- * Ports of equal speed may lock: one sender gets every place that becomes free, the others none. If that leaves the first
- * sender without arrivals, its first lost packet counts. It would have waited for all before it in the order of arrival,
- * which is longer than the queue by a part of a packet. */
+ * If ports have equal speed, one sender may get every place that becomes free, and the others none. If the first sender
+ * then has no arrivals, its first lost packet is used instead. It would have waited for all packets that arrived before
+ * it, which is longer than the queue by a part of a packet. */
 #include "arrivals.h"
 
 #include <stdlib.h>
 
-enum { ENOUGH = 4 }; /* arrivals of the first sender while the queue is full */
+enum { ENOUGH = 4 }; /* least number of arrivals of the first sender while the queue is full */
 
 typedef struct {
-  int next, before; /* the next index, and the place of the last arrival */
+  int next, before; /* index of the next packet; number of the last arrival */
   int full;         /* arrivals while the queue is full */
   double index, at; /* their means */
-  int after;        /* whether it has arrived after the first sender's last one before a loss */
+  int after;        /* whether a packet of it arrived after `lost_after` */
 } Sender;
 
 typedef struct {

@@ -1,23 +1,23 @@
 /* flood: ranks 1..senders send `packets` datagrams of `bytes` each to rank 0, as fast as they can, over UDP.
  *
- * count is one of four, and nothing is sent again:
+ * The column `what` selects what the result `count` is. Lost datagrams are not retransmitted.
  *
- *   arrived  how many of the senders * packets rank 0 receives
- *   through  these, and those that its own socket has dropped for lack of memory, which the network has delivered;
- *            -1 if the system does not report them
- *   held     bytes of datagrams that the network holds for rank 0 when it is full, by the times of their arrival
- *            (arrivals.c); -1 if too few were lost, some by the socket, or the system does not report the times
- *   room     bytes that its socket holds, the system's own included; the system's default
+ *   arrived  number of datagrams, of senders * packets, that rank 0 receives
+ *   through  number of datagrams that the network delivers: those that arrived, and those that rank 0's socket dropped
+ *            because its buffer was full; -1 if the system does not report these
+ *   held     size in bytes of the network's queue before rank 0, computed from arrival times (arrivals.c); -1 if too
+ *            few datagrams were lost, the socket dropped some, or the system does not report arrival times
+ *   room     size in bytes of the receive buffer of rank 0's socket, the system's default, with the system's overhead
  *
- * Seconds run from the common start until the
- * last of them has arrived (0 if none has). Rank 0 listens until all have arrived, or until none has for a while after
- * every sender has reported by MPI that it is done; that wait is not in the sample. Every datagram carries the number
- * of its sample, so that one left over from an earlier sample is not counted.
+ * A sample lasts from the common start until the last datagram arrives (0 if none arrives). Rank 0 receives until all
+ * have arrived. If some are lost, it stops when every sender has reported by MPI that it is done and no datagram has
+ * arrived for `silence` seconds; that wait is not in the sample. Every datagram carries the number of its sample, so that
+ * one left over from an earlier sample is not counted.
  *
  *   T = L + o_s + o_r + (s-1) G + (senders packets - 1) max(g, o_r) without loss, for short packets under LogGP
  *
- * The simulated network has no UDP: there the packets are MPI messages, which all arrive, and count is what was sent, of
- * room 0, of held -1.
+ * The simulated network has no UDP: there the packets are MPI messages, which all arrive. Then count is the number of
+ * packets sent; for `room` it is 0, for `held` -1.
  *
  *   mpiexec -n 3 flood --cases cases.csv --out samples        cases.csv: id,what,senders,packets,bytes
  */
@@ -40,12 +40,12 @@ typedef struct {
   Run *run;
   int rank, senders, packets, bytes;
   int fd;
-  bool through, held, room; /* what is counted; else arrivals */
+  bool through, held, room; /* which of these is counted; if none: arrived */
   uint64_t sample;
   int64_t dropped; /* by rank 0's socket before this sample */
   char *buffer;
-  Arrival *arrivals; /* rank 0, if the network's queue is counted */
-  MPI_Request *done; /* rank 0: one of every sender */
+  Arrival *arrivals; /* rank 0, for `held` */
+  MPI_Request *done; /* rank 0: receives the DONE message of every sender */
 } State;
 
 static void check(const Case *c, int ranks)
@@ -111,7 +111,7 @@ static void send_all(State *s)
 
 #else
 
-static const double silence = 20e-3; /* s without an arrival, after which none is expected any more */
+static const double silence = 20e-3; /* s without an arrival after which the remaining datagrams count as lost */
 
 static double counted(State *s, int arrived)
 {
@@ -127,12 +127,12 @@ static double counted(State *s, int arrived)
   return s->dropped < 0 || before < 0 ? -1 : arrived + (double)(uint32_t)(s->dropped - before);
 }
 
-/* MPI is polled only when the socket has had nothing for a millisecond, because packets are lost during a poll. A sleeping
- * wait leaves the processor to senders that share it. */
+/* MPI is polled only if no datagram has arrived for 1 ms, because packets are lost during a poll. Waiting for a datagram
+ * does not spin: senders may share the processor. */
 static void receive_all(State *s)
 {
   int all = s->senders * s->packets, arrived = 0, quiet = 0;
-  double start = clock_now(), last = start, heard = start; /* the last arrival, or when all were done */
+  double start = clock_now(), last = start, heard = start; /* `heard`: the last arrival or poll of MPI */
   while (arrived < all) {
     if (s->held ? receive_numbered(s->fd, s->buffer, (size_t)s->bytes, s->sample, s->senders, &s->arrivals[arrived])
                 : receive_datagram(s->fd, s->buffer, (size_t)s->bytes, s->sample)) {
@@ -149,8 +149,8 @@ static void receive_all(State *s)
     }
   }
   if (!quiet) MPI_TRY(MPI_Waitall(s->senders, s->done, MPI_STATUSES_IGNORE));
-  s->run->counted = counted(s, arrived); /* while no rank sends: the losses of the next sample begin here */
-  /* The others start no sooner than now, or the next sample would find them early and rank 0 late. */
+  s->run->counted = counted(s, arrived); /* while no rank sends: later losses belong to the next sample */
+  /* The senders wait for this message. Otherwise they would reach the next sample before rank 0 does. */
   for (int i = 0; i < s->senders; i++) MPI_TRY(MPI_Send(NULL, 0, MPI_BYTE, i + 1, CLOSED, MPI_COMM_WORLD));
   s->run->waited = clock_now() - last;
 }

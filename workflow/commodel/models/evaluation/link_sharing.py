@@ -20,7 +20,7 @@ from commodel.models.evaluation.replay import Costs, replay, replay_round_by_rou
 from commodel.models.evaluation.shared_lines import Lines, Sharing, find_latency
 from commodel.models.evaluation.time_order import Bundles, Program, Traffic, replay_in_time, replay_parts
 from commodel.models.evaluation.values import Classes, Values, by_distance
-from commodel.patterns.repeated import Long, Rounds
+from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import KINDS, Schedule
 from commodel.progress import report_step, report_within
 
@@ -34,7 +34,7 @@ SHARED, IN_TURN = "shared", "turn"  # values of the setting `order`
 def predict(schedule: Schedule, values: Values) -> Array:
     """Return the finish times of all ranks in seconds (last axis: ranks)."""
     levels = levels_of(values)
-    if not isinstance(schedule, Long):
+    if not isinstance(schedule, CompactSchedule):
         return predict_in_time_order(schedule, values, levels)
     lines, too_long = Lines(levels, values), schedule.messages > MAX_EXPANDED
     if too_long and _is_free_of_contention(schedule, lines, values):
@@ -50,7 +50,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
     return predict_in_time_order(schedule.whole, values, levels)
 
 
-def describe_round_by_round(schedule: Long, values: Values) -> str:
+def describe_round_by_round(schedule: CompactSchedule, values: Values) -> str:
     """Return why a prediction round by round is inaccurate, or an empty text if it is predicted in the order of
     time."""
     levels = levels_of(values)
@@ -67,29 +67,29 @@ def describe_round_by_round(schedule: Long, values: Values) -> str:
     return f"contention not modelled: predicted round by round, which may be {share}"
 
 
-def _find_representatives(schedule: Long, lines: Lines) -> Representatives | None:
+def _find_representatives(schedule: CompactSchedule, lines: Lines) -> Representatives | None:
     """Return the representatives of all ranks, if nodes of equal placement are equal."""
     if lines.has_pair_latency:
         return None
     return find_representatives(schedule, lines.levels, lines.links, MAX_EXPANDED, lines.columns)
 
 
-def _consists_of_rings(schedule: Long) -> bool:
+def _consists_of_rings(schedule: CompactSchedule) -> bool:
     """Return whether the schedule consists of repeated rounds only, in which every rank sends to the next one."""
-    return all(isinstance(part, Rounds) and part.repeats and part.turn == 1 for part in schedule.parts)
+    return all(isinstance(part, Rounds) and part.periodic and part.shift == 1 for part in schedule.parts)
 
 
-def _fits_in_pieces(schedule: Long, lines: Lines, values: Values) -> bool:
+def _fits_in_pieces(schedule: CompactSchedule, lines: Lines, values: Values) -> bool:
     """Return whether the schedule can be replayed in pieces: no two messages in turn, and not too many messages or
     lines."""
-    pairs_repeat = len(schedule.parts) > 1 or schedule.parts[0].repeats
+    pairs_repeat = len(schedule.parts) > 1 or schedule.parts[0].periodic
     if schedule.messages <= PIECE_MESSAGES or (pairs_repeat and values.settings.get("order") == IN_TURN):
         return False
     limit = MAX_RING_MESSAGES if _consists_of_rings(schedule) else MAX_MESSAGES
     return schedule.messages <= limit and lines.count(cut_into_pieces(schedule)[0].expand(schedule.node)) <= MAX_LINES
 
 
-def predict_in_pieces(schedule: Long, values: Values, levels: Hierarchy) -> Array:
+def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarchy) -> Array:
     """Return the finish times of a long schedule, draw by draw, with only a few pieces in memory at a time."""
     pieces = cut_into_pieces(schedule)
     largest = max(piece.messages for piece in pieces)
@@ -109,7 +109,7 @@ def predict_in_pieces(schedule: Long, values: Values, levels: Hierarchy) -> Arra
     return np.stack(draws)
 
 
-def _by_rounds(schedule: Long, values: Values, lines: Lines, contention_free: bool) -> Array:
+def _by_rounds(schedule: CompactSchedule, values: Values, lines: Lines, contention_free: bool) -> Array:
     """Return the finish times by a replay round by round. `contention_free`: no two messages of a round share a
     line."""
     S, levels = values.numbers.get("S", np.inf), lines.levels
@@ -170,7 +170,7 @@ def levels_of(values: Values) -> Hierarchy:
     return values.cache["levels"]
 
 
-def _is_free_of_contention(schedule: Long, lines: Lines, values: Values) -> bool:
+def _is_free_of_contention(schedule: CompactSchedule, lines: Lines, values: Values) -> bool:
     """Return whether no two messages of a round share a line and no line slows one down, as in a ring in the order of
     nodes."""
     if "back" in values or not _consists_of_rings(schedule):

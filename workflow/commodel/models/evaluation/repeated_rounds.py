@@ -27,7 +27,7 @@ import numpy as np
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
 from commodel.models.evaluation.values import rank_types
-from commodel.patterns.repeated import Long, Rounds
+from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import Schedule, Work, check_rows
 
 ROUNDING = 1e-13  # relative to the spread of the clocks and to what f adds
@@ -130,9 +130,9 @@ class PlacedRounds:
         self.sizes, self.size_of = np.unique(rounds.sizes, return_inverse=True)
         groups = [np.unique(group[node], return_inverse=True)[1] for group in levels.groups.values()]
         groups = [self.node, *groups]
-        flips, turn = rounds.flips, rounds.turn
+        flips, shift = rounds.bit_flip_symmetric, rounds.shift
         self.period = (
-            find_flip_period(groups, types) if flips else find_rotation_period(rounds.ranks, turn, groups, types)
+            find_flip_period(groups, types) if flips else find_rotation_period(rounds.ranks, shift, groups, types)
         )
         self._cached: dict[tuple[int, int], list[list[Round]]] = {}
 
@@ -145,9 +145,9 @@ class PlacedRounds:
     @cached_property
     def pair_kinds(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The kinds of pairs that occur, in order, and two ranks of each."""
-        if self.rounds.repeats:
+        if self.rounds.periodic:
             source = np.arange(self.rounds.ranks)
-            ends = [(source, self.rounds.to(number, source)) for number in range(self.rounds.turn)]
+            ends = [(source, self.rounds.receiver(number, source)) for number in range(self.rounds.shift)]
             source, target = (np.concatenate(ranks) for ranks in zip(*ends, strict=True))
         else:
             source, target = self._sample_pairs
@@ -204,7 +204,7 @@ class PlacedRounds:
     def round(self, number: int, width: int) -> Round:
         """Return a round of the first `width` ranks."""
         ranks = np.arange(width)
-        target = self.rounds.to(number, ranks)
+        target = self.rounds.receiver(number, ranks)
         kinds, local_target = self.kinds(number, ranks, target), target % width
         source = np.empty(width, dtype=int)
         source[local_target] = ranks
@@ -227,16 +227,16 @@ class PlacedRounds:
         Rounds are of one kind if sizes, kinds of pairs and the nodes of their messages agree.
         """
         rounds, period = self.rounds, 0
-        if rounds.even and rounds.repeats:
-            period = rounds.turn
-        elif rounds.follows:
+        if rounds.equal_sizes and rounds.periodic:
+            period = rounds.shift
+        elif rounds.relays_blocks:
             period = self.period
         elif len(self.pair_kinds[0]) == 1:
             period = 1
         if period:
             return {first: len(range(first, rounds.count, period)) for first in range(min(period, rounds.count))}
         firsts: dict[tuple[bytes, bytes], int] = {}
-        width = self.period if rounds.even else rounds.ranks
+        width = self.period if rounds.equal_sizes else rounds.ranks
         all_rounds = (self.round(number, width) for number in range(rounds.count))
         kinds = ((one.sent.tobytes(), one.received.tobytes()) for one in all_rounds)
         return dict(Counter(firsts.setdefault(key, number) for number, key in enumerate(kinds)))
@@ -244,7 +244,7 @@ class PlacedRounds:
     def run(self, state: State, play: Play, first: int = 0) -> State:
         """Return the clocks after all rounds from `first` on."""
         ranks, rounds = self.rounds.ranks, self.rounds
-        narrow = rounds.even and all(_has_period(clock, self.period) for clock in state)
+        narrow = rounds.equal_sizes and all(_has_period(clock, self.period) for clock in state)
         width = self.period if narrow else ranks
         state = tuple(clock[..., :width] for clock in state)
         number = first
@@ -254,7 +254,7 @@ class PlacedRounds:
                 state = play(state, [self.round(number, width)])
                 number += 1
                 continue
-            travel = self.period if rounds.follows else 0
+            travel = self.period if rounds.relays_blocks else 0
 
             def run_period(state: State, first: int = number, travel: int = travel) -> State:
                 for rounds_of_period in self.iterate_period(first, width):
@@ -270,11 +270,11 @@ class PlacedRounds:
     def _count_periods(self, number: int, width: int) -> int:
         """Return how many times the next period is repeated in the same way."""
         rounds = self.rounds
-        if not (rounds.even or rounds.follows):
+        if not (rounds.equal_sizes or rounds.relays_blocks):
             return 0
-        if rounds.repeats:
+        if rounds.periodic:
             return (rounds.count - number) // self.period
-        if width == rounds.ranks > 1 or not rounds.advances or self._equal_rounds is None:
+        if width == rounds.ranks > 1 or not rounds.receivers_advance or self._equal_rounds is None:
             return 0
         return (int(self._equal_rounds[number]) + self.period) // self.period if number < len(self._equal_rounds) else 0
 
@@ -291,20 +291,20 @@ class PlacedRounds:
         here, differs = np.arange(period), []
         for first in range(0, comparable, at_once := max(MAX_ENTRIES // period, 1)):
             number = np.arange(first, min(first + at_once, comparable))[:, None]
-            now, later = (self.pair(here, rounds.to(rows, here)) for rows in (number, number + period))
+            now, later = (self.pair(here, rounds.receiver(rows, here)) for rows in (number, number + period))
             differs.append(first + np.flatnonzero((now != later).any(axis=1)))
         ends, place = np.append(np.concatenate(differs), comparable), np.arange(comparable)
         return ends[np.searchsorted(ends, place)] - place
 
 
-def find_rotation_period(ranks: int, turn: int, groups: Sequence[np.ndarray], types: np.ndarray) -> int:
+def find_rotation_period(ranks: int, shift: int, groups: Sequence[np.ndarray], types: np.ndarray) -> int:
     """Return the smallest shift of ranks that maps the placement to itself.
 
-    It is a divisor of the number of ranks and a multiple of `turn`. It maps nodes and groups of each level to whole
+    It is a divisor of the number of ranks and a multiple of `shift`. It maps nodes and groups of each level to whole
     nodes and groups, and each rank to a node of the same type. `groups` holds for every rank its node, and its group of
     each level, numbered from 0.
     """
-    for period in range(turn, ranks, turn):
+    for period in range(shift, ranks, shift):
         if ranks % period or (np.roll(types, -period) != types).any():
             continue
         if all(_maps_to_groups(group, np.roll(group, -period)) for group in groups):
@@ -343,7 +343,7 @@ def _rotate(state: State, by: int) -> State:
 
 
 def place_rounds(
-    schedule: Long, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
+    schedule: CompactSchedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
 ) -> dict[Rounds, PlacedRounds]:
     """Return the repeated rounds of a schedule on their nodes, computed once."""
     name = "courses", *(types or {}).values(), *levels.stamp
@@ -358,7 +358,7 @@ def condense(
     schedule: Schedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
 ) -> tuple[Schedule, np.ndarray]:
     """Return the distinct steps of a schedule and how often each occurs, for models that add up steps."""
-    if not isinstance(schedule, Long):
+    if not isinstance(schedule, CompactSchedule):
         return schedule, np.ones(len(schedule.steps), dtype=int)
     name = "condensed", *(types or {}).values(), *levels.stamp
     if name not in schedule.known:
@@ -366,7 +366,9 @@ def condense(
     return schedule.known[name]
 
 
-def _condense(schedule: Long, types: Mapping[str, int] | None, levels: Hierarchy) -> tuple[Schedule, np.ndarray]:
+def _condense(
+    schedule: CompactSchedule, types: Mapping[str, int] | None, levels: Hierarchy
+) -> tuple[Schedule, np.ndarray]:
     """Return the same without the cache."""
     parts, times = [], []
     for part in schedule.parts:
@@ -444,29 +446,29 @@ class Representatives:
 
 
 def find_representatives(
-    schedule: Long, levels: Hierarchy, links: Mapping[str, int], most: int, nodes: Sequence[np.ndarray] = ()
+    schedule: CompactSchedule, levels: Hierarchy, links: Mapping[str, int], most: int, nodes: Sequence[np.ndarray] = ()
 ) -> Representatives | None:
     """Return the representatives of all ranks, or None if ranks differ or the representatives send more than `most`
     messages. `nodes` holds, for every node, numbers by which nodes of otherwise equal placement differ."""
     parts = schedule.parts
-    if not all(isinstance(part, Rounds) and part.even for part in parts):
+    if not all(isinstance(part, Rounds) and part.equal_sizes for part in parts):
         return None
     node, ranks = np.asarray(schedule.node), schedule.ranks
     levels.distance(node, node)  # raises an error for a node that the levels lack
     groups = {"": np.arange(int(node.max()) + 1), **levels.groups}
     columns = [group[node] for group in groups.values()] + [node % count for count in links.values()]
     columns = [np.unique(column, return_inverse=True)[1] for column in columns]
-    turn = int(np.lcm.reduce([part.turn for part in parts]))
+    shift = int(np.lcm.reduce([part.shift for part in parts]))
     types = np.zeros(ranks, dtype=int)
     if len(nodes):
         types = np.unique(np.stack(nodes)[:, node], axis=1, return_inverse=True)[1].ravel()
-    period = find_rotation_period(ranks, turn, columns, types)
+    period = find_rotation_period(ranks, shift, columns, types)
     if period == ranks or period * sum(part.count for part in parts) > most:
         return None
     rotation, start, messages, work = Rotation(node, period), 0, [], []
     for part in parts:
         number, source = np.divmod(np.arange(part.count * period), period)
-        target, bytes = part.sent(number, source)
+        target, bytes = part.receivers_and_bytes(number, source)
         messages.append((start + number, source, target, bytes))
         if part.combines:
             work.append(Work.reduce(start + number, target % period, bytes))
@@ -486,7 +488,7 @@ def find_representative_ranks(
     None if ranks differ, or if a rank has several messages in a step, since sums over them would be rounded
     differently.
     """
-    if schedule.turn is None:
+    if schedule.shift is None:
         return None
     name = "first ranks", *(types or {}).values(), *levels.stamp
     if name not in schedule.known:
@@ -502,7 +504,7 @@ def _find_representative_ranks(
     levels.distance(node, node)  # raises an error for a node that the levels lack
     groups = [node, *(group[node] for group in levels.groups.values())]
     groups = [np.unique(group, return_inverse=True)[1] for group in groups]
-    period = find_rotation_period(schedule.ranks, schedule.turn, groups, rank_types(node, types))
+    period = find_rotation_period(schedule.ranks, schedule.shift, groups, rank_types(node, types))
     if period == schedule.ranks:
         return None
     rows, works = np.flatnonzero(schedule.src < period), schedule.work.rank < period
@@ -511,7 +513,7 @@ def _find_representative_ranks(
         **{name: getattr(schedule, name)[..., rows] for name in ("step", "src", "dst", "bytes")},
         work=Work(*(column[..., works] for column in schedule.work.columns)),
         ends=schedule.ends and schedule.ends.of_rows(rows),
-        turn=None,
+        shift=None,
     )
     replayed = replace(sent, ranks=period, dst=sent.dst % period, node=node[:period])
     if any(groups.order is not None for step in replayed.steps for groups in (step.sends, step.receives)):
@@ -539,12 +541,12 @@ class Piece:
         if not isinstance(self.part, Rounds):
             return self.part.placed(node)
         step, source = np.divmod(np.arange(self.messages), self.part.ranks)
-        target, bytes = self.part.sent(self.first + step, source)
+        target, bytes = self.part.receivers_and_bytes(self.first + step, source)
         work = Work.reduce(step, target, bytes) if self.part.combines else None
         return Schedule.of(self.part.ranks, step, source, target, bytes, work=work).placed(node)
 
 
-def cut_into_pieces(schedule: Long) -> list[Piece]:
+def cut_into_pieces(schedule: CompactSchedule) -> list[Piece]:
     """Return the pieces of a schedule in order."""
     at_once, pieces = max(PIECE_MESSAGES // schedule.ranks, 1), []
     for part in schedule.parts:

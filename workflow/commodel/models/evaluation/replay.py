@@ -44,7 +44,7 @@ from commodel.models.evaluation.native_library import check_finished, int64_fiel
 from commodel.models.evaluation.repeated_rounds import Round, State, find_representative_ranks, place_rounds
 from commodel.models.evaluation.values import Values, distance_classes
 from commodel.patterns.rank_local_steps import reorder_requests
-from commodel.patterns.repeated import Long, Rounds
+from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import Groups, Schedule, Step, Work, stable_order
 
 # Factors of the costs of messages, and of work.
@@ -120,7 +120,7 @@ def replay(
     `costs` and `work_seconds` return the costs of the messages and of the work of a schedule. If they depend on node
     types or distance classes, `types` and `levels` describe these. Repeated rounds are fast-forwarded.
     """
-    if not isinstance(schedule, Long):
+    if not isinstance(schedule, CompactSchedule):
         if _FACTORS.get() is None and (representatives := find_representative_ranks(schedule, types, levels)):
             sent, played = representatives
             with suppress(UserError):  # the replay of all ranks raises it again, with the right rank numbers
@@ -341,7 +341,7 @@ def replay_round_by_round(
     schedule: Schedule, costs: Callable[[Schedule], Costs], work_seconds: Callable[[Schedule], Array]
 ) -> Array:
     """Return when each rank is done (last axis: ranks)."""
-    if not isinstance(schedule, Long):
+    if not isinstance(schedule, CompactSchedule):
         return finish_times(schedule, costs(schedule), work_seconds(schedule))
     state = initial_clocks(schedule.ranks)
     for part in schedule.parts:
@@ -353,7 +353,7 @@ def replay_round_by_round(
             turn = part.round(number, schedule.node)
             after = replay_steps(turn, costs(turn), work_seconds(turn), state)
             before, added = added, after[0] - state[0]
-            comparable = before is not None and part.repeats and part.even and part.turn == 1
+            comparable = before is not None and part.periodic and part.equal_sizes and part.shift == 1
             steady = steady + 1 if comparable and np.allclose(before, added, rtol=ROUNDING, atol=0) else 0
             state, number = after, number + 1
             if steady >= STEADY_ROUNDS:

@@ -38,7 +38,7 @@ from commodel.models.fitting.regression import curve, line_curve, piecewise
 from commodel.models.fitting.round_trips import round_trips
 from commodel.models.keys import key
 from commodel.parameters import Curve
-from commodel.patterns.repeated import Long
+from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import KINDS
 from commodel.units import format_seconds
 
@@ -134,7 +134,7 @@ def _spread_chances(count: int, seed: int) -> Array:
 
 def predict(schedule: Schedule, values: Values) -> Array:
     """Return the finish times of all ranks (last axis), with the loss of packets."""
-    if isinstance(schedule, Long):
+    if isinstance(schedule, CompactSchedule):
         if "B_L" not in values:
             return replay(schedule, lambda part: _costs(part, values), lambda part: _work(part, values))
         schedule = schedule.whole  # the contents of a buffer depend on all messages

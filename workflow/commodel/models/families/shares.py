@@ -55,7 +55,7 @@ from commodel.models.fitting.regression import curve
 from commodel.models.fitting.round_trips import NEVER, HalfTrip, growing_overheads, round_trips
 from commodel.models.keys import key, parse
 from commodel.parameters import Curve
-from commodel.patterns.repeated import Long
+from commodel.patterns.repeated import CompactSchedule
 from commodel.units import format_bytes
 
 SETTINGS = {"order": (SHARED, IN_TURN)}
@@ -213,7 +213,7 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
     """Return why a prediction has limited validity: a distance class without values, or an outdated set."""
     if values.settings.get("short") == "taken":
         return "fitted before parameter E existed: fit again"
-    if isinstance(schedule, Long):
+    if isinstance(schedule, CompactSchedule):
         return describe_round_by_round(schedule, values)
     if "L" in values.functions:
         return ""

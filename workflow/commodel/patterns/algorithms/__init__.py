@@ -29,7 +29,8 @@ ALIASES = {  # names in MPI libraries
 class Algorithm:
     """An algorithm for an operation: `build(ranks, bytes, argument, **parameters)` returns its schedule.
 
-    The argument follows if it takes one (8192 of `chain:8KiB`), the operation's parameters are given by name.
+    `argument` is passed only to algorithms that take one (8192 for `chain:8KiB`). The parameters of the operation are
+    passed by name.
     """
 
     operation: str
@@ -59,7 +60,7 @@ class Algorithm:
         return routines(self.name)
 
     def values(self, text: str) -> tuple[Any, ...]:
-        """Return the values that `build` takes for the argument that a user wrote, which may be empty."""
+        """Return the arguments of `build` for the text of the argument, which may be empty."""
         if self.needs_argument and not text:
             raise UserError(f"algorithm {self.operation} {self.short_name}: found no argument, wanted {self.form}")
         if text and not self.argument:
@@ -89,7 +90,7 @@ def find_algorithms(operation: str) -> dict[str, Algorithm]:
 
 
 def algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
-    """Return the algorithm of a name `name` or `name:argument`, and the text of its argument."""
+    """Return the algorithm of a spec `name` or `name:argument`, and the text of its argument."""
     name, _, argument = spec.partition(":")
     name, argument, by_name = name.strip().replace("_", "-"), argument.strip(), find_algorithms(operation)
     entry = by_name.get(ALIASES.get((base(operation), name), name))

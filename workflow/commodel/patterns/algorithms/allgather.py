@@ -53,7 +53,7 @@ def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
 
     sizes = np.full(ranks // 2, 2 * bytes)
     exchanged = Rounds(
-        ranks, ranks // 2 - 1, to, held, sizes, lambda number, source: 2 * bytes * held(number, source), turn=2
+        ranks, ranks // 2 - 1, to, held, sizes, lambda number, source: 2 * bytes * held(number, source), shift=2
     )
     return sequence(ranks, swapped, exchanged)
 

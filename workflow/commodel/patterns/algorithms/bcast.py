@@ -61,6 +61,7 @@ def knomial(ranks: int, bytes: int, radix: int) -> Schedule:
 
 
 def linear(ranks: int, bytes: int) -> Schedule:
+    """Return the linear broadcast: the root sends the whole message to every rank in turn."""
     return sequence(ranks, phase(0, 0, np.arange(1, ranks), bytes))
 
 
@@ -71,6 +72,7 @@ def scatter_allgather(ranks: int, bytes: int) -> Schedule:
 
 
 def scatter_allgather_ring(ranks: int, bytes: int) -> Schedule:
+    """Return the broadcast of the same blocks, with an allgather around the ring."""
     ends = rounded_up(bytes, ranks)
     return sequence(ranks, scatter_tree(ends), ring(ends))
 
@@ -100,6 +102,7 @@ def split_binary(ranks: int, bytes: int, segment: int) -> Schedule:
 
 
 def over_topology(tree: Tree, bytes: int) -> Schedule:
+    """Return the broadcast down a topology."""
     return sequence(tree.nodes, down_tree(tree, bytes))
 
 

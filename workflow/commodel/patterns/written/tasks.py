@@ -294,9 +294,9 @@ def schedule(tasks: Tasks) -> Schedule:
     """Return the Schedule of the tasks. If all ranks do the same, shifted, only those of the first are ordered."""
     tasks = tasks.with_named_ends()
     tasks.refuse_what_cannot_be()
-    if (turn := find_turn(tasks)) < tasks.ranks:
+    if (shift := find_shift(tasks)) < tasks.ranks:
         with suppress(UserError):  # the tasks of all ranks raise it again, with their own names
-            return _repeat(tasks, turn, _in_steps(_first_ranks(tasks, turn)))
+            return _repeat(tasks, shift, _in_steps(_first_ranks(tasks, shift)))
     return _in_steps(tasks)
 
 
@@ -314,7 +314,7 @@ def _in_steps(tasks: Tasks) -> Schedule:
         return rank_local(tasks.ranks, tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends, work=work)
 
 
-def find_turn(tasks: Tasks) -> int:
+def find_shift(tasks: Tasks) -> int:
     """Return the smallest shift of ranks that maps tasks to tasks, with peers shifted alike; the number of ranks if
     there is none.
 
@@ -332,25 +332,25 @@ def find_turn(tasks: Tasks) -> int:
         *((counts[1], column) for column in (needs.before - first, needs.after - first, needs.begun)),
     ]
 
-    def repeats(turn: int, among: int) -> bool:
-        """Return whether the tasks of the first `among` ranks are equal to those of the ranks `turn` further on."""
-        if any((count[turn : turn + among] != count[:among]).any() for count, _ in columns):
+    def repeats(shift: int, among: int) -> bool:
+        """Return whether the tasks of the first `among` ranks are equal to those of the ranks `shift` further on."""
+        if any((count[shift : shift + among] != count[:among]).any() for count, _ in columns):
             return False
-        parts = ((count[:turn].sum(), count[:among].sum(), column) for count, column in columns)
+        parts = ((count[:shift].sum(), count[:among].sum(), column) for count, column in columns)
         return all(
             np.array_equal(column[behind : behind + length], column[:length]) for behind, length, column in parts
         )
 
-    divisors = (turn for turn in range(1, ranks) if ranks % turn == 0)
-    return next((turn for turn in divisors if repeats(turn, 1) and repeats(turn, ranks - turn)), ranks)
+    divisors = (shift for shift in range(1, ranks) if ranks % shift == 0)
+    return next((shift for shift in divisors if repeats(shift, 1) and repeats(shift, ranks - shift)), ranks)
 
 
-def _first_ranks(tasks: Tasks, turn: int) -> Tasks:
+def _first_ranks(tasks: Tasks, shift: int) -> Tasks:
     """Return the tasks of the first ranks, whose peers are replaced by their representatives among them.
 
     The tag holds the distance of a peer, the size of a send its number.
     """
-    count = int(np.searchsorted(tasks.rank, turn))
+    count = int(np.searchsorted(tasks.rank, shift))
     rank, kind, size, peer, tag = (
         column[:count] for column in (tasks.rank, tasks.kind, tasks.size, tasks.peer, tasks.tag)
     )
@@ -361,20 +361,20 @@ def _first_ranks(tasks: Tasks, turn: int) -> Tasks:
         "rank": rank,
         "kind": kind,
         "size": np.where(kind == SEND, np.arange(count), size),
-        "peer": peer % turn,
+        "peer": peer % shift,
         "tag": tag + (away << 32),
         "line": None if tasks.line is None else tasks.line[:count],
     }
-    return replace(tasks, ranks=turn, needs=needs, **columns)
+    return replace(tasks, ranks=shift, needs=needs, **columns)
 
 
-def _repeat(tasks: Tasks, turn: int, first: Schedule) -> Schedule:
+def _repeat(tasks: Tasks, shift: int, first: Schedule) -> Schedule:
     """Return the Schedule of all ranks, with rows in the order of `_in_steps`: by step, and by rank in a step."""
-    turns = np.arange(tasks.ranks // turn)[:, None]
+    shifts = np.arange(tasks.ranks // shift)[:, None]
 
     def places(step: np.ndarray) -> np.ndarray:
         begins, ends = np.searchsorted(step, step, "left"), np.searchsorted(step, step, "right")
-        return len(turns) * begins + np.arange(len(step)) - begins + turns * (ends - begins)
+        return len(shifts) * begins + np.arange(len(step)) - begins + shifts * (ends - begins)
 
     def spread(place: np.ndarray, column: np.ndarray) -> np.ndarray:
         rows = np.empty(place.size, dtype=column.dtype)
@@ -382,16 +382,16 @@ def _repeat(tasks: Tasks, turn: int, first: Schedule) -> Schedule:
         return rows
 
     place, work, send = places(first.step), first.work, first.bytes
-    source = spread(place, first.src + turn * turns)
+    source = spread(place, first.src + shift * shifts)
     away = spread(place, (tasks.peer[send] - tasks.rank[send]) % tasks.ranks)
     step, bytes = (spread(place, column) for column in (first.step, tasks.size[send]))
     ends = first.ends and Ends(*(spread(place, column) for column in first.ends.columns))
     place = places(work.step)
-    rank = spread(place, work.rank + turn * turns)
+    rank = spread(place, work.rank + shift * shifts)
     rest = (spread(place, column) for column in (work.kind, work.bytes, work.seconds))
     work = Work(spread(place, work.step), rank, *rest)
     target = (source + away) % tasks.ranks
-    return replace(Schedule.of(tasks.ranks, step, source, target, bytes, work=work, ends=ends), turn=turn)
+    return replace(Schedule.of(tasks.ranks, step, source, target, bytes, work=work, ends=ends), shift=shift)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,11 @@ from commodel.compare.alternatives import find_fastest
 from commodel.compare.comparison import summarize, summarize_choices
 from commodel.compare.model_ranking import (
     FAIR,
-    by_operation,
+    base_operations,
     drop_equal_models,
     find_best_model,
     find_tied_models,
-    operations,
+    group_by_operation,
     rank_models,
     sort_by_error,
 )
@@ -133,7 +133,7 @@ def colouring(choices: pd.Series) -> dict[str, str]:
 def trust_grid(judged: pd.DataFrame) -> Grid:
     """Return the map of mean errors. The best model is first; models that predict only some points are last."""
     named = judged[["family", "validity", "held_out", "mu", "relative_error", "covered"]]
-    named = named.assign(operation=operations(judged)).sort_values("operation", kind="stable")
+    named = named.assign(operation=base_operations(judged)).sort_values("operation", kind="stable")
     names = named["operation"].unique().tolist()
     whole = summarize(named.assign(operation=ALL), ["operation", "family"])
     rows = pd.concat([whole, summarize(named, ["operation", "family"])])
@@ -384,7 +384,7 @@ def summarize_best_model(judged: pd.DataFrame, best: pd.Series) -> Tile:
         line += f" {label}: {comma([f'{name} ({format_error(mu[name])})' for name in names])}." if names else ""
     poor = [
         name
-        for name, part in by_operation(judged)
+        for name, part in group_by_operation(judged)
         if (own := part.loc[(part["family"] == best["family"]) & part["mu"].notna(), "mu"]).size and own.mean() > FAIR
     ]
     line += f" Poor for {shorten_list(poor, 3)}." if poor else ""

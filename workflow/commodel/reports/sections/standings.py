@@ -23,8 +23,8 @@ from commodel.compare.comparison import (
     summarize_choices,
 )
 from commodel.compare.model_ranking import (
-    COVER,
-    FEWEST_POINTS,
+    MIN_POINTS,
+    MIN_SHARE_OF_POINTS,
     find_best_model,
     find_equal_models,
     find_tied_models,
@@ -275,7 +275,7 @@ def mark_best(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int], 
     """Return the places of each platform's best values and best model. In `merit`, -1 means that more is better."""
     places, marks = [column.key for column in columns], set()
     for platform, part in rows.groupby("platform"):
-        ranked = part[part["points"] >= COVER * part["points"].max()]
+        ranked = part[part["points"] >= MIN_SHARE_OF_POINTS * part["points"].max()]
         if (first := best.get(platform)) is not None:
             marks |= {(row, places.index("family")) for row in part.index[part["family"] == first["family"]]}
         for key, sense in merit.items():
@@ -289,7 +289,7 @@ def classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
     """Return the best model by operation, fan-in and message size."""
     shown = ahead.assign(simulated=[simulation(platform in simulated) for platform in ahead["platform"]])
     shown["tied"] = [
-        ", ".join(row.tied) if row.enough or not row.best else f"fewer than {FEWEST_POINTS} points"
+        ", ".join(row.tied) if row.enough or not row.best else f"fewer than {MIN_POINTS} points"
         for row in ahead.itertuples()
     ]
     shown["same"] = [", ".join(row.same) for row in ahead.itertuples()]

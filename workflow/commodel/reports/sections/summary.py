@@ -13,12 +13,12 @@ from commodel.compare.alternatives import find_fastest, join_sizes
 from commodel.compare.comparison import select_measured_points, summarize_choices
 from commodel.compare.model_ranking import (
     FAIR,
-    by_operation,
     drop_equal_models,
     find_best_model,
     find_equal_models,
     find_tied_models,
     grade,
+    group_by_operation,
     rank_by_class,
     rank_models,
 )
@@ -162,7 +162,7 @@ def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]
     line += f"Next: {comma(after)}." if after else ""
     lines += [line.strip()] if line else []
     poor = []
-    for operation, some_rows in by_operation(part):
+    for operation, some_rows in group_by_operation(part):
         first = find_best_model(some_rows)
         if first is None:
             poor.append(f"{operation} (no comparable point)")

@@ -1,6 +1,6 @@
-/* average.c: means of values and of arrays' elements, each packet weighing as much as the back-ends in it: so they are
- * right whatever the tree's shape. A mean of whole numbers is none: what comes out are doubles, which may then meet the
- * whole numbers of back-ends that are nearer to the root. */
+/* average.c: means of values, and of arrays element by element. Each packet has the number of back-ends in it as weight,
+ * so that the mean does not depend on the form of the tree. Results are doubles, also of integers: a wave may therefore
+ * have doubles from internal processes and integers from back-ends. */
 #include "wave.h"
 
 #include <stdio.h>
