@@ -8,7 +8,7 @@
 - Local correction: a Gaussian process over the residuals of the stack. Residuals are alike for an operation, an
   algorithm, and near sizes and numbers of ranks. Its scales have the largest marginal likelihood (Rasmussen and
   Williams 2006, chapter 5). It is applied only if it lowers the errors of points left out.
-- Left out are, in turn: a workload, a size, a number of ranks and an operation.
+- Left out are, in turn: a workload, a size, a number of ranks, an algorithm and an operation.
 - Prediction interval: the standard deviation of the process at the point, times the factor that covers 95 % of the
   points left out. It is wider where less was measured nearby.
 
@@ -377,7 +377,7 @@ def _invert(covariance: Array, scales: Scales) -> Array:
 
 def _leave_out_all(places: Places, residuals: Array, scales: Scales) -> tuple[bool, dict[str, tuple[Array, Array]]]:
     """Return whether correcting helps; and the error of each point and its standard deviation if all points of its
-    workload, size, number of ranks or operation are left out."""
+    workload, size, number of ranks, algorithm or operation are left out."""
     inverse, labels = _invert(places.covariance(places, scales), scales), places.labels()
     corrected = {name: _leave_out(inverse, residuals, label) for name, label in labels.items()}
     if is_local := _helps({name: errors for name, (errors, _) in corrected.items()}, residuals, places):
