@@ -72,6 +72,7 @@ example: $(READY)
 
 # Each of pytest's processes would compile all tests again where Python is told to keep nothing that it compiled.
 test test-slow test-random lab-test: export PYTHONDONTWRITEBYTECODE =
+test test-slow test-random: export OPENBLAS_NUM_THREADS = 1
 
 # pytest would load all other files too, to find nothing in them.
 ALONE_TESTS = $(shell grep -lr --include='test_*.py' 'mark\.alone' tests)

@@ -3,6 +3,7 @@ printing of its result; the rooms below do the work."""
 
 import copy
 import importlib
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -12,6 +13,9 @@ from commodel import __version__
 from commodel.cli._help import VerbGroup
 from commodel.cli._options import adapt_parameters, enter_project
 from commodel.errors import UserError
+
+# Matrices are small here. Threads of linear algebra that wait for a busy processor take ten times as long as one.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 GROUPS = {  # in the order of use: the module of each verb, and its sentence
     "Start": {

@@ -98,7 +98,7 @@ def read_stream(paths: Iterable[Path]) -> tuple[pa.Schema, Iterator[pa.Table]]:
 
     def pieces():
         for path in paths:
-            for batch in _opened(path).iter_batches(GROUP):
+            for batch in _opened(path).iter_batches(GROUP, use_threads=False):
                 yield pa.Table.from_batches([batch])
 
     return types[0], pieces()
