@@ -109,7 +109,12 @@ def test_python_starts_one_step_and_refuses_half_of_one(overlay_programs, tmp_pa
     with network, network.stream(filter="sum") as stream:
         stream.send("%d", 1)
         assert stream.receive(60).values == (6,)
-    with pytest.raises(Exception, match="both `launch` and `backend`, or none"):
-        Network(flat(2), backend, connection_file=file, one_step=True)
-    with pytest.raises(Exception, match="wanted, for one step, a connection file"):
-        Network(flat(2), backend, MANY.split(), one_step=True)
+    # In a process of its own: one that has loaded several builds of the library reads the error of another.
+    for options, message in (
+        (f"connection_file={str(file)!r}", "both `launch` and `backend`, or none"),
+        (f"launch={MANY.split()!r}", "wanted, for one step, a connection file"),
+    ):
+        half = f"from commodel.overlay import Network\nNetwork({flat(2)!r}, {backend!r}, one_step=True, {options})"
+        done = subprocess.run([sys.executable, "-c", half], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode
+        assert message in done.stderr
