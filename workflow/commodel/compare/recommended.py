@@ -61,8 +61,14 @@ RANKING_WEIGHT = 2.0  # of squared differences within a workload: the variance o
 BIAS_SHARE = 0.1  # of the squares of uncorrected residuals: a bias may differ elsewhere
 RIDGE = 1e-4  # added to mean squared errors: equal models share their weight
 RANKS_REACH, PER_NODE_REACH = 6.0, 6.0  # doublings over which residuals are correlated
-BEYOND = {"bytes": 0.1, "ranks": 0.1, "per_node": 0.5}  # standard deviation of the first doubling beyond all measured
-SURE = 1.5  # standard errors by which the stack, and the local correction, have to lower squared errors of workloads
+EXTRAPOLATION_DEVIATIONS = {
+    "bytes": 0.1,
+    "ranks": 0.1,
+    "per_node": 0.5,
+}  # standard deviation of the first doubling beyond all measured
+MIN_GAIN_ERRORS = (
+    1.5  # standard errors by which the stack, and the local correction, have to lower squared errors of workloads
+)
 NOISE = 0.02  # of a residual, in the unit of `Scales`
 LEAST_DEVIATION = 1e-3  # of residuals: a smaller one is rounding
 MAX_DISAGREEMENT = 4.0  # of predicted times, between a model and the one with the largest weight
@@ -132,7 +138,7 @@ class Places:
         names |= {"point": (self.workload, self.operation, self.alternative, self.layout)}
         return {name: _join(parts) for name, parts in names.items()}
 
-    def compare_with(self, other: Places, reach: float) -> Alike:
+    def compare_with(self, other: Places, reach: float) -> Correlations:
         """Return the correlations of the residuals of these points with those of other points."""
         same = {}
         for name, column in self._names.items():
@@ -143,7 +149,7 @@ class Places:
             own, theirs = (np.log2(np.maximum(getattr(places, name), 1)) for places in (self, other))
             near *= compute_matern(own[:, None] - theirs, doublings)
         of_algorithm = near * (same["stem"] + same["alternative"]) / 2
-        return Alike(same["operation"], same["operation"] * near, of_algorithm, same["point"])
+        return Correlations(same["operation"], same["operation"] * near, of_algorithm, same["point"])
 
     def covariance(self, other: Places, scales: Scales) -> Array:
         """Return the prior covariance of the residuals of these and other points."""
@@ -156,7 +162,7 @@ class Places:
     def extrapolate(self, known: Places) -> Array:
         """Return the variance of the residual of each point for being beyond all known ones."""
         variances = np.zeros(len(self.workload))
-        for name, deviation in BEYOND.items():
+        for name, deviation in EXTRAPOLATION_DEVIATIONS.items():
             own, theirs = (np.log2(np.maximum(getattr(places, name), 1)) for places in (self, known))
             doublings = np.maximum(np.maximum(own - theirs.max(), theirs.min() - own), 0.0)
             variances += deviation**2 * doublings
@@ -164,7 +170,7 @@ class Places:
 
 
 @dataclass(frozen=True, eq=False)
-class Alike:
+class Correlations:
     """Correlations of the parts of a residual, between some points and others."""
 
     operation: Array
@@ -326,9 +332,9 @@ def _stack(logs: pd.DataFrame, places: Places) -> Array:
 
 
 def _exceeds_scatter(gains: Array, groups: np.ndarray) -> bool:
-    """Return whether the mean gain of workloads is above 0 by more than SURE standard errors."""
+    """Return whether the mean gain of workloads is above 0 by more than MIN_GAIN_ERRORS standard errors."""
     sums = np.bincount(groups, gains)
-    return bool(sums.mean() > SURE * sums.std(ddof=1) / np.sqrt(len(sums)))
+    return bool(sums.mean() > MIN_GAIN_ERRORS * sums.std(ddof=1) / np.sqrt(len(sums)))
 
 
 def _combine(logs: Array, weights: Array) -> Array:

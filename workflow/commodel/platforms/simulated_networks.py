@@ -93,8 +93,8 @@ ELEMENTS = {
     *("host_link", "backbone", "route", "ASroute", "zoneRoute", "bypassRoute", "bypassASroute", "bypassZoneRoute"),
     *("trace", "trace_connect"),
 }
-CHANGING = {"BANDWIDTH": "bandwidth_file", "LATENCY": "latency_file"}  # of a link, by a trace
-TRACE_HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
+TRACE_ATTRIBUTES = {"BANDWIDTH": "bandwidth_file", "LATENCY": "latency_file"}  # of a link, by a trace
+XML_HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
 TRACE_LINE = re.compile(rf"\s*{NUMBER}\s+{NUMBER}\s*|\s*")
 FILES = re.compile(r"(?i)(.*_)?file|content|path")  # attributes that name one
 RADICAL = re.compile(r"[0-9]{1,8}(-[0-9]{1,8})?(,[0-9]{1,8}(-[0-9]{1,8})?)*")
@@ -117,7 +117,7 @@ def write_changing_network(network: Path, folder: AnyPath) -> Path | None:
         trace, name = traces[one.get("trace")], f"{network.stem}-{number}.trace"
         lines = [line.strip() for line in (trace.text or "").splitlines() if line.strip()]
         write_text(folder / name, "\n".join([f"PERIODICITY {trace.get('periodicity')}", *lines, ""]))
-        links[one.get("element")].set(CHANGING[one.get("kind", "")], name)
+        links[one.get("element")].set(TRACE_ATTRIBUTES[one.get("kind", "")], name)
     for parent in list(root.iter()):
         for child in [child for child in parent if child.tag in ("trace", "trace_connect")]:
             parent.remove(child)
@@ -126,7 +126,7 @@ def write_changing_network(network: Path, folder: AnyPath) -> Path | None:
         settings = ET.Element("config")
         root.insert(0, settings)
     settings.append(ET.Element("prop", {"id": "network/optim", "value": "Full"}))
-    write_text(folder / network.name, TRACE_HEAD + ET.tostring(root, "unicode"))
+    write_text(folder / network.name, XML_HEAD + ET.tostring(root, "unicode"))
     return folder / network.name
 
 
@@ -226,8 +226,8 @@ class _Reader:
         if element == "trace" and not re.fullmatch(NUMBER, attributes.get("periodicity", "")):
             raise self.refuse("found a <trace> without periodicity=, wanted the seconds after which it starts again")
         if element == "trace_connect":
-            if (kind := attributes.get("kind", "")) not in CHANGING:
-                raise self.refuse(f"found kind='{one_line(kind, 40)}', wanted {' or '.join(CHANGING)}")
+            if (kind := attributes.get("kind", "")) not in TRACE_ATTRIBUTES:
+                raise self.refuse(f"found kind='{one_line(kind, 40)}', wanted {' or '.join(TRACE_ATTRIBUTES)}")
             for name, known in (("trace", self.traces), ("element", self.links)):
                 if (found := attributes.get(name, "")) not in known:
                     kind = "link" if name == "element" else "trace"

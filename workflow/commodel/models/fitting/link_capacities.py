@@ -30,8 +30,11 @@ from commodel.patterns.schedule import Schedule
 MIN_SLOWDOWN = 1.1  # over a single message, from which messages share a link
 CLEAR_EXCESS = 1.15  # over the time that known capacities explain
 SENDER_FACTOR = 1.5  # over the sender's busy time: shorter times may be the sender's, not the network's
-MOST_PAIRED = 128  # nodes, up to which each pair may have a latency of its own
-SPREAD, UNEQUAL_PAIRS = (5, 95), 1.3  # percentiles of a class's small messages, and their ratio from which pairs differ
+MAX_PAIRED_NODES = 128  # nodes, up to which each pair may have a latency of its own
+SPREAD, MIN_PAIR_RATIO = (
+    (5, 95),
+    1.3,
+)  # percentiles of a class's small messages, and their ratio from which pairs differ
 DEVIATIONS = 3  # standard deviations
 INTERPOLATION_ERROR = 0.05  # relative error of interpolation below which a sample is dropped
 HALF_DUPLEX = 1.5  # slowdown by traffic in the opposite direction, from which a link is half duplex
@@ -145,7 +148,7 @@ def fit_pair_latency(observed: Observed, trips: Trips) -> list[float]:
     """Return how much longer a small message takes between each pair of nodes than its distance class says, if pairs of
     a class differ; else an empty list. This describes networks whose nodes are in no nested groups, such as a torus."""
     cases = observed.cases("nodepairs") if observed.probes.get("nodepairs") else None
-    if cases is None or cases["nodes"].max() > MOST_PAIRED:
+    if cases is None or cases["nodes"].max() > MAX_PAIRED_NODES:
         return []
     small = _pick(cases, bytes=cases["bytes"].min())
     nodes, ends = int(small["nodes"].max()), (small["one"].astype(int), small["two"].astype(int))
@@ -158,7 +161,7 @@ def fit_pair_latency(observed: Observed, trips: Trips) -> list[float]:
             expected[here] = trips[levels.names[number]].at(small["bytes"][here].astype(float))[0]
     ratio = _half(small) / expected
     spreads = [np.ptp(np.log(np.percentile(ratio[distance == number], SPREAD))) for number in np.unique(distance)]
-    if not np.isfinite(ratio).all() or max(spreads) < np.log(UNEQUAL_PAIRS):
+    if not np.isfinite(ratio).all() or max(spreads) < np.log(MIN_PAIR_RATIO):
         return []
     extra = np.zeros((nodes, nodes))
     extra[ends] = extra[ends[::-1]] = _half(small) - expected
