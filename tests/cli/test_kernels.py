@@ -20,7 +20,7 @@ from commodel.patterns.partitions.arrangement import by_columns
 from commodel.patterns.partitions.shares import even_out_times, geometric
 from commodel.patterns.rectangles import Rectangles, read, write
 from commodel.platforms.tools import ROOT, find
-from commodel.predictions.kernel_times import computation
+from commodel.predictions.kernel_times import predict_computation
 from commodel.predictions.predictions import predict
 from tests.cli.running import output, read_rows, refused, run
 from tests.models.taulop_terms import parameters, table
@@ -272,7 +272,7 @@ def test_blocks_are_handed_on_while_that_makes_the_slowest_faster(by, tmp_path):
     assert np.array_equal(even_out_times(tiling, curves).table, tiling.table)
     rounded = by_columns(geometric(placed.curves, 128 * 128), 128)
     if by == "geometric":
-        slowest = [computation(known, curves).slowest for known in (tiling, rounded)]
+        slowest = [predict_computation(known, curves).slowest for known in (tiling, rounded)]
         assert slowest[0] < 0.99 * slowest[1]
     (tmp_path / "rounded.csv").write_text(write(rounded))
     assert [

@@ -12,7 +12,7 @@ from commodel.advice.alternatives import list_algorithms
 from commodel.cli import main
 from commodel.models.families.lop import round_of
 from commodel.parameters import ParameterSet
-from commodel.predictions.barrier_bounds import lower_bound, radices
+from commodel.predictions.barrier_bounds import find_lower_bound, list_radices
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
 from tests.models.exact import estimates
@@ -37,7 +37,7 @@ def machines(draw):
 def test_no_barrier_is_cheaper_than_the_bound(machine, ranks):
     points = [point("barrier", choice, ranks=ranks, bytes=0) for choice in list_algorithms("barrier", ranks, 0)]
     predictions = [prediction.seconds for prediction in predict(machine, points)]
-    assert min(predictions) >= lower_bound(machine, ranks).seconds * (1 - 1e-9)
+    assert min(predictions) >= find_lower_bound(machine, ranks).seconds * (1 - 1e-9)
 
 
 @given(machines(), st.integers(2, 30))
@@ -52,7 +52,7 @@ def test_the_bound_is_the_cheapest_sequence_of_rounds(machine, ranks):
         for partners in product(range(1, ranks), repeat=count) if ranks**count < 30_000 else ():
             if np.prod(np.array(partners) + 1) >= ranks:
                 cheapest = min(cheapest, sum(least[n - 1] for n in partners))
-    bound = lower_bound(machine, ranks)
+    bound = find_lower_bound(machine, ranks)
     assert bound.seconds <= cheapest * (1 + 1e-12)
     assert bound.seconds == pytest.approx(sum(least[n - 1] for n in bound.partners))
     assert np.prod(np.array(bound.partners) + 1) >= ranks
@@ -61,10 +61,10 @@ def test_the_bound_is_the_cheapest_sequence_of_rounds(machine, ranks):
 
 
 def test_radices_are_the_fewest_for_every_number_of_rounds():
-    assert radices(64) == [2, 3, 7, 63]
-    assert radices(2) == []
-    assert radices(1000) == [2, 3, 5, 9, 31, 999]
-    assert radices(1 << 20, 1 << 22) == [2, 3, 4]
+    assert list_radices(64) == [2, 3, 7, 63]
+    assert list_radices(2) == []
+    assert list_radices(1000) == [2, 3, 5, 9, 31, 999]
+    assert list_radices(1 << 20, 1 << 22) == [2, 3, 4]
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,15 @@ from commodel.patterns.layouts import place
 from commodel.patterns.rectangles import Rectangles, make_even_grid, write
 from commodel.patterns.schedule import KINDS
 from commodel.plan.duration import Durations
-from commodel.predictions.kernel_times import RULED, computation, iterations, predict_by_sums, predict_single_messages
+from commodel.predictions.kernel_times import (
+    SUMMED_FAMILIES,
+    count_iterations,
+    predict_by_sums,
+    predict_computation,
+    predict_single_messages,
+)
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import MOST_STACKED, Costs, add_parts, predict, predict_shapes
+from commodel.predictions.predictions import MOST_STACKED, StackPrediction, predict, predict_shapes, sum_parts
 from commodel.predictions.validity import VALID, Validity, ValidityKind
 from commodel.records import Measure
 from tests.models.synthetic import fitted_set
@@ -73,7 +79,7 @@ def test_a_sum_has_weight_0_where_one_iteration_has_none(partition):
     checks = iter([Validity(ValidityKind.CONTENTION, "4 at a time"), blind])
     ((_, whole),) = stack_points([of(partition, 1000)], MOST_STACKED)
     ones = np.ones(1)
-    costs = add_parts(whole, lambda part, waves: Costs(ones[None], ones, [next(checks, VALID)], ones), 1)
+    costs = sum_parts(whole, lambda part, waves: StackPrediction(ones[None], ones, [next(checks, VALID)], ones), 1)
     assert costs.validity == [blind]
 
 
@@ -82,8 +88,8 @@ def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partitio
     ((_, whole),) = stack_points([of(partition, 1000)], MOST_STACKED)
     parts = [count for count, _ in whole.counted()]
     ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
-    answers = iter([Costs(np.full((1, 1), number), (number + 1) * ones, [VALID], ones) for number in numbers])
-    costs = add_parts(whole, lambda part, waves: next(answers), 1)
+    answers = iter([StackPrediction(np.full((1, 1), number), (number + 1) * ones, [VALID], ones) for number in numbers])
+    costs = sum_parts(whole, lambda part, waves: next(answers), 1)
     assert costs.ratios == pytest.approx(np.sum(parts * numbers * (numbers + 1)) / np.sum(parts * numbers))
 
 
@@ -262,7 +268,7 @@ FAST, SLOW = Speed.of(((1.0, 8.0, 4.0, 16.0),)), Speed.of(((1.0, 2.0),))
 
 
 def test_seconds_are_share_over_speed_and_intervals_turn_round():
-    computed = computation(make_even_grid(4, (2, 1)), [FAST, SLOW])
+    computed = predict_computation(make_even_grid(4, (2, 1)), [FAST, SLOW])
     assert list(computed.seconds) == [1, 4]
     assert (computed.low[0], computed.high[0]) == (0.5, 2)
     assert (computed.low[1], computed.high[1]) == (4, 4)
@@ -272,11 +278,14 @@ def test_seconds_are_share_over_speed_and_intervals_turn_round():
 
 def test_a_rank_without_work_takes_no_time():
     tiling = Rectangles.of([0, 0], [0, 0], [4, 0], [4, 0])
-    np.testing.assert_array_equal(computation(tiling, [SLOW, FAST]).seconds, [8, 0])
+    np.testing.assert_array_equal(predict_computation(tiling, [SLOW, FAST]).seconds, [8, 0])
 
 
 def test_summa_has_an_iteration_for_each_block_of_a_side():
-    assert (iterations("gemm", make_even_grid(4, (2, 1))), iterations("wave", make_even_grid(4, (2, 1)))) == (4, 1)
+    assert (
+        count_iterations("gemm", make_even_grid(4, (2, 1))),
+        count_iterations("wave", make_even_grid(4, (2, 1))),
+    ) == (4, 1)
 
 
 FIGURE_8 = "summa:partition=params/partitions/taulop-summa.csv"
@@ -338,7 +347,7 @@ def test_iteration_80_of_figure_8_by_hand():
     assert predict_by_sums(hloggp(), pattern)[0] == pytest.approx(within + out + row, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", RULED)
+@pytest.mark.parametrize("name", SUMMED_FAMILIES)
 def test_rules_know_no_gap_and_no_waiting(name):
     """Where no rank has more than one message of a phase to send, and none waits, the rule is the general prediction;
     where a rank has many, it adds up what may go on at the same time."""

@@ -16,7 +16,7 @@ from commodel.predictions.prediction_intervals import (
     IntervalBasis,
     apply_residuals,
     cross_validate,
-    find_residuals,
+    find_residual_interval,
     fit_bands,
     is_informative,
 )
@@ -27,7 +27,7 @@ from tests.predictions.residuals import find_ends, make_residuals, make_workload
 
 
 def texts(bands, workload):
-    interval = find_residuals(bands, workload)
+    interval = find_residual_interval(bands, workload)
     return interval.low, interval.high, [basis.text for basis in interval.bases]
 
 
@@ -89,7 +89,7 @@ def test_the_corrected_prediction_lies_inside_its_interval(logs, ratio, operatio
     seconds = np.array([1e-5])
     own = PredictedTimes(seconds, seconds, seconds, np.array([ratio]), [])
     for known in (bands, {name: replace(band, median=None) for name, band in bands.items()}):
-        interval = apply_residuals(own, find_residuals(known, make_workload(operation, ranks, size)))
+        interval = apply_residuals(own, find_residual_interval(known, make_workload(operation, ranks, size)))
         assert interval.low[0] <= interval.corrected[0] <= interval.high[0]
 
 

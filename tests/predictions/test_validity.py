@@ -19,8 +19,8 @@ from commodel.predictions.validity import (
     VALID,
     Validity,
     ValidityKind,
-    choose_foremost,
     estimate_typical_error,
+    select_reported_check,
     single_message_ratios,
 )
 from tests.models.synthetic import fitted_set
@@ -53,9 +53,9 @@ def test_of_several_failed_checks_the_one_that_takes_the_weight_is_reported():
     blind, crowded, far = (
         Validity(kind, WHY) for kind in (ValidityKind.SIZE, ValidityKind.CONTENTION, ValidityKind.NOT_PROBED)
     )
-    assert choose_foremost(crowded, far, VALID, blind) == blind
-    assert choose_foremost(VALID, far, crowded) == far
-    assert choose_foremost(VALID) == choose_foremost() == VALID
+    assert select_reported_check(crowded, far, VALID, blind) == blind
+    assert select_reported_check(VALID, far, crowded) == far
+    assert select_reported_check(VALID) == select_reported_check() == VALID
 
 
 FAR = {"bytes": [0, 100, 1600], "measured": [1.0, 2.0, 8.0], "predicted": [1.0, 1.0, 2.0]}

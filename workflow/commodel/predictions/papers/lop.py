@@ -17,7 +17,7 @@ from commodel.models.fitting.regression import line
 from commodel.models.keys import sample
 from commodel.models.parameter_sets import published
 from commodel.parameters import Estimate, ParameterSet
-from commodel.predictions.barrier_bounds import DISSEMINATION, lower_bound, radices
+from commodel.predictions.barrier_bounds import DISSEMINATION, find_lower_bound, list_radices
 from commodel.predictions.model import Model
 from commodel.predictions.papers import (
     NO_NUMBER,
@@ -153,7 +153,7 @@ GAIN = 40  # %, "up to"
 
 def fastest(parameters: ParameterSet, ranks: int) -> tuple[str, float, float]:
     """Return the cheapest dissemination of those that could be, its prediction, and that of the plain one."""
-    names = (DISSEMINATION, *(f"n-way:{n}" for n in sorted({*SIGNALS, *radices(ranks)}) if n < ranks))
+    names = (DISSEMINATION, *(f"n-way:{n}" for n in sorted({*SIGNALS, *list_radices(ranks)}) if n < ranks))
     costs = {name: predict_patterns(parameters, "barrier", name, ranks, [0])[0] for name in names}
     best = min(costs, key=costs.get)
     return best, costs[best], costs[DISSEMINATION]
@@ -179,7 +179,7 @@ def barriers(evidence: Evidence) -> Figure:
     gains, times, panels = [], [], []
     for title, parameters in sets.items():
         cheapest = [fastest(parameters, ranks) for ranks in NODES]
-        bounds = [lower_bound(parameters, ranks).seconds for ranks in NODES]
+        bounds = [find_lower_bound(parameters, ranks).seconds for ranks in NODES]
         for ranks, bound, (best, cost, plain) in zip(NODES, bounds, cheapest, strict=True):
             times.append(Row((title, ranks, best), nan, (bound, cost, plain)))
         best, cost, plain = cheapest[-1]
