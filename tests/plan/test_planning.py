@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.measure.starts import starts_of
+from commodel.measure.starts import list_starts
 from commodel.models.parameter_sets import set_given
 from commodel.models.probes import Site, find_farther_nodes, probe
 from commodel.patterns.build import schedule
@@ -125,7 +125,7 @@ def test_the_library_is_measured_by_its_own_program_and_never_predicted(planned,
     plan = planned(MATRIX)
     started = {}
     for batch in plan.batches:
-        for start in starts_of(batch, tmp_path):
+        for start in list_starts(batch, tmp_path):
             for row in start.rows:
                 started[row["id"]] = start.program, start.ranks, start.layout
     for point in plan.points:
@@ -250,7 +250,7 @@ def test_a_stream_takes_as_long_as_its_waves_and_the_programs_are_reported(plann
     work = [sum(batch.seconds - 2 for batch in plan.batches if batch.points) for plan in (single, many)]
     assert work[1] == pytest.approx(1000 * work[0])
     (batch,) = (batch for batch in many.batches if batch.points)
-    rows = [row for start in starts_of(batch, ROOT) for row in start.rows]
+    rows = [row for start in list_starts(batch, ROOT) for row in start.rows]
     assert [row["waves"] for row in rows] == [1000] * 3
 
 

@@ -28,7 +28,7 @@ from commodel.files.cache import archive_input, find_input, record_input, use_ar
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import SafePath
 from commodel.files.safe_reading import MIB, unpacked
-from commodel.measure.provenance import provenance
+from commodel.measure.provenance import collect_provenance
 from commodel.models.parameter_sets import published
 from commodel.patterns.layouts import place
 from commodel.patterns.trees.topologies import tree
@@ -300,7 +300,7 @@ def test_copies_and_digests_lie_in_the_results(here):
     plan = load_plan(here.results / "plan.json")
     (batch,) = [batch for batch in plan.batches if batch.points]
     with chdir(here.root):
-        assert provenance(plan, batch)["files"] == {name: file.digest for name, file in files.items()}
+        assert collect_provenance(plan, batch)["files"] == {name: file.digest for name, file in files.items()}
 
 
 @pytest.mark.parametrize("others", [OTHERS, dict.fromkeys(OTHERS)], ids=["changed", "gone"])

@@ -22,7 +22,7 @@ from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
 from commodel.fits.speed_sampling import Rows, Sample, rectangle, sample_speeds
 from commodel.measure.batch import measure_now
-from commodel.measure.speeds import Kernel, measurer
+from commodel.measure.speeds import Kernel, make_measurer
 from commodel.models.parameter_sets import BY_HAND, note
 from commodel.models.speeds import Speed, Speeds, read_speeds
 from commodel.parameters import ParameterSet
@@ -358,7 +358,7 @@ def _running(processes: Processes, kernel: Kernel, settings: Measure, say: Say) 
     """Yield the function that measures one round and reports its results."""
     with TemporaryDirectory(prefix="commodel-speeds-") as folder:
         place = SafePath.at(Path(folder).resolve())
-        run = measurer(processes.platform, processes.layout, processes.kinds, kernel, settings, rectangle, place)
+        run = make_measurer(processes.platform, processes.layout, processes.kinds, kernel, settings, rectangle, place)
 
         def run_with_progress(sizes: Mapping[str, int]) -> dict[str, Sample]:
             samples = run(sizes)

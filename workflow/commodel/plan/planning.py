@@ -41,8 +41,8 @@ from commodel.plan.matrix import check_size, combinations, place_of
 from commodel.plan.message_lengths import choose_probe_sizes
 from commodel.plan.surveys import PROBE as SURVEY
 from commodel.plan.surveys import TITLE, needs_survey
-from commodel.platforms.build import COMPILERS, programs
-from commodel.platforms.launchers import LAUNCHERS, Launcher, toolchain
+from commodel.platforms.build import COMPILERS, get_program_folder
+from commodel.platforms.launchers import LAUNCHERS, Launcher, get_toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import constraint
 from commodel.platforms.tools import find as find_tool
@@ -447,12 +447,16 @@ def launcher_of(plan: Plan, batch: str) -> Launcher:
 def programs_of(plan: Plan, batch: str) -> str:
     """Return a file with the age of a batch's programs: the platform's image, else the mark of their build."""
     platform = planned_platform(plan.batch(batch).platform)
-    return str(platform.image.file if platform.image else programs(find_build_root(), toolchain(platform)) / "built")
+    return str(
+        platform.image.file
+        if platform.image
+        else get_program_folder(find_build_root(), get_toolchain(platform)) / "built"
+    )
 
 
 def missing_compiler(plan: Plan, batch: str) -> str:
     """Return the compiler that is missing to build the programs of a batch; empty if none is."""
     if Path(programs_of(plan, batch)).exists():
         return ""
-    compiler = COMPILERS[toolchain(planned_platform(plan.batch(batch).platform))]
+    compiler = COMPILERS[get_toolchain(planned_platform(plan.batch(batch).platform))]
     return "" if find_tool(compiler) else compiler

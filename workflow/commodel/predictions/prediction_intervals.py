@@ -270,7 +270,8 @@ def _measure_distance(log_values: Array, cut: float, latency_shares: Array | Non
 
 
 def _find_worst_growth(rates: Array, labels: np.ndarray, default: float) -> float:
-    """Return the growth that covers 95 % of the points beyond all cuts, and beyond each of the CUTS_CHECKED_ALONE last ones."""
+    """Return the growth that covers 95 % of the points beyond all cuts, and beyond each of the CUTS_CHECKED_ALONE last
+    ones."""
     last = [rates[labels == label] for label in np.unique(labels)[-CUTS_CHECKED_ALONE:]]
     cuts = [_find_growth(part, np.zeros(len(part), dtype=int), default) for part in last]
     return max([_find_growth(rates, labels, default), *cuts])

@@ -95,7 +95,10 @@ def name_placed_class(name: str, placement: str) -> str:
 def list_classes(
     residuals: Residuals, operations: Sequence[str], wanted: Sequence[str] | None = None
 ) -> Iterator[tuple[str, Residuals]]:
-    """Yield the classes of these operations that have enough groups: an operation's own first, then its kind, then all. Messages within a node and between nodes take different paths, and messages between groups of nodes share links. If several placements were measured, each has classes of its own, which come first. `wanted` restricts the placements."""
+    """Yield the classes of these operations that have enough groups: an operation's own first, then its kind, then all.
+    Messages within a node and between nodes take different paths, and messages between groups of nodes share links. If
+    several placements were measured, each has classes of its own, which come first. `wanted` restricts the
+    placements."""
     placements = residuals.placements
     measured = [placement for placement in np.unique(placements).tolist() if placement]
     for placement in measured if wanted is None else [placement for placement in wanted if placement in measured]:
