@@ -264,6 +264,6 @@ def test_rows_of_several_waves_are_left_out(tmp_path):
     assert "left out 3 rows of several waves" in result.stderr
     assert read_parameters(out).values["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
     result, _ = fit(write_rows(tmp_path, [row for row in rows if row.endswith(",50")], head))
-    assert "found only 3 rows of several waves, which nothing is fitted to" in result.stderr
+    assert "found only 3 rows of several waves, which are not fitted" in result.stderr
     result, _ = fit(write_rows(tmp_path, [row.replace(",50", ",0") for row in rows], head))
     assert "collectives.csv:3: waves: found '0', wanted a whole number from 1" in result.stderr

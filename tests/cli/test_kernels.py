@@ -91,7 +91,10 @@ def test_what_a_product_does_not_hide(model_sets, tmp_path):
     assert all(0 < hidden[name] < 0.99 * waiting[name] for name in SETS), (hidden, waiting)
     unknown, none = times(FIGURE_8, "--overlapped")
     assert set(none.values()) == {None}
-    assert all(row["validity"].startswith("no prediction: how long ranks compute") for row in unknown["families"])
+    assert all(
+        row["validity"].startswith("no prediction: the time of the overlapped computation")
+        for row in unknown["families"]
+    )
     text = run("predict", "--kernel", *requested[:-3], "--partition", FIGURE_8, "--overlapped").output
     assert "Overlapped, but nobody says how long processes compute: give --speeds, or speeds in --partition" in text
 

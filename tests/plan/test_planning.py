@@ -17,7 +17,7 @@ from commodel.patterns.operations import operations
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.patterns.trees.topologies import tree
 from commodel.plan import planning
-from commodel.plan.planning import files_of, load_plan
+from commodel.plan.planning import load_plan, record_files
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
 from commodel.records import LIBRARY
@@ -144,12 +144,12 @@ def test_files_of_speeds_are_kept_and_read_before_anything_is_measured(tmp_path,
     good = "simulated: true\nkernels:\n  gemm:\n    kinds:\n      node/1: [[4, 5]]\n"
     (tmp_path / "good.yaml").write_text(good)
     (tmp_path / "zero.yaml").write_text(good.replace("[4, 5]", "[4, 0]"))
-    (file,) = files_of([], speeds=["good.yaml"]).values()
+    (file,) = record_files([], speeds=["good.yaml"]).values()
     assert (file.kind, file.bytes) == ("speeds", len(good))
     with pytest.raises(UserError, match=r"zero\.yaml:5: .*found a speed of 0, wanted more than 0"):
-        files_of([], speeds=["zero.yaml"])
+        record_files([], speeds=["zero.yaml"])
     with pytest.raises(UserError, match=r"none\.yaml: cannot be read"):
-        files_of([], speeds=["none.yaml"])
+        record_files([], speeds=["none.yaml"])
 
 
 SIZES = "bytes: {from: 1KiB, to: 64MiB, factor: 2}"

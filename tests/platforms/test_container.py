@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commodel.errors import UserError
-from commodel.plan.config import TRUSTED, load_platform
+from commodel.plan.config import TRUSTED_VARIABLE, load_platform
 from commodel.platforms.container import Image, image_digest, make_prefix
 from commodel.platforms.launchers import LAUNCHERS, Job
 from commodel.platforms.mpi_libraries import kind
@@ -129,7 +129,7 @@ def test_a_mistake_has_its_place_in_the_platform_file(container, complaint, proj
     (outside / "it.sif").write_bytes(b"an image")
     (project / "out").symlink_to(outside)
     os.mkfifo(project / "pipe")
-    monkeypatch.delenv(TRUSTED, raising=False)
+    monkeypatch.delenv(TRUSTED_VARIABLE, raising=False)
     with pytest.raises(UserError, match=rf"platform.yaml:4: {complaint}"):
         platform(project, container)
 
@@ -140,7 +140,7 @@ def test_what_the_user_trusts_may_be_taken_from_anywhere(project, tmp_path_facto
     (outside / "it.sif").write_bytes(b"an image")
     (outside / "mpi").mkdir()
     (project / "out").symlink_to(outside)
-    monkeypatch.setenv(TRUSTED, f"relative:/nowhere:{outside}")
+    monkeypatch.setenv(TRUSTED_VARIABLE, f"relative:/nowhere:{outside}")
     for image in (outside / "it.sif", "out/it.sif"):
         made = platform(project, f"{{image: {image}, model: bind, mpi: {outside}/mpi, bind: [{outside}]}}")
         assert made.image.file == project / image

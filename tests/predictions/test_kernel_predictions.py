@@ -251,7 +251,7 @@ def test_a_product_never_costs_more_than_waiting_for_all(written, data, name, k,
 def test_unknown_values_give_no_prediction(written):
     path, values = written(SIX, None), set_given("loggp", LOGGP)
     (row,) = predict(values, [overlapping(path, ranks=6)], strict=False)
-    unknown = "how long ranks compute meanwhile is not known: the partition has no column speed"
+    unknown = "the time of the overlapped computation is unknown: the partition has no column 'speed'"
     assert (row.validity_text, np.isnan(row.seconds)) == (f"no prediction: {unknown}", True)
     with pytest.raises(UserError, match=unknown):
         predict(values, [overlapping(path, ranks=6)])

@@ -20,7 +20,7 @@ from commodel.models.parameter_sets import set_given
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
-from commodel.plan.prediction_list import part, shapes, weight
+from commodel.plan.prediction_list import estimate_cost, list_shapes, select_part
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import (
     FEWEST_DRAWS,
@@ -76,7 +76,7 @@ CHOSEN = st.tuples(
 def test_predictions_are_those_of_every_single_point(tmp_path_factory, chosen, names):
     experiment = loaded(tmp_path_factory, [block(*axes) for axes in chosen])
     sets = {f"{name}.yaml": fitted(name) for name in names}
-    predictions = rows(predict_shapes(shapes(experiment, Setting.unlimited()), sets))
+    predictions = rows(predict_shapes(list_shapes(experiment, Setting.unlimited()), sets))
     assert not predictions.duplicated(["operation", "algorithm", "ranks", "bytes", "parameters"]).any()
     wanted = {
         (*way.split(), count, 0 if "barrier" in way else size, name)
@@ -102,19 +102,19 @@ def test_predictions_are_those_of_every_single_point(tmp_path_factory, chosen, n
 def test_parts_one_after_the_other_are_the_whole(tmp_path_factory, parts):
     trees = f"- axes: {{operation: reduce, topology: {list(TREES)}, bytes: [1, 8]}}"
     experiment = loaded(tmp_path_factory, [*(block(way, [4, 9, 33, 64], [8, 4000]) for way in WAYS), trees])
-    whole = shapes(experiment, Setting.unlimited())
-    pieces = [part(whole, number, parts) for number in range(1, parts + 1)]
+    whole = list_shapes(experiment, Setting.unlimited())
+    pieces = [select_part(whole, number, parts) for number in range(1, parts + 1)]
     assert [shape for piece in pieces for shape in piece] == whole
-    total, heaviest = sum(map(weight, whole)), max(map(weight, whole))
-    assert max(sum(map(weight, piece)) for piece in pieces) <= total / parts + heaviest + 1e-6 * total
+    total, heaviest = sum(map(estimate_cost, whole)), max(map(estimate_cost, whole))
+    assert max(sum(map(estimate_cost, piece)) for piece in pieces) <= total / parts + heaviest + 1e-6 * total
 
 
 @pytest.mark.parametrize("way", [*WAYS, "gather linear", "alltoall linear", "allgather ring", "barrier dissemination"])
 def test_a_shape_weighs_about_as_much_as_it_has_messages(tmp_path_factory, way):
     experiment = loaded(tmp_path_factory, [block(way, [200], [1000])])
-    (shape,) = shapes(experiment, Setting.unlimited())
+    (shape,) = list_shapes(experiment, Setting.unlimited())
     pattern = schedule(shape.point if way.startswith("barrier") else point(*way.split(), ranks=200, bytes=1000))
-    messages = weight(shape) - 3000 - 2000 * len(pattern.steps)
+    messages = estimate_cost(shape) - 3000 - 2000 * len(pattern.steps)
     assert messages == pytest.approx(len(pattern.src), rel=0.3, abs=2000 * 0.3 * len(pattern.steps))
 
 

@@ -13,8 +13,8 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
 from commodel.plan.planning import load_setting, use_received_files
-from commodel.plan.prediction_list import part as part_of
-from commodel.plan.prediction_list import shapes
+from commodel.plan.prediction_list import list_shapes
+from commodel.plan.prediction_list import select_part as part_of
 from commodel.predictions.predictions import predict_shapes
 
 Part = tuple[int, int]  # I of N
@@ -45,7 +45,7 @@ def write_matrix_predictions(
     setting = load_setting(platform) if platform else Setting.unlimited()
     types = arrow(MATRIX_PREDICTIONS)
     with use_received_files(experiment):
-        wanted = shapes(load_experiment(experiment), setting)
+        wanted = list_shapes(load_experiment(experiment), setting)
         chosen = part_of(wanted, *part) if part else wanted
         predictions = predict_shapes(watch(chosen, "patterns predicted"), sets, draws)
         rows = write_stream(out, types, (piece(columns, types) for columns in predictions))

@@ -107,7 +107,7 @@ class Stream:
         if entry.pipelined is not None:
             return evaluate(Model.period, self.pattern)
         if not entry.independent:
-            raise UserError(f"family {entry.name} adds up steps for all ranks at once: it predicts no stream of waves")
+            raise UserError(f"family {entry.name} adds up steps for all ranks at once: it has no prediction of waves")
         short_stream, long_stream = self._lengths
         first_end = evaluate(Model.cost, self.pattern)
         if waves <= long_stream:
