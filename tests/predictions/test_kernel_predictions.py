@@ -126,7 +126,9 @@ def test_equal_iterations_are_predicted_once(partition, monkeypatch):
 
 def test_waves_of_a_sum_are_refused_in_one_line(partition):
     parameters = set_given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
-    with pytest.raises(UserError, match=r"found several waves of 'summa:.*', whose iterations all ranks begin at once"):
+    with pytest.raises(
+        UserError, match=r"found several waves of 'summa:.*', whose ranks begin each iteration together"
+    ):
         predict(parameters, [of(partition, 8)], pipelined=True)
     (row,) = predict(parameters, [of(partition, 8)], pipelined=True, strict=False)
     assert row.validity_text.startswith("no prediction: found several waves")

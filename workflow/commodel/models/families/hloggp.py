@@ -41,8 +41,8 @@ def fit(observed: Observed) -> Fitted:
 def overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
     """Return o_s and o_r of every node type.
 
-    They are taken from pairs within the type if there are any, and between nodes rather than within one. A send is the
-    first type's; between two types, the receive is taken from the second type's own pairs.
+    They are from pairs of two nodes of the type if there are any, else from pairs within a node. In a pair, the first
+    type sends. The receive overhead of a type comes from its own pairs.
     """
     overhead = {}
     for pair in sorted(trips, key=lambda pair: (pair.within, pair.one != pair.two)):

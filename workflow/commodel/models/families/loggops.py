@@ -26,14 +26,14 @@ from commodel.models.fitting.round_trips import NEVER, last_before_jump, network
 from commodel.models.probes import EVERYWHERE
 from commodel.units import format_bytes
 
-PROTOCOL_DROP = 0.8  # of the highest overhead of smaller sizes: a lower overhead belongs to another protocol
+PROTOCOL_DROP = 0.8  # share of the highest overhead of smaller sizes, below which an overhead is of another protocol
 
 
 def fit(observed: Observed) -> Fitted:
-    """Fit all parameters; overheads are read off the sizes below S, or below their own jump.
+    """Fit all parameters. Overheads are fitted to sizes below S, or below a jump of the overheads themselves.
 
-    Above S, a sender waits for its receiver within its measured overhead. If only overheads jump, rendezvous takes no
-    time.
+    Above S, the measured overhead of a sender includes its wait for the receiver. If only overheads jump, rendezvous
+    takes no time.
     """
     trips = round_trips(observed)
     size, body = trips.size, trips.body

@@ -19,7 +19,7 @@ def fit(observed: Observed) -> Fitted:
     size, body = trips.size, trips.body
     o_s, o_r = trips.short_overheads
     overhead = max(o_s[0], o_r[0])
-    # The overheads of the model, not those of each size: G includes what a long message adds to them.
+    # The overheads are those of short messages. G therefore includes the additional overhead of long messages.
     in_network = network(trips, overhead, trips.one_way - (o_s + o_r)[:, None])
     L, g, G = in_network.L, in_network.g, in_network.G
 

@@ -3,7 +3,7 @@ nodes.
 
     T_c(m) = o_s,c + L_c + (m−1)·G_c + o_r,c, the next message g_c + (m−1)·G_c later
 
-If nodes differ, it takes the mean: all measured pairs of types on a channel have the same weight.
+If nodes differ, the values of a channel are means over all measured pairs of types, with equal weight.
 """
 
 import numpy as np

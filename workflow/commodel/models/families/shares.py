@@ -32,7 +32,14 @@ from itertools import pairwise
 import numpy as np
 
 from commodel.hierarchy import NODE
-from commodel.models.evaluation.link_sharing import IN_TURN, SHARED, copies, describe_round_by_round, levels_of, predict
+from commodel.models.evaluation.link_sharing import (
+    ONE_AT_A_TIME,
+    SHARED,
+    copy_seconds,
+    describe_round_by_round,
+    get_levels,
+    predict,
+)
 from commodel.models.evaluation.shared_lines import LINK_FACTORS, PAIR_LATENCY
 from commodel.models.evaluation.values import TABLE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
@@ -58,7 +65,7 @@ from commodel.parameters import Curve
 from commodel.patterns.repeated import CompactSchedule
 from commodel.units import format_bytes
 
-SETTINGS = {"order": (SHARED, IN_TURN)}
+SETTINGS = {"order": (SHARED, ONE_AT_A_TIME)}
 MAX_PIECES = 8  # of half a round trip as a function of the size
 MIN_NETWORK_SHARE = 0.01  # of half a round trip that is not copying
 PROTOCOL_JUMP = 0.3  # relative change of overheads from one size to the next that is another protocol
@@ -137,10 +144,10 @@ def fit(observed: Observed) -> Fitted:
         partial.add(copying)
         for name, (size, half) in halves.items():
             if name != NODE:  # between nodes, processors copy the message; the rest is in the network
-                in_network = np.maximum(half - sum(copies(size, partial.draws)), MIN_NETWORK_SHARE * half)
+                in_network = np.maximum(half - sum(copy_seconds(size, partial.draws)), MIN_NETWORK_SHARE * half)
                 partial.add(*HalfTrip.of(size, in_network, MAX_PIECES, half[0]).named(name, o_s + o_r))
     if is_slower(observed, "in", partial.estimate(), predict):
-        partial.add(fit_inbound_cost(observed, trips_by_class, lambda size: copies(size, partial.draws)[1]))
+        partial.add(fit_inbound_cost(observed, trips_by_class, lambda size: copy_seconds(size, partial.draws)[1]))
     if (back := fit_opposite_share(observed)) is not None:
         ways = {True: partial.estimate(back=back[0]), False: partial.estimate()}
         if [held for _, held in distinguish_ways(observed, "against", ways, predict)] == [True]:
@@ -217,7 +224,7 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
         return describe_round_by_round(schedule, values)
     if "L" in values.functions:
         return ""
-    levels = levels_of(values)
+    levels = get_levels(values)
     lacking = [
         levels.crossed(distance)
         for distance in levels.apart(schedule.node, schedule.src, schedule.dst)

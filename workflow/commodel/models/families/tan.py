@@ -22,7 +22,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.evaluation.repeated_rounds import Round, State, place_rounds
-from commodel.models.evaluation.replay import iterate_phases, largest_phase
+from commodel.models.evaluation.replay import find_largest_phase, iterate_phases
 from commodel.models.evaluation.values import FORMS, evaluate, form_text
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.functions_of_count import SHAPES, fit_trees
@@ -211,7 +211,7 @@ def pipelined(schedule: Schedule, values: Values) -> Array:
     """Return the time between two waves: that of the largest combine phase, whatever the height of the tree (equation
     2)."""
     o, _ = _function(values)
-    return (values["L"] + values.at(o, np.array([largest_phase(schedule) + 1.0])) + values["g"])[..., 0]
+    return (values["L"] + values.at(o, np.array([find_largest_phase(schedule) + 1.0])) + values["g"])[..., 0]
 
 
 def unpredicted(schedule: Schedule) -> str:
@@ -234,7 +234,7 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
     if uncovered := unpredicted(schedule):
         return uncovered
     probed = values.settings.get("fan_in")
-    if probed and (largest := largest_phase(schedule)) > int(probed):
+    if probed and (largest := find_largest_phase(schedule)) > int(probed):
         return f"extrapolated: {largest} messages in a combine phase, probed up to {probed}"
     return ""
 

@@ -19,8 +19,8 @@ from commodel.units import format_seconds
 
 
 def group_by_level(observed: Observed, rings: Cases, pair: Pair) -> dict[int, Cases]:
-    """Return the cases by τ, at the sizes that all levels have. All ranks of a ring send at once, on one node or over
-    two."""
+    """Return the cases by τ, the number of concurrent transfers, at the sizes that were measured at all τ. All ranks of
+    a ring send at once, on one node or on two nodes."""
     levels = {procs: rings.pick(rings["procs"] == procs) for procs in set(rings["procs"].tolist())}
     if single := _single_transfer(observed, pair):
         levels[1] = single
@@ -29,7 +29,8 @@ def group_by_level(observed: Observed, rings: Cases, pair: Pair) -> dict[int, Ca
 
 
 def _single_transfer(observed: Observed, pair: Pair) -> Cases | None:
-    """Return half of the round trips, that is τ = 1; without an empty message, the shortest one replaces it."""
+    """Return half of the round trips, which are the cases with τ = 1. If no empty message was measured, the shortest
+    one replaces it."""
     if pair not in pair_probes(observed):
         return None
     sizes, half = half_trip(observed, pair)
@@ -39,7 +40,8 @@ def _single_transfer(observed: Observed, pair: Pair) -> Cases | None:
 
 
 def fit_processors(observed: Observed, values: Mapping[str, Array]) -> dict[str, Array]:
-    """Return p_c: half of the busy time of both ends with a short message that has arrived when its receiver is ready.
+    """Return p_c: half of the time that both ends are busy with a short message that arrives before its receive is
+    posted.
 
     It is at most half of the time of an empty message.
     """
@@ -72,8 +74,8 @@ def overhead_by_size(name: str, sizes: Array, single: Array) -> tuple[Array, str
 
 
 def local_times(observed: Observed) -> tuple[dict[str, Array], dict[str, str]]:
-    """Return tables of local times by size, and their forms. Repeated copies use the same two buffers, as a rank's
-    do."""
+    """Return tables of local times by size, and their forms. Repeated copies use the same two buffers, like the copies
+    of a rank."""
     measured = {"gamma": observed.cases("work")}
     for name, path in (("copy", REUSED_BUFFER), ("anew", NEW_BUFFER)):
         if any(case.settings["path"] == path for case in observed.probes.get("memcopy", ())):
@@ -83,13 +85,13 @@ def local_times(observed: Observed) -> tuple[dict[str, Array], dict[str, str]]:
 
 
 def _by_size(name: str, cases: Cases) -> dict[str, Array]:
-    """Return a time for every size that was measured."""
+    """Return a table of the time at each measured size."""
     order = np.argsort(cases["bytes"])
     return sample_values(name, cases["bytes"][order], cases.seconds[:, order])
 
 
 def longest_vectors(observed: Observed, copies: bool) -> dict[str, int]:
-    """Return the bytes of the longest vectors that were reduced, and copied, if that took time."""
+    """Return the bytes of the longest vectors that the probes reduced and copied. Work that took no time is omitted."""
     probes = {"reduce": ("work", None), **({"copy": ("memcopy", REUSED_BUFFER)} if copies else {})}
     measured = {
         kind: [case for case in observed.probes.get(name, ()) if path in (None, case.settings.get("path"))]

@@ -1,5 +1,5 @@
-"""Functions of a count, fitted with draws: those of LoP, which first fall and finally rise (`fit_pipeline`), and TAN's
-overhead of a node by its number of messages (`fit_trees`).
+"""Functions of a count, fitted with draws: LoP's functions of the number of partners, which first fall and then rise
+(`fit_pipeline`), and TAN's overhead of a node as a function of its number of messages (`fit_trees`).
 
 `fit_pipeline`: f(x) = a + b/(c + x) + d·(1 − exp(e·(x − f))), section 3 of the LoP paper; the form `pipeline` ends
 after b. Given c and e the rest is linear, so only these two are searched (variable projection): on one grid for all
@@ -34,9 +34,9 @@ from commodel.models.keys import key
 
 MIN_COUNTS = {"saturating": 7, "pipeline": 4}  # different x: more than identifiable coefficients
 FREE = "only a + d and d·exp(−e·f) are determined: f is set to the smallest number measured"
-STARTS = 15  # in each direction of the grid
+STARTS = 15  # points of the grid of starts, in each direction
 STEEPEST = 20.0  # |e|·(x_max − x_min), above which the exponential is a step
-FLATTEST = 0.1  # below it, the exponential is a line, and only the product of e and d matters
+FLATTEST = 0.1  # |e|·(x_max − x_min), below which the exponential is a line, and only the product of e and d matters
 ITERATIONS = 40
 
 
@@ -57,8 +57,8 @@ class Pipeline:
 
 
 def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "saturating") -> Pipeline:
-    """Fit the function `name` to y (draws, cases) at x, in `form` or the nearest form that the number of different x
-    allows."""
+    """Fit the function `name` to y (draws, cases) at x. If there are too few different x for `form`, a simpler form is
+    used."""
     places = len(np.unique(x))
     requested, notes, unknown = form, {}, {}
     while form != "constant" and places < MIN_COUNTS[form]:
@@ -78,7 +78,8 @@ def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "sat
 
 
 class _Search:
-    """Search of θ = (ln(c + x_min), e·(x_max − x_min)) for every row of y; a `pipeline` has only the first value."""
+    """Search of θ = (ln(c + x_min), e·(x_max − x_min)) for each row of y. The form `pipeline` has only the first
+    value."""
 
     def __init__(self, x: Array, weights: Array, rises: bool) -> None:
         self.x, self.low, self.rises = x, x.min(), rises
@@ -186,7 +187,7 @@ def _positive(gram: Array, target: Array) -> Array:
 SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
 FLATTEST_SHAPE = 1e-3  # of c·x in an exponential, at the largest x; STEEPEST bounds it from above
 GRID = 60  # candidate values of c for the draws
-TIED = 1e-9  # relative difference of two sums of squares that is rounding, which must not decide
+TIED = 1e-9  # relative difference of two sums of squares that counts as rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +253,7 @@ class _Form:
         return np.sum(self.weights * (y - _nonnegative(columns, y, self.weights) @ columns.T) ** 2, axis=-1)
 
     def _best_c(self) -> float:
-        from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
+        from scipy.optimize import minimize_scalar  # imported here since it loads slowly
 
         most = self.leaves.max() + 1.0
         self.bounds = FLATTEST_SHAPE / most, STEEPEST / most

@@ -1,8 +1,7 @@
 """Capacities of links and levels, from messages that cross a boundary at the same time (probes `capacity`, `pairs`).
 
-`fit_capacities` fits how much longer concurrent messages take than a single one. A boundary that slows no message down
-has no capacity. `distinguish_ways` decides which of two behaviours a network has, by replaying cases of the probe with
-both.
+`fit_capacities` fits the additional time of concurrent messages over a single one. A boundary without slowdown has no
+capacity. `distinguish_ways` determines which of several behaviours a network has, by a replay of probe cases with each.
 
 `fit_shared_latency` fits a latency that grows with ranks, with bytes, and with the ratio of the throughput of all pairs
 to a network's capacity: L(m, p) = L_0 + L_p·p + L_m·m·max(1, throughput/capacity). Given the capacity it is linear, so
@@ -27,26 +26,26 @@ from commodel.models.probes.capacity import FIRST_RECEIVED_BYTES, TINY, pattern
 from commodel.patterns.layouts import nodes_read
 from commodel.patterns.schedule import Schedule
 
-MIN_SLOWDOWN = 1.1  # over a single message, from which messages share a link
-CLEAR_EXCESS = 1.15  # over the time that known capacities explain
-SENDER_FACTOR = 1.5  # over the sender's busy time: shorter times may be the sender's, not the network's
-MAX_PAIRED_NODES = 128  # nodes, up to which each pair may have a latency of its own
+MIN_SLOWDOWN = 1.1  # time relative to a single message, from which messages count as sharing a link
+CLEAR_EXCESS = 1.15  # time relative to that of the known capacities, from which another capacity is fitted
+SENDER_FACTOR = 1.5  # time relative to the sender's busy time, up to which the sender may be the limit, not the network
+MAX_PAIRED_NODES = 128  # nodes up to which each pair may have its own latency
 SPREAD, MIN_PAIR_RATIO = (
     (5, 95),
     1.3,
 )  # percentiles of a class's small messages, and their ratio from which pairs differ
-DEVIATIONS = 3  # standard deviations
+DEVIATIONS = 3  # standard deviations of noise within which samples count as equal
 INTERPOLATION_ERROR = 0.05  # relative error of interpolation below which a sample is dropped
-HALF_DUPLEX = 1.5  # slowdown by traffic in the opposite direction, from which a link is half duplex
+HALF_DUPLEX = 1.5  # slowdown by opposite traffic, from which a link counts as half duplex
 BACK_BOUNDS = 0.01, 0.5  # bounds of the parameter `back`
 
 Trips = Mapping[str, HalfTrip]  # half a round trip of every class
 
 
 def fit_capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[str, Array], list[str]]:
-    """Return seconds per byte by name, by size if it matters, and the levels with half-duplex lines.
+    """Return the capacities in seconds per byte by name (by size if it matters), and the levels with half-duplex lines.
 
-    `send`: how long a rank is busy with each message that it sends, in seconds.
+    `send` is the time in seconds that a rank is busy with each message that it sends.
     """
     if not observed.probes.get("capacity"):
         return {}, []
@@ -79,8 +78,8 @@ def fit_capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[
 def fit_link_factors(
     observed: Observed, trips: Trips, values: Mapping[str, Array], ports: np.ndarray
 ) -> tuple[dict[str, list[float]], dict[str, Array]]:
-    """Return how many times as slow as c_out the links of each group are, for each level on which they differ; and
-    c_out of those of these levels that have none in `values`. `ports`: as of `fit_port_factors`."""
+    """Return the time per byte of each group's links relative to c_out, for each level at which groups differ. Also
+    return c_out of these levels if `values` has none. `ports` are the factors of `fit_port_factors`."""
     factors, added = {}, {}
     if np.max(ports, initial=1.0) > CLEAR_EXCESS:
         base = ports[_reference_node(observed)] if _has_capacity(NODE, values) else 1.0
@@ -103,7 +102,7 @@ def fit_link_factors(
         if not slowed.any():
             continue
         volume, groups = cases["flows"] * cases["bytes"], np.array([column[nodes[0]] for nodes in where])
-        # Links that cause no slowdown are at least as fast as that many single messages.
+        # A link without slowdown is at least as fast as that many single messages.
         byte_seconds = np.where(slowed, taken, np.minimum(alone, (taken / volume)[slowed].min() * volume)) / volume
         known = _has_capacity(level, values)
         measured = byte_seconds[groups == _reference_group(observed, level)]
@@ -118,10 +117,10 @@ def fit_link_factors(
 
 
 def fit_port_factors(observed: Observed) -> np.ndarray:
-    """Return how many times as long as those of the fastest nodes the bytes of a message of each node take.
+    """Return the time per byte of each node's port, relative to that of the fastest nodes.
 
-    The slower port of two nodes decides. The fastest of a node's pairs in the nearest distance class of which it has
-    several therefore shows its port.
+    The slower port of two nodes determines their time. The fastest pair of a node therefore gives the time of its port.
+    It is chosen in the nearest distance class in which the node has several pairs.
     """
     if not observed.probes.get("nodepairs"):
         return np.ones(0)
@@ -145,8 +144,8 @@ def fit_port_factors(observed: Observed) -> np.ndarray:
 
 
 def fit_pair_latency(observed: Observed, trips: Trips) -> list[float]:
-    """Return how much longer a small message takes between each pair of nodes than its distance class says, if pairs of
-    a class differ; else an empty list. This describes networks whose nodes are in no nested groups, such as a torus."""
+    """Return the additional latency of each pair of nodes over that of its distance class in seconds, if pairs of a
+    class differ; else an empty list. This describes networks without nested groups, such as a torus."""
     cases = observed.cases("nodepairs") if observed.probes.get("nodepairs") else None
     if cases is None or cases["nodes"].max() > MAX_PAIRED_NODES:
         return []
@@ -204,8 +203,8 @@ def _reference_group(observed: Observed, level: str) -> int:
 def fit_inbound_cost(observed: Observed, trips: Trips, receiving: Callable[[Array], Array]) -> dict[str, Array]:
     """Return seconds per byte of the messages that enter a node's port from other nodes.
 
-    They arrive at about the same time, so the receiver handles one after the other, for `receiving` seconds of their
-    bytes each.
+    They arrive at about the same time, so the receiver handles them one after the other. `receiving` returns its
+    seconds for a message of each size.
     """
     if not observed.probes.get("capacity") or not trips:
         return {}
@@ -215,11 +214,8 @@ def fit_inbound_cost(observed: Observed, trips: Trips, receiving: Callable[[Arra
 
 
 def fit_opposite_share(observed: Observed) -> Array | None:
-    """Return the share of the opposite line that comes back for a message, from the slowdown by traffic in both
-    directions.
-
-    None if it was not measured.
-    """
+    """Return the share of the opposite line that a message uses, e.g. by acknowledgements, from the slowdown by traffic
+    in both directions. None if it was not measured."""
     if not observed.probes.get("capacity"):
         return None
     slowdown = _both_ways(observed.cases("capacity"), NODE)
@@ -227,7 +223,8 @@ def fit_opposite_share(observed: Observed) -> Array | None:
 
 
 def _samples_of(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
-    """Return as many samples as needed for interpolation within noise; only the largest size if all sizes agree."""
+    """Return the fewest samples whose interpolation is within noise of all; only that of the largest size if all sizes
+    agree."""
     if not shares:
         return {}
     size = np.array(sorted(shares))
@@ -248,8 +245,8 @@ def _samples_of(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
 
 
 def largest_eager(observed: Observed, trips: Trips) -> float | None:
-    """Return the largest message whose sender does not wait while its receiver takes a long one first, like all smaller
-    ones.
+    """Return the largest message that is sent eagerly, like all smaller ones: its sender does not wait while the
+    receiver first receives a long message.
 
     It is 0 if there is none, NEVER if no sender waits, and None if it was not measured.
     """
@@ -293,8 +290,8 @@ def _shares(cases: Cases, trips: Trips, level: str, how: str, distance: str, bus
 def _subtract_tiny_excess(cases: Cases, trips: Trips, distance: str, busy: float = 0.0) -> Cases:
     """Return the cases without the excess of tiny messages between the same nodes over a single tiny message.
 
-    The excess is not the network's: these nodes are nearer or farther than others, or one end handles messages one
-    after the other. A sender does so too, but its messages are in flight meanwhile.
+    The network does not cause this excess: these nodes are nearer or farther than others, or the receiver handles
+    messages one after the other.
     """
     seconds = cases.seconds.copy()
     tiny = np.flatnonzero(cases["bytes"] == TINY) if distance in trips else ()
@@ -306,11 +303,8 @@ def _subtract_tiny_excess(cases: Cases, trips: Trips, distance: str, busy: float
 
 
 def _inside(cases: Cases, trips: Trips) -> dict[str, Array]:
-    """Return samples of the seconds per byte of all messages within a node, for sizes at which any is slower than
-    alone.
-
-    Caches are faster than the memory behind them.
-    """
+    """Return samples of the seconds per byte of all messages within a node, for sizes at which concurrent messages are
+    slower. They depend on the size, since caches are faster than memory."""
     cases = _pick(cases, level=NODE, how="inside", ways=1)
     byte_seconds, many = _select_slowed(cases, trips, NODE)
     per_byte = np.maximum(byte_seconds / (cases["flows"] * cases["bytes"]), 0)
@@ -319,8 +313,8 @@ def _inside(cases: Cases, trips: Trips) -> dict[str, Array]:
 
 
 def _select_slowed(cases: Cases, trips: Trips, distance: str) -> tuple[Array, np.ndarray]:
-    """Return the seconds of the bytes of concurrent messages, and the cases with about as many messages as slowed
-    ones."""
+    """Return the time of the bytes of concurrent messages in seconds, and flags of cases with at least half as many
+    messages as the slowed cases."""
     if not len(cases) or distance not in trips:
         return np.zeros((1, len(cases))), np.zeros(len(cases), dtype=bool)
     latency, single = trips[distance].parts(cases["bytes"])
@@ -361,8 +355,8 @@ def _both_ways(cases: Cases, level: str) -> Array | None:
     return both_ways / one_way
 
 
-MIN_RATIO = 1.2  # of two ways' predictions of a case, from which it distinguishes them
-CLEARLY_SLOWER = 1.15  # measured over predicted with the capacities fitted so far
+MIN_RATIO = 1.2  # ratio of two predictions of a case, from which the case distinguishes two behaviours
+CLEARLY_SLOWER = 1.15  # ratio of the measured time to the prediction with the capacities fitted so far
 
 Predict = Callable[[Schedule, Values], Array]
 
@@ -370,10 +364,8 @@ Predict = Callable[[Schedule, Values], Array]
 def distinguish_ways(
     observed: Observed, how: str, ways: Mapping[Any, Values], predict: Predict, level: str = NODE
 ) -> list[tuple[int, Any]]:
-    """Return the nearest way of each distinguishing case with its size, the smallest first.
-
-    None of them if nothing else was measured at their distance.
-    """
+    """Return for each case that distinguishes the behaviours: its size, and the behaviour with the nearest prediction.
+    Cases are sorted by size. The list is empty if a value for their distance is missing."""
     nearest = []
     for size, measured, schedule in _list_patterns(observed, how, level):
         computes = schedule.work.seconds.sum()

@@ -47,8 +47,8 @@ class Cases:
 
 
 def at_common(column: str, *tables: Cases) -> tuple[Cases, ...]:
-    """Return the cases of each table whose value of the column occurs in all tables, in its order, so that they can be
-    subtracted.
+    """Return the cases of each table whose value of the column occurs in all tables, in equal order, so that tables can
+    be subtracted.
 
     A case may be missing in a table if none of its samples was valid.
     """
@@ -124,7 +124,7 @@ class Fitted:
     settings: Mapping[str, object] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters that could not be observed, and why
     errors: Mapping[str, Errors] = field(default_factory=dict)  # at held-out points
-    reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # intervals wider than those of the draws
+    reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # intervals that replace those of the draws
 
 
 def estimate(

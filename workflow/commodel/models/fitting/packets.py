@@ -12,12 +12,15 @@ from commodel.patterns.layouts import place
 from commodel.stats import resample_statistic
 from commodel.units import format_bytes
 
-COMPLETED = 0.01  # of the longest receive: shorter ones had completed in the background
-LATE_TIMES, LATE_SECONDS = 5, 5e-3  # times the median, and seconds: a later stream has waited for a timeout
-EQUAL_WAITS = 1.2  # the longest over the shortest of equal waits
-MIN_LATE = 3  # equal waits
-LOST, OVERFULL = 0.001, 0.25  # of the packets sent: lossy, and enough for the times of arrival to show the buffer
-REPORTED = 0.01  # of the packets sent: a larger share dropped by the socket is reported
+COMPLETED = 0.01  # share of the longest receive, up to which a receive had completed in the background
+LATE_TIMES, LATE_SECONDS = 5, 5e-3  # multiple of the median, and seconds, above which a stream has waited for a timeout
+EQUAL_WAITS = 1.2  # ratio of the longest to the shortest wait that count as equal
+MIN_LATE = 3  # equal waits that determine the timeout
+LOST, OVERFULL = (
+    0.001,
+    0.25,
+)  # lost shares of the packets sent: of a lossy flood, and of one whose arrivals show the buffer
+REPORTED = 0.01  # share of the packets sent, above which packets dropped by the socket are reported
 
 
 def fit_gap(
@@ -59,10 +62,10 @@ def fit_receive_cost(observed: Observed) -> Array:
 
 
 def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
-    """Return how many packets the network holds for one receiver, why this is unknown, and a note.
+    """Return the packets that the network buffers for one receiver, the reason if this is unknown, and a note.
 
-    The times of arrival show it (native/probes/arrivals.c). Without them, of k packets, B + k·D/A are delivered
-    (equation 4 times k). That is too many packets if senders do not start together.
+    The number follows from the times of arrival (native/probes/arrivals.c). Without these, it follows from counts: of k
+    packets, B + k·D/A are delivered (equation 4 times k). This overestimates B if senders do not start together.
     """
     flood = observed.cases("flood", COUNTED)
     arrived, delivered, room = (flood.pick(flood["what"] == what) for what in ("arrived", "through", "room"))
@@ -94,9 +97,9 @@ def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
 
 
 def _held(observed: Observed, sent: np.ndarray, passed: Cases) -> Array:
-    """Return how many datagrams the network holds by the times of their arrival; empty if no flood shows it.
+    """Return the datagrams that the network buffers, from the times of their arrival; empty if no flood determines it.
 
-    The shortest flood that loses enough counts: in a longer one, senders pause and the buffer is not always full. The
+    The shortest flood with enough losses is used: in a longer one, senders pause and the buffer is not always full. The
     buffer may hold a part of one more packet, so the draws are spread over one packet.
     """
     overfull = passed["packets"][passed.seconds[0] < (1 - OVERFULL) * sent]
@@ -117,10 +120,8 @@ def describe_overflow(observed: Observed, buffer: Array) -> str:
 
 
 def fit_timeout(observed: Observed, rows: int) -> Array | None:
-    """Return the seconds until a sender retransmits: the excess of late streams to one rank over the median.
-
-    None unless several were late by the same time.
-    """
+    """Return the retransmission timeout in seconds: the excess of late streams to one rank over the median. None unless
+    several streams were late by the same time."""
     late = []
     for case in observed.probes.get("stream", ()):
         median = np.median(case.seconds)
@@ -137,7 +138,7 @@ def fit_timeout(observed: Observed, rows: int) -> Array | None:
 
 
 FASTEST = "of the fastest streams: longer streams lose packets, and retransmission takes longer"
-BY_COUNTS = "by counts of datagrams, as in the paper: what drains before all send is counted too"
+BY_COUNTS = "by counts of datagrams, as in the paper: includes packets that leave the buffer before all ranks send"
 UNCOUNTED = "of the network or of the receiver: this system does not count packets that a socket drops"
 
 

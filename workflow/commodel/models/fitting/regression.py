@@ -19,21 +19,21 @@ from commodel.parameters import Curve
 from commodel.stats import NEGLIGIBLE, r_squared
 from commodel.units import format_seconds
 
-CHANCE = 0.1  # probability of a misfit by noise alone, above which it counts as noise
-COLLINEAR = 1e-10  # of the largest singular value, below which features are equal in these data up to rounding
+CHANCE = 0.1  # probability of a misfit by noise alone, above which the misfit counts as noise
+COLLINEAR = 1e-10  # share of the largest singular value, below which features count as equal
 BETTER = 1e-6  # reduction of AICc from which a later form or cut is chosen, so that rounding does not decide
-MISFIT_SEED = 20_261  # fixed, so that a fit is a pure function
+MISFIT_SEED = 20_261  # constant, so that a fit is reproducible
 
 
 def sample_values(name: str, sizes: Sequence[int], draws: Array, at_once: int | None = None) -> dict[str, Array]:
-    """Return a function given by samples, or a surface at one level; `draws` is (1 + draws, sizes). It is made
-    non-decreasing."""
+    """Return a function given by samples, or a surface at one level of concurrency, made non-decreasing. `draws` is (1
+    + draws, sizes)."""
     level = level_samples(draws)
     return {sample(name, size, at_once): level[:, i] for i, size in enumerate(sizes)}
 
 
 def describe_levelled(keys: Sequence[str], measured: Array, predicted: Array) -> dict[str, str]:
-    """Return notes on samples whose predicted time differs from the measured one because the function must not fall."""
+    """Return notes on samples that were changed to make the function non-decreasing."""
     return {
         key: "not distinguishable from its neighbours: "
         f"measured {format_seconds(raw)}, levelled to {format_seconds(levelled)}"
@@ -123,7 +123,7 @@ def line(x: Array, y: Array, weights: Array, ceiling: Array | float = np.inf) ->
 def shape_coefficients(form: str, x: Array, y: Array, weights: Array, constant: bool = False) -> Array:
     """Return the coefficients (draws, n) of a form's shape: ≥ 0, without a constant term.
 
-    With `constant`, there is a constant term first, and all are free.
+    With `constant`, the first one is a constant term, and coefficients may be negative.
     """
     if form == "exponential":
         return _exponential(x, y, weights)
@@ -190,7 +190,7 @@ def choose_form(
 def aicc(misfit: float, count: int, terms: int, signal: float) -> float:
     """Return AICc of a mean squared misfit.
 
-    Noise-free simulations fit to the last bit, so line_misfits below 1e-12 of the signal are equal.
+    Noise-free simulations fit to the last bit, so misfits below 1e-12 of the signal count as equal.
     """
     if count - terms - 1 <= 0:
         return np.inf
@@ -262,8 +262,8 @@ def sampled_curve(title: str, x: ArrayLike, y: Array, predicted: Array) -> Curve
     )
 
 
-MIN_SIZES = 3  # sizes of a piece
-FEW_SIZES = 8  # sizes: with more, a cut has a penalty beyond its coefficients
+MIN_SIZES = 3  # minimum number of sizes of a piece
+FEW_SIZES = 8  # number of sizes, above which a cut has an additional penalty
 NEGLIGIBLE_MISFIT = 1e-24  # of the sum of squares of all measurements
 TIED = 1e-7  # relative reduction of the misfit from which a later cut is better
 
@@ -277,7 +277,7 @@ def segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
     places, squares = np.unique(x), weights * y[0] ** 2
     line_misfits = _line_misfits(places, x, y[0], weights)
     line_misfits[line_misfits < NEGLIGIBLE_MISFIT * squares.sum()] = 0.0
-    # With more possible places, one is good by chance more often.
+    # With many possible cuts, one fits well by chance.
     penalty = 2 * np.log(max(len(places) / FEW_SIZES, 1))
     best, chosen = np.inf, [np.argsort(x, kind="stable")]
     for cuts, misfit in _best_cuts(line_misfits, most):

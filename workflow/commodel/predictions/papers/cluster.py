@@ -10,7 +10,7 @@ from math import ceil, isfinite, nan
 
 import numpy as np
 
-from commodel.models.evaluation.buffer_overflow import admissible_windows, transfer_ratio, window
+from commodel.models.evaluation.buffer_overflow import admissible_windows, choose_window, transfer_ratio
 from commodel.models.families.cluster import delivered, latency, repeat_over_tcp
 from commodel.models.parameter_sets import published
 from commodel.parameters import ParameterSet
@@ -88,7 +88,7 @@ class Machine:
     def coordinated(self, ranks: int, size: int) -> str:
         """Return what the paper's algorithm 1 comes down to: all at once where the buffer holds all, else a window."""
         senders, packets_each, *gaps, buffer = self.bottleneck(ranks, size)
-        allowed = window(senders, packets_each, *gaps, buffer)[0] if min(gaps) > 0 else senders
+        allowed = choose_window(senders, packets_each, *gaps, buffer)[0] if min(gaps) > 0 else senders
         return "linear" if allowed == senders else f"windowed:{allowed}"
 
 
@@ -272,7 +272,7 @@ def gather(
             letter = (
                 senders if buffer > packets else max(admissible_windows(senders, packets, *gaps, buffer), default=nan)
             )
-            windows.append(Row((ranks, size), letter, (window(senders, packets_each, *gaps, buffer)[0],)))
+            windows.append(Row((ranks, size), letter, (choose_window(senders, packets_each, *gaps, buffer)[0],)))
     times = rows(tables, "predicted", "measured", "predicted as fitted")
     rule = f"by algorithm 1 and equation 7 {TABLE_1}; blank where no window fulfils it to the letter"
     return Figure(
