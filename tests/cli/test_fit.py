@@ -13,12 +13,12 @@ from commodel.api.fits import digest_of
 from commodel.cli import main
 from commodel.compare.baselines import ALWAYS, NEAREST, REGRESSION
 from commodel.files.parameter_sets import read_parameters
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.predictions.predictions import predict
 from tests.cli.running import run
 from tests.patterns.catalogue import point
 
-TRUTH = set_given("hockney", ["alpha=10us", "beta=2ns"])
+TRUTH = make_given_set("hockney", ["alpha=10us", "beta=2ns"])
 WHERE = "log2(bytes) // 3 % 2 == 0"
 
 
@@ -182,7 +182,7 @@ def fit(path, *more, family="hockney"):
 
 
 def test_a_table_becomes_a_set(tmp_path):
-    truth = set_given("hockney", ["alpha=10us", "beta=2ns"])
+    truth = make_given_set("hockney", ["alpha=10us", "beta=2ns"])
     rows = []
     for size in (8, 4096, 65536):
         (prediction,) = predict(truth, [point("bcast", "binomial", ranks=8, bytes=size)])
@@ -250,7 +250,7 @@ def test_probes_or_points_never_both(arguments, words):
 
 
 def test_rows_of_several_waves_are_left_out(tmp_path):
-    truth = set_given("hockney", ["alpha=10us", "beta=2ns"])
+    truth = make_given_set("hockney", ["alpha=10us", "beta=2ns"])
     rows = []
     for size in (8, 4096, 65536):
         (prediction,) = predict(truth, [point("bcast", "binomial", ranks=8, bytes=size)])

@@ -11,7 +11,7 @@ from commodel.files.parameter_sets import read_parameters
 from commodel.fits.measured_tables import Measured
 from commodel.fits.settings import FACTORS_KEY, SETTING_KEY, Effect, describe_factors, estimate_factors, fit_in_settings
 from commodel.models.families import family, family_names
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import ParameterSet
 from commodel.predictions.predictions import predict
 from commodel.predictions.recalibration import Factor, RecalibrationFactors, can_recalibrate, from_json, scale_set
@@ -19,8 +19,8 @@ from tests.cli import running
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
 
-HOCKNEY = set_given("hockney", ["alpha=10us", "beta=1ns"])
-LOGGP = set_given("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
+HOCKNEY = make_given_set("hockney", ["alpha=10us", "beta=1ns"])
+LOGGP = make_given_set("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
 SIX = tuple(point("bcast", "linear", ranks=2, bytes=size) for size in (1, 8, 64, 10**6, 3 * 10**6, 10**7))
 MANY = tuple(
     point(operation, choice, ranks=ranks, bytes=size)
@@ -61,7 +61,7 @@ def test_of_samples_what_they_have_beyond_the_smallest_is_time_per_byte():
     texts = ["L=5us"] + [
         f"{name}.{size}={time}us" for name in ("g", "o_s", "o_r") for size, time in ((1, 1), (1001, 3))
     ]
-    plogp = set_given("plogp", texts)
+    plogp = make_given_set("plogp", texts)
     values = moved(plogp, 2.0, 5.0).values
     assert values["g.1"].value == pytest.approx(2e-6)
     assert values["g.1001"].value == pytest.approx(2e-6 + 5 * 2e-6)
@@ -148,7 +148,7 @@ def sets():
         name: [f"{key}={value:.3e}{'s' if value < 1 else ''}" for key, value in (guess or {}).items()]
         for name, guess in guesses.items()
     }
-    return {name: set_given(name, text) for name, text in texts.items() if text}
+    return {name: make_given_set(name, text) for name, text in texts.items() if text}
 
 
 @pytest.mark.parametrize("name", sorted(sets()))
@@ -161,7 +161,7 @@ def test_every_family_s_predictions_follow_both_factors_alike(name):
     assert Effect(parameters, points)(np.log([[3.0, 3.0]]))[0] == pytest.approx(np.log(3.0), rel=1e-6)
 
 
-TRUTH = set_given("hockney", ["alpha=10us", "beta=1ns"])
+TRUTH = make_given_set("hockney", ["alpha=10us", "beta=1ns"])
 POINTS = [
     point(operation, choice, ranks=ranks, bytes=size)
     for operation, choice in (("bcast", "linear"), ("bcast", "binomial"), ("allgather", "ring"))

@@ -19,12 +19,12 @@ from commodel.fits.table_fits import CHI_SQUARED_95, compute_intervals, describe
 from commodel.models.evaluation.values import Values
 from commodel.models.families import family
 from commodel.models.fitting.observed import Fitted
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import fan_in, fan_ins, schedule, shapes
 from commodel.predictions.predictions import predict
 from tests.patterns.catalogue import catalogue, point
 
-LOGGP = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
+LOGGP = make_given_set("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
 SIZES = (8, 32, 256)
 ALGORITHM = [point("bcast", "binomial:4", ranks=16, bytes=size) for size in SIZES]  # segments of 4 bytes
 TREE = [point("bcast", topology="binomial:4", bytes=size) for size in SIZES]  # of 16 nodes
@@ -110,7 +110,7 @@ WAYS = [("bcast", "binomial"), ("bcast", "linear"), ("allgather", "ring"), ("sca
 
 
 def machine(values):
-    return set_given("loggp", [f"{name}={value}" for name, value in values.items()])
+    return make_given_set("loggp", [f"{name}={value}" for name, value in values.items()])
 
 
 @pytest.fixture

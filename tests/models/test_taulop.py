@@ -15,7 +15,7 @@ from commodel.models.evaluation.taulop_algebra import find_longest_group, make_t
 from commodel.models.evaluation.values import Pairs, Values
 from commodel.models.families import complete, family
 from commodel.models.families.taulop import make_stage_terms
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule, Work
@@ -144,7 +144,7 @@ def test_transfers_of_which_only_one_alone_is_known_share_in_proportion(transfer
     """Not: do not disturb each other."""
     settings = [f"{name}={value}" for name, value in {"o_1": "2us", **transfer}.items()]
     pattern = Schedule.of(17, 0, np.arange(1, 17), [0] * 16, [1000] * 16)
-    assert costs(family("taulop"), pattern, set_given("taulop", settings), False)[0] == pytest.approx(18e-6)
+    assert costs(family("taulop"), pattern, make_given_set("taulop", settings), False)[0] == pytest.approx(18e-6)
 
 
 @st.composite

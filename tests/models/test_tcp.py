@@ -142,7 +142,9 @@ def test_another_recovery_is_refused():
         complete(family("cluster"), Values.of(fitted(recovery="udp")))
 
 
-@pytest.mark.parametrize("change", [{"buffer": 0.0}, {"timeout": 0.0}, {"gap_in": 0.0}, {"gap_out": 0.0, "latency": 0.0}])
+@pytest.mark.parametrize(
+    "change", [{"buffer": 0.0}, {"timeout": 0.0}, {"gap_in": 0.0}, {"gap_out": 0.0, "latency": 0.0}]
+)
 def test_values_from_anywhere_end(change):
     """A parameter set may hold any number of at least 0."""
     assert np.isfinite(repeats_of(30, repeats=2, **{"buffer": 3.0, **change}).finish).all()

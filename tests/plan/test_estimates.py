@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from commodel.models.probes import BEYOND_CACHES, Site, probe
+from commodel.models.probes import MAX_VECTOR_BYTES, Site, probe
 from commodel.models.probes.plans import MMAP_BYTES, NEW_BUFFER
 from commodel.patterns.build import Shape, builder, schedule
 from commodel.patterns.points import Setting, make_point
@@ -136,7 +136,7 @@ def test_reductions_alone_ask_for_no_copies(planned):
 
 def test_no_vector_is_longer_than_any_cache():
     site = Site(2, 1, vectors={"reduce": 1 << 34})
-    assert max(case.settings["bytes"] for case in probe("work").cases("p", site, [64])) == BEYOND_CACHES
+    assert max(case.settings["bytes"] for case in probe("work").cases("p", site, [64])) == MAX_VECTOR_BYTES
 
 
 def test_where_vectors_are_short_or_time_is_simulated_nothing_is_added(planned):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.measure.starts import list_starts
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.models.probes import Site, find_farther_nodes, probe
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import operations
@@ -25,7 +25,7 @@ from tests.patterns.catalogue import TREES
 from tests.plan.planning import MATRIX, PLATFORM, SIMULATED, alternatives
 
 SETTING = Setting("big", 32, 16)
-HOCKNEY = set_given("hockney", ["alpha=10us", "beta=2ns"])
+HOCKNEY = make_given_set("hockney", ["alpha=10us", "beta=2ns"])
 
 
 def test_every_group_and_layout_gets_the_library_once(planned):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from commodel.advice.alternatives import list_algorithms
 from commodel.cli import main
-from commodel.models.families.lop import round_of
+from commodel.models.families.lop import time_rounds
 from commodel.parameters import ParameterSet
 from commodel.predictions.barrier_bounds import find_lower_bound, list_radices
 from commodel.predictions.model import Model
@@ -43,7 +43,7 @@ def test_no_barrier_is_cheaper_than_the_bound(machine, ranks):
 @given(machines(), st.integers(2, 30))
 def test_the_bound_is_the_cheapest_sequence_of_rounds(machine, ranks):
     """All sequences of partners that reach everyone, tried one by one."""
-    seconds = round_of(Model.of_set(machine).values, np.arange(1, ranks))
+    seconds = time_rounds(Model.of_set(machine).values, np.arange(1, ranks))
     first, wire = seconds.first[0], seconds.wire[0]
     least = [min(first[m] + max(wire[m], wire[n]) for m in range(ranks - 1)) for n in range(ranks - 1)]
     rounds = range(1, 1 + int(np.ceil(np.log2(ranks))))

@@ -14,7 +14,7 @@ from commodel.fits.table_fits import fit_points
 from commodel.models.evaluation.values import Values
 from commodel.models.families import family, family_names
 from commodel.models.keys import Pair, key
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.models.speeds import Speed
 from commodel.patterns.build import Shape, fan_ins, list_parts, schedule, stack_points
 from commodel.patterns.layouts import place
@@ -118,14 +118,14 @@ def test_equal_iterations_are_predicted_once(partition, monkeypatch):
     requested = []
     entry = family("loggp")
     monkeypatch.setattr(Model, "cost", lambda model, pattern: requested.append(pattern) or np.array([[1.0]]))
-    (whole,) = predict(set_given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]), [of(partition, 8)])
+    (whole,) = predict(make_given_set("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]), [of(partition, 8)])
     assert entry.independent
     assert whole.seconds == SIDE
     assert len(requested) == len({0, 4, 9, 7, 8})
 
 
 def test_waves_of_a_sum_are_refused_in_one_line(partition):
-    parameters = set_given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+    parameters = make_given_set("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
     with pytest.raises(
         UserError, match=r"found several waves of 'summa:.*', whose ranks begin each iteration together"
     ):
@@ -137,7 +137,7 @@ def test_waves_of_a_sum_are_refused_in_one_line(partition):
 
 def test_values_are_fitted_to_kernels_too(partition):
     """From the sums that a machine of known values would take."""
-    parameters = set_given("hockney", ["alpha.a=20us", "beta.a=2ns"])
+    parameters = make_given_set("hockney", ["alpha.a=20us", "beta.a=2ns"])
     points = [of(partition, size, k) for size in (8, 100, 1000, 10_000) for k in (None, 0, 5)]
     seconds = [row.seconds for row in predict(parameters, points)]
     values = fit_points(family("hockney"), points, seconds).values
@@ -194,7 +194,7 @@ def test_loggp_beside_a_product_of_any_length(written, seconds):
     """One message of 8 blocks goes from the rank that holds the column, which packs it first. Of it only its two
     overheads and the packing cannot be hidden."""
     path, bytes = written(make_even_grid(8, (1, 2)), np.full(2, seconds)), 8 * 8192
-    (prediction,) = predict(set_given("loggp", LOGGP), [overlapping(path, 5)])
+    (prediction,) = predict(make_given_set("loggp", LOGGP), [overlapping(path, 5)])
     sent = bytes * GAMMA + O_S
     arrives = sent + L + (bytes - 1) * G
     assert prediction.seconds == pytest.approx(max(sent, max(arrives - seconds, 0) + O_R), rel=1e-7)
@@ -204,7 +204,7 @@ def test_loggp_beside_a_product_of_any_length(written, seconds):
 def test_taulop_beside_a_product_of_any_length(written, seconds):
     """Its transfer hides, the overhead of who sends and the copies do not."""
     path, bytes = written(make_even_grid(8, (1, 2)), np.full(2, seconds)), 8 * 8192
-    values = set_given("taulop", ["o_1.a=5us", "L_1.a=2us", "L_1.b=1ns", "gamma.a=0", "gamma.b=0.1ns"])
+    values = make_given_set("taulop", ["o_1.a=5us", "L_1.a=2us", "L_1.b=1ns", "gamma.a=0", "gamma.b=0.1ns"])
     (prediction,) = predict(values, [overlapping(path, 5)])
     whole = 5e-6 + 2e-6 + bytes * 1e-9
     assert prediction.seconds == pytest.approx(bytes * GAMMA + max(whole - seconds, 5e-6), rel=1e-7)
@@ -212,7 +212,7 @@ def test_taulop_beside_a_product_of_any_length(written, seconds):
 
 def test_the_first_iteration_has_nothing_to_hide_behind(written):
     """All others have. The whole is their sum."""
-    path, values = written(make_even_grid(8, (1, 2)), np.full(2, 1.0)), set_given("loggp", LOGGP)
+    path, values = written(make_even_grid(8, (1, 2)), np.full(2, 1.0)), make_given_set("loggp", LOGGP)
     first, second, whole = (
         row.seconds for row in predict(values, [overlapping(path, 0), overlapping(path, 1), overlapping(path)])
     )
@@ -251,7 +251,7 @@ def test_a_product_never_costs_more_than_waiting_for_all(written, data, name, k,
 
 
 def test_unknown_values_give_no_prediction(written):
-    path, values = written(SIX, None), set_given("loggp", LOGGP)
+    path, values = written(SIX, None), make_given_set("loggp", LOGGP)
     (row,) = predict(values, [overlapping(path, ranks=6)], strict=False)
     unknown = "the time of the overlapped computation is unknown: the partition has no column 'speed'"
     assert (row.validity_text, np.isnan(row.seconds)) == (f"no prediction: {unknown}", True)
@@ -357,7 +357,7 @@ def test_rules_know_no_gap_and_no_waiting(name):
     texts["loggph"] = [
         f"{text.replace('=', f'.{where}=')}" for text in texts["hloggp"] for where in ("within", "between")
     ]
-    parameters = set_given(name, texts[name])
+    parameters = make_given_set(name, texts[name])
     two = point("wave2d:n=30:grid=1x2", "paper", ranks=2, bytes=8)
     (rule,), (general,) = predict(parameters, [two], cost=predict_by_sums), predict(parameters, [two])
     assert rule.seconds <= general.seconds * (1 + 1e-12)
@@ -367,7 +367,7 @@ def test_rules_know_no_gap_and_no_waiting(name):
 
 
 def test_all_iterations_and_stacks_of_sizes_add_up():
-    parameters = set_given("hloggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+    parameters = make_given_set("hloggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
     sizes = (1, 100, 8192)
     wholes = predict(
         parameters, [point("summa:n=9", "paper", ranks=6, bytes=size) for size in sizes], cost=predict_by_sums

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.files.parameter_sets import parameters_text, read_parameters
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.predictions.prediction_intervals import (
     ENOUGH_ALLOCATIONS,
     PARAMETERS,
@@ -59,7 +59,7 @@ def test_streams_are_a_class_of_their_own():
 
 def carrying():
     bands = fit_bands(make_residuals(np.linspace(-0.2, 0.4, 45), operation="bcast", nodes=1.0))
-    return replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
+    return replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
 
 
 def test_a_set_keeps_its_errors_and_predicts_with_them(tmp_path):
@@ -95,7 +95,7 @@ def test_the_corrected_prediction_lies_inside_its_interval(logs, ratio, operatio
 
 def test_without_errors_an_interval_states_that_it_is_of_the_parameters():
     (prediction,) = predict(
-        set_given("hockney", ["alpha=10us", "beta=1ns"]), [point("bcast", "binomial", ranks=8, bytes=8)]
+        make_given_set("hockney", ["alpha=10us", "beta=1ns"]), [point("bcast", "binomial", ranks=8, bytes=8)]
     )
     assert (prediction.low, prediction.high, prediction.interval) == (
         prediction.parameters_low,
@@ -223,7 +223,7 @@ def test_with_unknown_levels_nodes_count():
 
 
 def test_sets_carry_how_far_ranks_were(tmp_path):
-    parameters = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=fit_bands(levels(LEAF, GROUP)))
+    parameters = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=fit_bands(levels(LEAF, GROUP)))
     path = tmp_path / "s.yaml"
     path.write_text(parameters_text(parameters), encoding="utf-8")
     assert read_parameters(path).errors == parameters.errors

@@ -16,7 +16,7 @@ from commodel.files.streams import arrow, piece, read_stream, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS, Field
 from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family, family_names
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
@@ -313,7 +313,7 @@ def test_some_draws_of_values_that_share_one():
 
 def test_a_long_pattern_without_a_value_for_work_is_predicted_in_blocks_of_draws():
     """A set whose points combine nothing has no gamma; its default is one row beside all draws."""
-    known = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"])
+    known = make_given_set("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"])
     draws = {name: tuple(value.value * (1 + 0.001 * n) for n in range(401)) for name, value in known.values.items()}
     long = point("allgather", "ring", ranks=64, bytes=1024)
     (prediction,) = predict(replace(known, draws=draws), [long])

@@ -29,7 +29,7 @@ from commodel.files.results_folder import Results
 from commodel.files.safe_paths import SafePath
 from commodel.files.safe_reading import MIB, unpacked
 from commodel.measure.provenance import collect_provenance
-from commodel.models.parameter_sets import published
+from commodel.models.parameter_sets import read_published
 from commodel.patterns.layouts import place
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import written
@@ -434,7 +434,7 @@ def test_of_too_large_a_file_the_digest_is_kept_and_that_is_stated(here, monkeyp
 @pytest.mark.parametrize("name", paper_names())
 def test_a_paper_s_sets_are_there(name):
     for called in paper(name).published:
-        assert published(called).source
+        assert read_published(called).source
 
 
 def random_table(rows):

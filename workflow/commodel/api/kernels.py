@@ -23,7 +23,7 @@ from commodel.files.safe_paths import SafePath
 from commodel.fits.speed_sampling import Rows, Sample, rectangle, sample_speeds
 from commodel.measure.batch import measure_now
 from commodel.measure.speeds import Kernel, make_measurer
-from commodel.models.parameter_sets import BY_HAND, note
+from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes
 from commodel.models.speeds import Speed, Speeds, read_speeds
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import fill_layout, list_parts
@@ -77,7 +77,7 @@ class KernelPredictions:
             ):
                 cost = predict_by_sums if rule == SUMS else None
                 (whole,) = predict(fitted, [point], strict=False, cost=cost)
-                by_hand = {BY_HAND: note(fitted)} if any(map(note, sets)) else {}
+                by_hand = {BY_HAND_KEY: describe_changes(fitted)} if any(map(describe_changes, sets)) else {}
                 times = {name: _number(getattr(whole, name)) for name in ("seconds", "low", "high")}
                 rows.append({"family": whole.family, "rule": rule, **by_hand, **times, "validity": whole.validity_text})
                 if len(parts) > 1:

@@ -8,7 +8,7 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.files.streams import arrow, piece, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS
-from commodel.models.parameter_sets import by_hand, note, read_set
+from commodel.models.parameter_sets import describe_changes, read_set, replace_by_hand
 from commodel.parameters import ParameterSet
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
@@ -22,9 +22,9 @@ Part = tuple[int, int]  # I of N
 
 def read_named_sets(files: Sequence[Path], settings: Sequence[str]) -> dict[str, ParameterSet]:
     """Return each parameter set by the name that the column `parameters` has: its file, and the values by hand."""
-    sets = by_hand([read_set(file) for file in files], settings)
+    sets = replace_by_hand([read_set(file) for file in files], settings)
     return {
-        f"{file}, by hand: {note(parameters)}" if note(parameters) else str(file): parameters
+        f"{file}, by hand: {describe_changes(parameters)}" if describe_changes(parameters) else str(file): parameters
         for file, parameters in zip(files, sets, strict=True)
     }
 

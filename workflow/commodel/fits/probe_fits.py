@@ -31,11 +31,11 @@ from commodel.models import Array
 from commodel.models.evaluation.shared_lines import LINK_FACTORS
 from commodel.models.evaluation.values import Values, rank_types
 from commodel.models.families import Family, family, unit
-from commodel.models.fitting.channels import longest_vectors
-from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
+from commodel.models.fitting.channels import find_longest_vectors
+from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, make_estimate
 from commodel.models.keys import PART, in_class, parse
 from commodel.models.probes import BETWEEN, EVERYWHERE, LOCAL, probe
-from commodel.models.probes.mixture import WITHIN
+from commodel.models.probes.mixture import TURN_WITHIN
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
@@ -172,7 +172,7 @@ def compare_round_trips(
     probe_name = next((name for name in ROUND_TRIPS if evidence.probes.get(name)), "")
     times = _collect_round_trips(model, probe_name, evidence.probes.get(probe_name, ()), evidence)
     if NODE not in times:
-        within = [case for case in evidence.probes.get(MIXTURE, ()) if int(case.settings["turn"]) == WITHIN]
+        within = [case for case in evidence.probes.get(MIXTURE, ()) if int(case.settings["turn"]) == TURN_WITHIN]
         times |= _collect_round_trips(model, MIXTURE, within, evidence)
     return {name: _average_by_size(by_size) for name, by_size in times.items()}
 
@@ -274,7 +274,7 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
     by_class = split_by_class(entry, evidence)
     first = by_class.pop(FIRST_NODES)
     parameters = make_parameter_set(entry, entry.fit(first))
-    vectors = longest_vectors(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
+    vectors = find_longest_vectors(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
     unequal = find_unequal_classes(entry, evidence, parameters)
     within_classes = {"heterogeneity_by_class": unequal} if unequal else {}
     settings = {**parameters.settings, **within_classes}
@@ -333,7 +333,9 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
         name = parse(value).parameter
         reason = unknown.get(value, unknown.get(name, ""))
         note = "; ".join(text for text in (reason, fitted.notes.get(value, fitted.notes.get(name, ""))) if text)
-        values[value] = estimate(draws, unit(entry, value, fitted.forms), note, not reason, fitted.reach.get(value))
+        values[value] = make_estimate(
+            draws, unit(entry, value, fitted.forms), note, not reason, fitted.reach.get(value)
+        )
     return ParameterSet(
         family=entry.name,
         platform="",

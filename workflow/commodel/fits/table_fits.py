@@ -56,7 +56,7 @@ from commodel.models import Array
 from commodel.models.families import Family, family, family_names, infer_forms
 from commodel.models.fitting.numerics import SMALL, exp, log, normals, products, solve
 from commodel.models.fitting.observed import DRAWS, Fitted
-from commodel.models.fitting.regression import curve
+from commodel.models.fitting.regression import make_curve
 from commodel.parameters import Errors, Estimate, ParameterSet
 from commodel.patterns.build import Sum, schedule, shapes, stack_points
 from commodel.patterns.layouts import place
@@ -319,7 +319,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     sizes = [float(points[number].bytes) for number in table_order]
     labels = ("size of the operation / B", "time / s")
     title, predictions = "prediction of the fitted points", task.predictions(best[None])[0, table_order]
-    fitted_curve = curve(title, sizes, table_seconds, predictions, entry.equation, len(values), labels)
+    fitted_curve = make_curve(title, sizes, table_seconds, predictions, entry.equation, len(values), labels)
     messages = np.concatenate([end for _, pattern, _ in stacks if pattern.messages for end in pattern.extremes()])
     size_range = (float(messages.min()), float(messages.max())) if len(messages) else (0.0, 0.0)
     lacks_gamma = "gamma" in entry.by_name and "gamma" not in values

@@ -25,7 +25,7 @@ from commodel.files.safe_reading import read_text
 from commodel.files.typed_records import read_json_record
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models.families import family, family_names
-from commodel.models.parameter_sets import published, published_file
+from commodel.models.parameter_sets import name_published_file, read_published
 from commodel.models.probes import LOCAL, Site, probe
 from commodel.models.probes.node_pairs import MIN_NODES
 from commodel.models.speeds import read_speeds
@@ -233,8 +233,8 @@ def record_files(
         for kind, path in (*list_named_files(points), *(("matrix", path) for path in tables))
     }
     for name in paper(paper_name).published if paper_name else ():
-        file = published_file(name)
-        files[file] = record_input("published", file, ROOT, published(name).source)
+        file = name_published_file(name)
+        files[file] = record_input("published", file, ROOT, read_published(name).source)
     for name in speeds:
         read_speeds(find_input(name))  # raises an error for an invalid file before anything is measured
         files[name] = record_input("speeds", name)

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from commodel.models.families.lop import round_of
+from commodel.models.families.lop import time_rounds
 from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
 from commodel.units import format_seconds
@@ -29,7 +29,7 @@ class Bound:
 def find_lower_bound(parameters: ParameterSet, ranks: int) -> Bound:
     values = Model.of_set(parameters).values
     max_partners = min(ranks - 1, MAX_PARTNERS)
-    rounds = round_of(values, np.arange(1, max_partners + 1))
+    rounds = time_rounds(values, np.arange(1, max_partners + 1))
     post_seconds, wire_seconds = (
         np.broadcast_to(column, (*values.lead, max_partners))[0] for column in (rounds.first, rounds.wire)
     )

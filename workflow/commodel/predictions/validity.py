@@ -31,7 +31,7 @@ from commodel.models import Array
 from commodel.models.evaluation.values import rank_types
 from commodel.models.families import Family
 from commodel.models.keys import Pair
-from commodel.models.probes.mixture import OTHERS, ROUNDS
+from commodel.models.probes.mixture import FAN_RECEIVERS, REPEATED_MESSAGES
 from commodel.parameters import SHEETS, ParameterSet
 from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import Schedule
@@ -245,7 +245,7 @@ def _find_occurrences(
         largest_fans = [
             max(_count_most(labels[direction & is_large]) for direction, labels in hub_labels) for is_large in large
         ]
-        return [2 * count >= OTHERS for count in largest_fans]
+        return [2 * count >= FAN_RECEIVERS for count in largest_fans]
     if case in ("nodes", "ranks"):
         shared = case == "nodes" or np.bincount(pattern.node).max() > 1
         return [
@@ -257,7 +257,7 @@ def _find_occurrences(
         np.minimum.at(received, pattern.dst, pattern.dst_wait)
         forward = forward & (pattern.step < received[pattern.src])
     pair = pattern.src * pattern.ranks + pattern.dst
-    return [_count_most(pair[forward & is_large]) >= ROUNDS for is_large in large]
+    return [_count_most(pair[forward & is_large]) >= REPEATED_MESSAGES for is_large in large]
 
 
 def _find_in_rounds(pattern: CompactSchedule, case: str, from_bytes: float, waves: float) -> bool | Array:
@@ -271,7 +271,7 @@ def _find_in_rounds(pattern: CompactSchedule, case: str, from_bytes: float, wave
     occurs = nodes > 1
     if case == "rounds":
         rounds = [part for part in pattern.parts if isinstance(part, Rounds) and part.periodic]
-        occurs = occurs and any(part.count >= ROUNDS * part.shift for part in rounds)
+        occurs = occurs and any(part.count >= REPEATED_MESSAGES * part.shift for part in rounds)
     elif case != "row":
         occurs = nodes > 2 and (case == "nodes" or np.bincount(pattern.node).max() > 1)
     return occurs & (pattern.extremes()[1] >= from_bytes)

@@ -227,7 +227,13 @@ class _TimeOrderReplay:
         send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
         wire = find_latency(schedule, values, self.classes)
         byte_time = self.classes.column("G", schedule.bytes, values)
-        columns = send, receive, wire, byte_time * schedule.bytes, self.passed_lines.seconds(schedule.bytes, values)
+        columns = (
+            send,
+            receive,
+            wire,
+            byte_time * schedule.bytes,
+            self.passed_lines.find_line_seconds(schedule.bytes, values),
+        )
         work = np.broadcast_to(work_seconds(schedule, values), (*values.lead, len(schedule.work.step)))
         for draw in range(values.lead[0]):
             sender_waits = schedule.bytes > S[draw]

@@ -23,7 +23,7 @@ from commodel.models.evaluation.values import (
     needed_coefficients,
 )
 from commodel.models.fitting.observed import Fitted, Observed
-from commodel.models.fitting.regression import mean
+from commodel.models.fitting.regression import fit_mean
 from commodel.models.keys import key, parse, without_class
 from commodel.patterns.schedule import Schedule
 from commodel.registry import discover, lookup
@@ -71,7 +71,7 @@ GAMMA = Parameter("gamma", "s/B", "local reduction or copy, per byte", default=0
 def local_work(observed: Observed) -> Array:
     """Return γ in seconds per byte from the probe `work`; all sizes have the same weight."""
     work = observed.cases("work")
-    return mean(work.seconds / work["bytes"])
+    return fit_mean(work.seconds / work["bytes"])
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from commodel.models.evaluation.replay import Costs, finish_times, replay
 from commodel.models.evaluation.tcp import Port, Repeats, simulate
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.link_capacities import fit_shared_latency
-from commodel.models.fitting.observed import at_common
+from commodel.models.fitting.observed import select_common
 from commodel.models.fitting.packets import (
     describe_overflow,
     fit_background_cost,
@@ -40,8 +40,8 @@ from commodel.models.fitting.packets import (
     fit_receive_cost,
     fit_timeout,
 )
-from commodel.models.fitting.regression import curve, line_curve, piecewise
-from commodel.models.fitting.round_trips import round_trips
+from commodel.models.fitting.regression import fit_piecewise, make_curve, make_line_curve
+from commodel.models.fitting.round_trips import collect_round_trips
 from commodel.models.keys import key
 from commodel.parameters import Curve
 from commodel.patterns.repeated import CompactSchedule
@@ -62,7 +62,7 @@ EAGER, HEADER = 65536.0, 64  # B: of Open MPI over TCP
 
 def fit(observed: Observed) -> Fitted:
     """Fit all parameters: overheads and gaps to trains of packets, L to concurrent pairs of ranks."""
-    trips = round_trips(observed)
+    trips = collect_round_trips(observed)
     short = trips.size <= PACKET
     values, forms, curves = {}, {}, []
     missing = {"T_s": "not observable: the paper does not define it"}
@@ -72,10 +72,12 @@ def fit(observed: Observed) -> Fitted:
         if not len(size):
             raise UserError(f"no measurements of short messages for {name}")
         scale = seconds[0] if scale is None else scale
-        forms[name], pieces = piecewise(name, size, seconds, 1 / np.maximum(scale, 1e-9) ** 2, most=2)
+        forms[name], pieces = fit_piecewise(name, size, seconds, 1 / np.maximum(scale, 1e-9) ** 2, most=2)
         values.update(pieces)
         if forms[name] == "linear":
-            curves.append(line_curve(title, size, seconds, pieces[key(name, "a")], pieces[key(name, "b")], "a + b·m"))
+            curves.append(
+                make_line_curve(title, size, seconds, pieces[key(name, "a")], pieces[key(name, "b")], "a + b·m")
+            )
 
     line("O_s", trips.size[short], trips.o_s[:, short], "send overhead")
     line("g_s", *fit_gap(observed, "deal", "n", "gap between sends"))
@@ -99,7 +101,7 @@ def fit(observed: Observed) -> Fitted:
         values["B_L"] = buffer
         values["chance"] = np.append(MEDIAN, _spread_chances(len(buffer) - 1, observed.seed))
     waits = None if reason else fit_timeout(observed, len(values["U_r"]))
-    common = at_common("bytes", *(observed.cases("memcopy", path=path) for path in COPIES.values()))
+    common = select_common("bytes", *(observed.cases("memcopy", path=path) for path in COPIES.values()))
     for (name, path), copies in zip(COPIES.items(), common, strict=True):
         if copies.seconds[0].max() > 0:
             line(name, copies["bytes"], copies.seconds, f"memory copy {path}")
@@ -128,7 +130,7 @@ def _latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curv
     network = pairs.seconds / 2 - (values.at("O_s", size) + values.at("O_r", size) + values["U_r"])
     throughput = ranks * size / np.maximum(values.at("g_s", size)[0], 1e-12)
     capacity, L, fitted = fit_shared_latency(ranks, size, throughput, network, 1 / pairs.seconds[0] ** 2)
-    evidence = curve("latency, pairs at once", size, network[0], fitted, "L_0 + L_p·p + L_m·m·max(1, …)", 3)
+    evidence = make_curve("latency, pairs at once", size, network[0], fitted, "L_0 + L_p·p + L_m·m·max(1, …)", 3)
     shared = {"capacity": capacity} if np.isfinite(capacity[0]) else {}
     return shared | dict(zip(LATENCY, L.T, strict=True)), evidence
 

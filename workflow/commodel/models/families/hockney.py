@@ -19,7 +19,7 @@ import numpy as np
 from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.evaluation.values import evaluate
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.regression import curve, piecewise
+from commodel.models.fitting.regression import fit_piecewise, make_curve
 from commodel.models.keys import key, parse
 from commodel.models.probes import EVERYWHERE
 
@@ -30,7 +30,7 @@ TINY = 1e-300  # avoids division by 0
 def fit(observed: Observed) -> Fitted:
     pingpong = observed.cases("pingpong")
     size, half = pingpong["bytes"], pingpong.seconds / 2
-    form, line = piecewise("T", size, half, 1 / half[0] ** 2)
+    form, line = fit_piecewise("T", size, half, 1 / half[0] ** 2)
     values, notes = {}, {}
     edges = [parse(name).part[1:] for name in line if parse(name).part.startswith("x")]
     for number in ("", *edges):
@@ -47,10 +47,10 @@ def fit(observed: Observed) -> Fitted:
         return evaluate(form, "T", {name: draws[0] for name, draws in line.items()}, size)
 
     def refit(keep: np.ndarray) -> Array:
-        return estimated(*piecewise("T", size[keep], half[:1, keep], 1 / half[0, keep] ** 2))
+        return estimated(*fit_piecewise("T", size[keep], half[:1, keep], 1 / half[0, keep] ** 2))
 
     title = "α + β·m" + (f", {pieces} pieces" if pieces > 1 else "")
-    evidence = curve("half a round trip", size, half[0], estimated(form, line), title, 3 * pieces - 1, refit=refit)
+    evidence = make_curve("half a round trip", size, half[0], estimated(form, line), title, 3 * pieces - 1, refit=refit)
     values["gamma"] = local_work(observed)
     return Fitted(values, (size.min(), size.max()), forms=forms, notes=notes, curves=(evidence,))
 

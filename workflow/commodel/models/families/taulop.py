@@ -63,14 +63,14 @@ from commodel.models.evaluation.taulop_algebra import (
 )
 from commodel.models.evaluation.values import Pairs
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.channels import fit_processors, group_by_level, overhead_by_size
-from commodel.models.fitting.regression import describe_levelled, sample_values, sampled_curve
+from commodel.models.fitting.channels import fit_overhead_by_size, fit_processors, group_by_concurrency
+from commodel.models.fitting.regression import describe_changed_samples, make_sample_values, make_sampled_curve
 from commodel.models.keys import Pair, key, parse
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY, NETWORK
 
 _PREPARED: WeakKeyDictionary[Schedule, dict] = WeakKeyDictionary()  # cached expressions; removed with their schedules
-PLACES = {MEMORY: "within nodes", NETWORK: "between nodes"}
+CHANNEL_NAMES = {MEMORY: "within nodes", NETWORK: "between nodes"}
 
 
 def fit(observed: Observed) -> Fitted:
@@ -84,22 +84,22 @@ def fit(observed: Observed) -> Fitted:
         pair = Pair.parse(name)
         channel, share = (MEMORY, 2) if pair.within else (NETWORK, 1)
         where = name_place(channel, pair)
-        times = group_by_level(observed, rings.pick(rings["pair"] == name), pair)
+        times = group_by_concurrency(observed, rings.pick(rings["pair"] == name), pair)
         sizes = times[min(times)]["bytes"]
         overhead, transfers = (key(f"{letter}_{channel}", where if observed.types else "") for letter in "oL")
-        o, form, parts, note = overhead_by_size(overhead, sizes, times[min(times)].seconds)
+        o, form, parts, note = fit_overhead_by_size(overhead, sizes, times[min(times)].seconds)
         values |= parts
         notes |= note
         forms |= {overhead: form, transfers: "table"}
         transfer = 0.0
         for level, cases in times.items():
             transfer = np.maximum(np.maximum(cases.seconds - o, 0) / share, transfer)
-            samples = sample_values(transfers, sizes, transfer, level)
+            samples = make_sample_values(transfers, sizes, transfer, level)
             values |= samples
             predicted = o[0] + share * np.array([draws[0] for draws in samples.values()])
-            unknown |= describe_levelled(list(samples), cases.seconds[0], predicted)
-            title = f"{PLACES[channel]} {where}, {level} at once"
-            curves.append(sampled_curve(title, sizes, cases.seconds, predicted))
+            unknown |= describe_changed_samples(list(samples), cases.seconds[0], predicted)
+            title = f"{CHANNEL_NAMES[channel]} {where}, {level} at once"
+            curves.append(make_sampled_curve(title, sizes, cases.seconds, predicted))
     values |= {"gamma.a": np.zeros(len(o)), "gamma.b": local_work(observed)}
     forms["gamma"] = "linear"
     ends = rings["bytes"].min(), rings["bytes"].max()
@@ -110,36 +110,44 @@ def fit(observed: Observed) -> Fitted:
 
 def predict(schedule: Schedule, values: Values) -> Array:
     types = values.settings.get("types")
-    schedule, times = condense(schedule, types, values.levels)
-    prepared = _prepared(schedule, values)
-    occurs = [int(times[first]) for first in prepared.first]
+    schedule, step_counts = condense(schedule, types, values.levels)
+    prepared = _prepare(schedule, values)
+    counts = [int(step_counts[first]) for first in prepared.first]
     sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
     costs = [
-        _transmitted(schedule, occurs, size, stages, prepared, values)
+        _predict_transmissions(schedule, counts, size, stages, prepared, values)
         for size, stages in zip(sizes, prepared.terms_by_size, strict=True)
     ]
-    sent = np.stack(costs) if schedule.bytes.ndim > 1 else costs[0]
+    transmission = np.stack(costs) if schedule.bytes.ndim > 1 else costs[0]
     if schedule.overlapped_seconds is not None:
-        return _overlap_work(schedule, sizes, sent, times, prepared.pairs, values)
-    cost = sent + _work(schedule, times, values)
+        return _overlap_work(schedule, sizes, transmission, step_counts, prepared.pairs, values)
+    cost = transmission + _predict_work(schedule, step_counts, values)
     return np.broadcast_to(cost[..., None], (*cost.shape, schedule.ranks))
 
 
 def _overlap_work(
-    schedule: Schedule, sizes: Iterable[np.ndarray], sent: Array, times: np.ndarray, pairs: Pairs, values: Values
+    schedule: Schedule,
+    sizes: Iterable[np.ndarray],
+    transmission: Array,
+    step_counts: np.ndarray,
+    pairs: Pairs,
+    values: Values,
 ) -> Array:
     """Return the finish times if ranks compute between posting and waiting.
 
     Transmissions are concurrent with the computation. A rank's own overheads come first, and its copies are made before
     anything is sent.
     """
-    copied, computed = replace(schedule.work, seconds=np.zeros_like(schedule.work.seconds)), schedule.overlapped_seconds
+    work_without_seconds, computed = (
+        replace(schedule.work, seconds=np.zeros_like(schedule.work.seconds)),
+        schedule.overlapped_seconds,
+    )
     overheads = [sum_sent_overheads(schedule, size, pairs, values) for size in sizes]
-    overheads = np.minimum(np.stack(overheads) if schedule.bytes.ndim > 1 else overheads[0], sent[..., None])
-    finish = np.maximum(sent[..., None], computed + overheads)
+    overheads = np.minimum(np.stack(overheads) if schedule.bytes.ndim > 1 else overheads[0], transmission[..., None])
+    finish = np.maximum(transmission[..., None], computed + overheads)
     idle = ~np.isin(np.arange(schedule.ranks), [schedule.src, schedule.dst])
     finish[..., idle] = computed[idle]
-    return finish + _work(replace(schedule, work=copied), times, values)[..., None] * ~idle
+    return finish + _predict_work(replace(schedule, work=work_without_seconds), step_counts, values)[..., None] * ~idle
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +160,7 @@ class Prepared:
     busy: list[ProcessorLoads]  # of every stage, if the set includes processors
 
 
-def _prepared(schedule: Schedule, values: Values) -> Prepared:
+def _prepare(schedule: Schedule, values: Values) -> Prepared:
     prepared, settings = _PREPARED.setdefault(schedule, {}), values.settings
     types = settings.get("types")
     readings = (get_setting(settings, name) for name in SETTINGS)
@@ -167,7 +175,7 @@ def _prepared(schedule: Schedule, values: Values) -> Prepared:
     return prepared[key]
 
 
-def _transmitted(
+def _predict_transmissions(
     schedule: Schedule, times: list[int], bytes: np.ndarray, stages: list[Terms], prepared: Prepared, values: Values
 ) -> Array:
     """Return the time of all transmissions."""
@@ -175,19 +183,22 @@ def _transmitted(
     seconds = [term_seconds(stage, pairs, values) for stage in stages]
     if stages and (join := get_setting(values.settings, "join")) != "no":
         separate_rest = get_setting(values.settings, "rest") == "message"
-        own = find_own_overheads(schedule, bytes, prepared.pairs, values) if join == "overheads" else None
-        of_joined = (lambda part: term_seconds(part, pairs, values)), (lambda part: find_overheads(part, pairs, values))
-        return join_stages(stages, seconds, times, own, *of_joined, separate_rest)
+        kept_overheads = find_own_overheads(schedule, bytes, prepared.pairs, values) if join == "overheads" else None
+        term_functions = (
+            (lambda part: term_seconds(part, pairs, values)),
+            (lambda part: find_overheads(part, pairs, values)),
+        )
+        return join_stages(stages, seconds, times, kept_overheads, *term_functions, separate_rest)
     cost = np.zeros(values.lead)
-    for number, (stage, term_times, occurs) in enumerate(zip(stages, seconds, times, strict=True)):
+    for number, (stage, term_times, count) in enumerate(zip(stages, seconds, times, strict=True)):
         longest = sum_terms(stage, term_times)
         if prepared.busy:
             longest = np.maximum(longest, predict_busiest_processor(values, pairs, prepared.busy[number]))
-        cost = cost + occurs * longest
+        cost = cost + count * longest
     return cost
 
 
-def _work(schedule: Schedule, times: np.ndarray, values: Values) -> Array:
+def _predict_work(schedule: Schedule, times: np.ndarray, values: Values) -> Array:
     bytes = schedule.work.bytes
     return sum_longest_work(
         schedule, schedule.work.seconds + np.where(bytes > 0, values.at("gamma", bytes), 0.0), times
@@ -209,7 +220,7 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
         measured = max((level for _, level in _samples(values, f"L_{channel}")), default=needed)
         if needed > measured:
             hint = "" if by_node else "; `shared: port` counts messages that share a port"
-            return f"extrapolated: {needed} transfers at once {PLACES[channel]}, measured up to {measured}{hint}"
+            return f"extrapolated: {needed} transfers at once {CHANNEL_NAMES[channel]}, measured up to {measured}{hint}"
     return ""
 
 

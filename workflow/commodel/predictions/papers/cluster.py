@@ -12,7 +12,7 @@ import numpy as np
 
 from commodel.models.evaluation.buffer_overflow import admissible_windows, choose_window, transfer_ratio
 from commodel.models.families.cluster import delivered, latency, repeat_over_tcp
-from commodel.models.parameter_sets import published
+from commodel.models.parameter_sets import read_published
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule
 from commodel.predictions.model import Model
@@ -401,7 +401,7 @@ def two_gathers(
 
 
 def figures(evidence: Evidence) -> tuple[Figure, ...]:
-    printed = published("cluster/fast-ethernet-16")
+    printed = read_published("cluster/fast-ethernet-16")
     known = (evidence, printed, evidence.fitted("cluster"))
     return (parameters(*known), tree(), broadcast(*known), *figures_4_and_5(*known))
 
