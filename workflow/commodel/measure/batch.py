@@ -32,6 +32,7 @@ from commodel.plan.surveys import is_survey, list_hosts, network_file
 from commodel.platforms.build import build, refuse_foreign
 from commodel.platforms.build import starter as starter_of
 from commodel.platforms.launchers import LAUNCHERS, require_job, toolchain
+from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import check_stop, was_refused
 from commodel.platforms.tools import ROOT, find_build_root
 from commodel.records import Batch, Measure, Plan, Point
@@ -199,13 +200,7 @@ def measure(
         )
     if made == "mpi" and not platform.image:
         refuse_foreign(find_build_root(), starter, platform.slurm_mpi)
-    hosts, passes = list_hosts(plan, batch), plan.passes(batch.platform)
-    names = launching.names(platform, starter, batch.nodes, hosts)
-    if hosts and names != hosts:
-        found, wanted = ",".join(names), ",".join(hosts)
-        file = network_file(batch.platform, platform.digest)
-        advice = f"request them (sbatch --nodelist={wanted}), delete this file to survey again, or run with --no-survey"
-        raise UserError(f"the job runs on {found}, wanted {wanted}, whose network was surveyed: {advice}", file=file)
+    names, passes = _name_nodes(plan, batch, platform, starter), plan.passes(batch.platform)
     job = {"setting": setting or platform.setting, "environment": environment or {}}
     rig = Rig(plan, platform, launching, starter, names, folder, passes, **job)
     end_on_termination()
@@ -219,6 +214,18 @@ def measure(
         if attempt.written:
             attempt.end(DONE)
     return measured
+
+
+def _name_nodes(plan: Plan, batch: Batch, platform: Platform, starter: str) -> tuple[str, ...]:
+    """Return the names of a batch's nodes. Refuse a job on other hosts than those whose levels the plan has."""
+    hosts = list_hosts(plan, batch)
+    names = LAUNCHERS[platform.launcher].names(platform, starter, batch.nodes, hosts)
+    if hosts and names != hosts:
+        found, wanted = ",".join(names), ",".join(hosts)
+        file = network_file(batch.platform, platform.digest)
+        advice = f"request them (sbatch --nodelist={wanted}), delete this file to survey again, or run with --no-survey"
+        raise UserError(f"the job runs on {found}, wanted {wanted}, whose network was surveyed: {advice}", file=file)
+    return names
 
 
 def _end_badly(attempt: OwnAttempt, error: BaseException) -> None:

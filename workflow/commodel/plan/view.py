@@ -53,7 +53,11 @@ def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
         f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
         f"measuring takes about {format_seconds(whole_time)} if batches run one after the other"
         + (f": {node_hours:.3g} node-hours on real machines, limited to {most:.3g}" if real else ""),
-        f"of this, survey and probes take about {format_seconds(probing)}, {100 * probing / whole_time:.0f} %",
+        *(
+            [f"of this, survey and probes take {format_seconds(probing)}, {probing / whole_time:.0%}"]
+            if probing
+            else []
+        ),
         *paces,
         f"fitting, predicting and reporting take about {format_seconds(estimate_analysis(plan))} on one core",
     ]

@@ -147,11 +147,13 @@ def _compare_with_slurm(network: Network) -> str:
     if network.agrees:
         return "Slurm's topology agrees with the measured times."
     groups = [
-        comma([f"{count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.groups.items()])
-        or "none"
+        ", ".join(f"{count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.groups.items())
         for levels in (network.said, network.distances.hierarchy)
     ]
-    return f"Slurm's topology differs from the measured times: {groups[0]} by Slurm, {groups[1]} by the times."
+    return (
+        f"Slurm's topology differs from the measured times: {groups[0] or 'none'} by Slurm, "
+        f"{groups[1] or 'none'} by the times."
+    )
 
 
 def rate_unit(largest: float) -> tuple[str, float]:
