@@ -40,7 +40,7 @@ def test_sets_are_moved_to_the_job_and_are_marked(sets, tmp_path):
     out = tmp_path / "out"
     said = run(f"calibrate --params {sets}", *PLATFORM, "--setting", "b=2 a=1", "--out", out)
     assert said.stdout.splitlines()[3].split()[:7] == ["hockney", "2", "[2,", "2]", "3", "[3,", "3]"]
-    assert "left out: family pmnf has no values of latency or of time per byte" in said.stderr
+    assert "left out: family pmnf has no latency and no time per byte" in said.stderr
     moved = read_parameters(out / "hockney.yaml")
     assert moved.values["alpha.a"].value == pytest.approx(20e-6)
     assert moved.values["beta.a"].value == pytest.approx(3e-9)

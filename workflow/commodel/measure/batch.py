@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from commodel import __version__
 from commodel.errors import UserError, mistakes_in
-from commodel.files.atomic import write_json
+from commodel.files.atomic import read_json, write_json
 from commodel.files.quantities import VARIABLE, parse_setting
-from commodel.files.results_folder import PROVENANCE, SAMPLES, files
+from commodel.files.results_folder import PROVENANCE, SAMPLES, STATE, files
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.measure.process import (
     NODE_LOSS,
@@ -35,9 +35,11 @@ from commodel.measure.starts import Start, StartContext, add_image_command, list
 from commodel.plan.config import find, load_platform, planned_platform
 from commodel.plan.duration import Durations
 from commodel.plan.planning import record_platform
+from commodel.plan.surveys import is_survey, list_hosts, network_file
 from commodel.platforms.build import build, refuse_mismatched_starter
 from commodel.platforms.build import find_starter as starter_of
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain, require_job
+from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import check_stop, was_refused
 from commodel.platforms.tools import ROOT, find_build_root
 from commodel.records import Batch, Measure, Plan, Point
@@ -214,7 +216,7 @@ def measure(
         )
     if toolchain_name == "mpi" and not platform.image:
         refuse_mismatched_starter(find_build_root(), starter, platform.slurm_mpi)
-    node_names, passes = launcher.names(platform, starter, batch.nodes), plan.passes(batch.platform)
+    node_names, passes = _name_nodes(plan, batch, platform, starter), plan.passes(batch.platform)
     options = {"setting": setting or platform.setting, "environment": environment or {}}
     context = StartContext(plan, platform, launcher, starter, node_names, folder, passes, **options)
     end_on_termination()
@@ -228,6 +230,18 @@ def measure(
         if attempt.written:
             attempt.end(DONE)
     return measured
+
+
+def _name_nodes(plan: Plan, batch: Batch, platform: Platform, starter: str) -> tuple[str, ...]:
+    """Return the names of a batch's nodes. Refuse a job on other hosts than those whose levels the plan has."""
+    hosts = list_hosts(plan, batch)
+    names = LAUNCHERS[platform.launcher].names(platform, starter, batch.nodes, hosts)
+    if hosts and names != hosts:
+        found, wanted = ",".join(names), ",".join(hosts)
+        file = network_file(batch.platform, platform.digest)
+        advice = f"request them (sbatch --nodelist={wanted}), delete this file to survey again, or run with --no-survey"
+        raise UserError(f"the job runs on {found}, wanted {wanted}, whose network was surveyed: {advice}", file=file)
+    return names
 
 
 def _record_failure(attempt: OwnAttempt, error: BaseException) -> None:
@@ -246,6 +260,8 @@ def _measure_locked(context: StartContext, batch: Batch, attempt: OwnAttempt, pr
     for number in range(context.passes):
         context.pass_folder(number).mkdir()
     context = add_image_command(context)
+    if context.launcher.in_job and (is_survey(batch) or list_hosts(context.plan, batch)):
+        _set_aside_other_nodes(context, attempt, progress)
     _clean_up_dead_attempts(context, attempt)
     already_measured, marked = raw_samples.finished(folder)
     starts = [
@@ -270,6 +286,24 @@ def _measure_locked(context: StartContext, batch: Batch, attempt: OwnAttempt, pr
     text = f"{batch.name}: {measured_count} measured{not_measured if marked_count else ''}"
     progress(text if missing else f"{text}, nothing was missing")
     return measured_count
+
+
+def _set_aside_other_nodes(context: StartContext, attempt: OwnAttempt, progress: Progress) -> None:
+    """Rename the samples of earlier attempts, if one of them ran on other nodes. A survey, and what is predicted with
+    its levels, holds for one set of nodes."""
+    path = context.folder / PROVENANCE
+    recorded = read_json(path).get("nodes", []) if path.exists() else list(context.names)
+    used = {name for earlier in attempt.before for name in earlier.nodes}
+    if list(context.names) == recorded and used <= set(context.names):
+        return
+    for number in range(context.passes):
+        context.pass_folder(number).remove_tree()
+        context.pass_folder(number).mkdir()
+    ending = f".other-nodes-{attempt.number - 1}"
+    for path in files(context.folder):
+        if path.suffix in (".csv", ".json") and path.name != STATE:
+            path.replace(path.with_name(path.name + ending))
+    progress(f"{context.folder.name}: begins again: earlier samples are of other nodes (renamed to *{ending})")
 
 
 def _record_start(context: StartContext, batch: Batch, attempt: OwnAttempt, missing: bool) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.files.safe_reading import text_if_any
-from commodel.hierarchy import Hierarchy
 from commodel.measure.starts import StartContext
 from commodel.plan.config import planned_platform
 from commodel.plan.planning import list_named_files
@@ -80,20 +79,16 @@ def describe_places(context: StartContext) -> dict[str, object]:
     """Return the names and levels of nodes and processors.
 
     `nodes` are the names of the plan's nodes, in its order. `levels` has a group number for each node, `processors` for
-    each processor of the driver's machine.
+    each processor of the driver's machine. `levels_from` is the launcher, if its site reports the levels.
     """
     entries: dict[str, object] = {"nodes": list(context.names)} if context.names else {}
     if not context.launcher.simulated and (processors := cores.levels().settings):
         entries["processors"] = processors
+    platform, launcher = context.platform, context.launcher
+    from_site = not platform.levels and launcher.levels and context.names
     try:
-        levels = _find_levels(context).settings
+        levels = (launcher.levels(context.starter, context.names) if from_site else platform.hierarchy).settings
     except UserError as error:
         return entries | {"levels_unknown": error.message}
-    return entries | ({"levels": levels} if levels else {})
-
-
-def _find_levels(context: StartContext) -> Hierarchy:
-    """Return the levels of the platform file, else those that the site reports."""
-    if context.platform.levels or not (context.launcher.levels and context.names):
-        return context.platform.hierarchy
-    return context.launcher.levels(context.starter, context.names)
+    source = {"levels_from": platform.launcher} if from_site else {}
+    return entries | ({"levels": levels, **source} if levels else {})

@@ -77,9 +77,8 @@ def _prepare_context(platform: Platform, settings: Measure, folder: SafePath) ->
     if not platform.image:
         build(ROOT, get_toolchain(platform))
     plan = Plan("speeds", "", "", 1, (), {}, settings, {}, (), __version__)
-    context = StartContext(
-        plan, platform, launcher, starter, launcher.names(platform, starter, platform.nodes), folder, 1
-    )
+    node_names = launcher.names(platform, starter, platform.nodes, ())
+    context = StartContext(plan, platform, launcher, starter, node_names, folder, 1)
     context.work.mkdir()
     context.pass_folder(0).mkdir()
     return add_image_command(context)

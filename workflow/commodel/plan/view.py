@@ -47,12 +47,18 @@ def summarize_plan(plan: Plan, progress_lines: Iterable[str] = ()) -> list[str]:
     node_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600
     max_node_hours = sum(batch.minutes * batch.nodes for batch in real) / 60
     total_seconds = sum(batch.seconds for batch in plan.batches)
+    probe_seconds = sum(batch.seconds for batch in plan.batches if batch.cases)
     cases = sum(len(batch.cases) for batch in plan.batches)
     simulated = [name for name, platform in plan.platforms.items() if platform.simulated]
     lines = [
         f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
         f"measuring takes about {format_seconds(total_seconds)} if batches run one after the other"
         + (f": {node_hours:.3g} node-hours on real machines, limited to {max_node_hours:.3g}" if real else ""),
+        *(
+            [f"of this, survey and probes take {format_seconds(probe_seconds)}, {probe_seconds / total_seconds:.0%}"]
+            if probe_seconds
+            else []
+        ),
         *progress_lines,
         f"fitting, predicting and reporting take about {format_seconds(estimate_analysis(plan))} on one core",
     ]

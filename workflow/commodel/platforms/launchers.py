@@ -99,8 +99,8 @@ class Launcher:
     reach: Callable[[Job, str], list[str]] | None = None
     remote_shell: bool = False  # whether a shell on the host parses the rest of the command, as with ssh
     hostfile: bool = False  # whether it reads a hostfile
-    # Returns the names of a batch's nodes from the platform, the starter and the number of nodes.
-    names: Callable[[Platform, str, int], tuple[str, ...]] = lambda platform, starter, nodes: platform.node_names
+    # Returns the names of a batch's nodes from the platform, the starter, the number of nodes and the surveyed hosts.
+    names: Callable[[Platform, str, int, tuple[str, ...]], tuple[str, ...]] = lambda platform, *_: platform.node_names
     # Returns the levels of a batch's nodes from the starter and the nodes' names, if the batch system reports them.
     levels: Callable[[str, tuple[str, ...]], Hierarchy] | None = None
     # Returns the environment variables for the starter from the user's id. The user's own variables override them.
@@ -153,7 +153,7 @@ def _resolve_agent(agent: str) -> str:
     return os.path.abspath(agent) if "/" in agent else agent
 
 
-def _list_checked_hosts(platform: Platform, starter: str, nodes: int) -> tuple[str, ...]:
+def _list_checked_hosts(platform: Platform, starter: str, *_: object) -> tuple[str, ...]:
     """Return the names of the platform file, checked for the syntax of mpirun."""
     if not platform.overlay:
         wanted = next(
