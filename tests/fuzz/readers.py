@@ -174,8 +174,8 @@ def quantity(text: str, folder: Path) -> None:
     parsers = (units.parse_bytes, units.parse_seconds, units.parse_fraction, units.parse_number, units.parse_count)
     for parse in parsers:
         either(parse, text)
-    either(quantities.expand, text)
-    either(lambda: quantities.expand(text, units.parse_count))
+    either(quantities.expand_axis, text)
+    either(lambda: quantities.expand_axis(text, units.parse_count))
 
 
 def either(function: Callable, *arguments: object) -> object:
@@ -187,7 +187,7 @@ def either(function: Callable, *arguments: object) -> object:
 
 
 def expression(text: str, folder: Path) -> None:
-    condition = expressions.parse(text, AXES)
+    condition = expressions.parse_expression(text, AXES)
     for ranks in (0, 2, 3.5):
         either(condition, dict.fromkeys(AXES, "binomial") | {"ranks": ranks, "bytes": 1 << 50, "nodes": None})
 

@@ -41,7 +41,7 @@ RAW = b"id,pass,sample,seconds,skew,valid,stop,of,check\n" + 4 * ROWS
 TARGETS: dict[str, Target] = {
     "yaml": Target(
         st.one_of(edited(samples("params/*/*.yaml")), st.text(max_size=60).map(str.encode)),
-        of_file("a.yaml", yamltext.read),
+        of_file("a.yaml", yamltext.read_yaml),
     ),
     "experiment": Target(
         edited([*samples("params/experiments/*.yaml"), forms.MATRIX.encode()]), of_file("e.yaml", readers.planned)

@@ -10,7 +10,7 @@ from commodel.files.results_folder import Results
 from commodel.interchange import taulop
 from commodel.plan.planning import load_plan
 from commodel.reports.stored import list_machines
-from commodel.results.provenance import NO_TRACES
+from commodel.results.provenance import NO_PROVENANCE
 from tests.fuzz import forms, readers, targets
 
 
@@ -164,4 +164,4 @@ def test_a_platform_s_text_that_is_none_names_no_machines(tmp_path, text):
     place.mkdir(parents=True)
     (place / "p.yaml").write_text(text)
     with pytest.raises(UserError, match=r"p\.yaml:1: .*wanted a (mapping|list)"):
-        list_machines({}, NO_TRACES, Results.of(tmp_path))
+        list_machines({}, NO_PROVENANCE, Results.of(tmp_path))

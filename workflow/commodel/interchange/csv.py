@@ -9,7 +9,7 @@ option. Cells may have their own units; times in a column of another name than `
 from pathlib import Path
 
 from commodel.errors import UserError, suggest
-from commodel.files.tables import cell, on_line, read_rows
+from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.interchange import Format, Given, Place, Readings
 from commodel.records import LIBRARY
 from commodel.units import BYTE_UNITS, TIME_UNITS, bare_number, parse_bytes, parse_count, parse_seconds
@@ -30,7 +30,7 @@ def times(path: Path, given: Given) -> Readings:
             column, unit = columns.get(name, (name, ""))
             unit = unit or ("s" if name == column == "seconds" else "")
             texts[name] = row.get(column, "") + (unit if bare_number(row.get(column, "")) is not None else "")
-        with on_line(path, number):
+        with add_line_to_errors(path, number):
             if bare_number(texts["seconds"]):
                 column = columns["seconds"][0]
                 complaint = f"found '{texts['seconds']}' without a unit; say which, e.g. --column seconds={column}:us"
@@ -44,16 +44,16 @@ def _take(readings: Readings, place: Place, texts: dict[str, str]) -> None:
     from commodel.patterns.operations import own_spelling, sized
 
     name = place.given.operation or texts["operation"]
-    statistic, seconds = texts["statistic"] or "unknown", cell(texts, "seconds", parse_seconds)
+    statistic, seconds = texts["statistic"] or "unknown", parse_cell(texts, "seconds", parse_seconds)
     if name == "pingpong":
-        readings.take_message(place, cell(texts, "bytes", parse_bytes), seconds / 2, statistic)
+        readings.take_message(place, parse_cell(texts, "bytes", parse_bytes), seconds / 2, statistic)
         return
     name = own_spelling(name)
     chosen = place.given.algorithm or texts["algorithm"]
     if chosen and chosen != LIBRARY:
         algorithm(name, chosen)
-    ranks = place.given.ranks or cell(texts, "ranks", parse_count)
-    size = cell(texts, "bytes", parse_bytes) if sized(name) else 0
+    ranks = place.given.ranks or parse_cell(texts, "ranks", parse_count)
+    size = parse_cell(texts, "bytes", parse_bytes) if sized(name) else 0
     readings.take(place, name, chosen, ranks, size, seconds, statistic)
 
 

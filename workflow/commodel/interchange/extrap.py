@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
-from commodel.files.tables import COMPARISON, OBSERVATIONS, column_names, needed, read_table
+from commodel.files.tables import COMPARISON, OBSERVATIONS, read_column_names, read_table, select_fields
 from commodel.interchange import Format
 from commodel.records import LIBRARY
 
@@ -28,10 +28,10 @@ Regions = Mapping[str, Mapping[tuple[int, int], list[float]]]
 
 def read(file: Path) -> pd.DataFrame:
     """Return a table of observations, or a comparison."""
-    schema = {"kind": needed(OBSERVATIONS, f"kind name valid seconds {NAMES}")}
-    schema |= {"measured": needed(COMPARISON, f"point operation measured {NAMES}")}
-    waves = needed(OBSERVATIONS, "waves", optional=True)
-    kind = next((name for name in schema if name in column_names(file)), None)
+    schema = {"kind": select_fields(OBSERVATIONS, f"kind name valid seconds {NAMES}")}
+    schema |= {"measured": select_fields(COMPARISON, f"point operation measured {NAMES}")}
+    waves = select_fields(OBSERVATIONS, "waves", optional=True)
+    kind = next((name for name in schema if name in read_column_names(file)), None)
     if kind is None:
         wanted = "observations.csv or comparison.csv"
         raise UserError(f"found neither a column 'kind' nor 'measured', wanted {wanted}", file=file)

@@ -26,9 +26,9 @@ from statistics import median
 from typing import NamedTuple
 
 from commodel.errors import UserError, mistakes_in
-from commodel.files.quantities import LONGEST_SETTING
-from commodel.files.safe_reading import LONGEST_LINE, files_in, read_lines
-from commodel.files.tables import on_line, read_rows
+from commodel.files.quantities import MAX_SETTING_LENGTH
+from commodel.files.safe_reading import MAX_LINE_BYTES, read_files_in, read_lines
+from commodel.files.tables import add_line_to_errors, read_rows
 from commodel.interchange import MAX_FILE, Format, Given, Place, Readings
 from commodel.records import LIBRARY
 from commodel.units import MAX_COUNT, shown
@@ -251,7 +251,7 @@ def read_runs(path: Path) -> dict[str, Run]:
         whole, only = whole.parents[1], f"{whole.parent.name}/{whole.name}"
     elif path.is_dir() and whole.name.isdigit():
         whole, only = whole.parent, f"{whole.name}/"
-    for name, content in files_in(whole, ".csv"):
+    for name, content in read_files_in(whole, ".csv"):
         *folders, file = name.removeprefix("./").split("/")
         within = folders[-1] if folders and folders[-1].isdigit() else ""
         outer = folders[: -1 if within else None]
@@ -313,7 +313,7 @@ def _lines(content: bytes) -> Iterator[str]:
     Ranks write into one file side by side, and leave zero bytes if one writes less than its room.
     """
     for line in content.replace(b"\0", b"").splitlines():
-        yield line[:LONGEST_LINE].decode("utf-8", "replace")
+        yield line[:MAX_LINE_BYTES].decode("utf-8", "replace")
 
 
 def read_metadata(path: Path, given: str) -> tuple[Path, dict[tuple[str, str], TestMetadata]]:
@@ -324,7 +324,7 @@ def read_metadata(path: Path, given: str) -> tuple[Path, dict[tuple[str, str], T
         raise UserError(f"found no metadata of PICO, wanted {wanted}", file=path)
     tests = {}
     for line, row in read_rows(file, ("timestamp", "test_id", "nnodes", "tasks_per_node", "collective_type")):
-        with on_line(file, line):
+        with add_line_to_errors(file, line):
             tests[row["timestamp"], row["test_id"]] = metadata_of(row, row["timestamp"])
     return file, tests
 
@@ -362,7 +362,7 @@ def setting_of(row: Mapping[str, str], job: str) -> str:
         "notes": RAILS.sub("", notes),
     }
     words = ((name, re.sub(r"[^A-Za-z0-9._:=+/-]+", "-", value).strip("-")) for name, value in pairs.items())
-    return " ".join(f"{name}={value}" for name, value in words if value)[:LONGEST_SETTING].rstrip("=-")
+    return " ".join(f"{name}={value}" for name, value in words if value)[:MAX_SETTING_LENGTH].rstrip("=-")
 
 
 def _joined(row: Mapping[str, str], *names: str) -> str:
@@ -439,7 +439,7 @@ def _of_summary(path: Path, given: Given) -> Iterator[Row]:
     """Yield the rows of PICO's summary of runs: times in nanoseconds, with the columns of the metadata."""
     for number, row in read_rows(path, SUMMARY):
         place = Place(path, number, given, called=row["algo_name"])
-        with on_line(path, number):
+        with add_line_to_errors(path, number):
             about = metadata_of(row, row.get("timestamp", ""))
         place = replace(place, layout=about.placement.layout, setting=about.setting)
         elements, size = place.whole(row["array_dim"]), place.whole(row["buffer_size"])

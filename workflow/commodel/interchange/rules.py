@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commodel.errors import Mistakes, UserError, note_old_names, one_line
-from commodel.files.tables import cell, on_line, read_rows
+from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.interchange import Format
 from commodel.parameters import SHEETS
 from commodel.patterns.algorithms import find_algorithms
@@ -106,7 +106,7 @@ def read_table(path: Path) -> list[Choice]:
         if "gain_over_default" not in row and "library" in row:
             note_old_names(path, {"library": "gain_over_default"})
             row["gain_over_default"] = row["library"]
-        with on_line(path, line, mistakes):
+        with add_line_to_errors(path, line, mistakes):
             choice = _choice(row)
             if rows.setdefault((choice.operation, choice.ranks, choice.bytes), choice) != choice:
                 where = f"{choice.operation} at {choice.ranks} ranks and {choice.bytes} B"
@@ -121,8 +121,8 @@ def of_frame(table: pd.DataFrame) -> list[Choice]:
 
 
 def _choice(row: Mapping[str, str]) -> Choice:
-    name = cell(row, "operation", own_spelling)
-    size = cell(row, "bytes", parse_bytes) if sized(name) else 0
+    name = parse_cell(row, "operation", own_spelling)
+    size = parse_cell(row, "bytes", parse_bytes) if sized(name) else 0
     if row.get("leaves", "") not in ("", "0"):
         raise UserError(f"found {row['leaves']}, wanted 0: these rules name algorithms, no topology", key="leaves")
     algorithm = row["algorithm"].replace("_", "-")
@@ -130,7 +130,7 @@ def _choice(row: Mapping[str, str]) -> Choice:
         raise UserError("found nothing, wanted the name of an algorithm", key="algorithm")
     ground = " (simulated)" if row.get("simulated", "").lower() == "true" else ""
     ground += f" ({SHEETS})" if SHEETS in str(row.get("doubt")) else ""
-    ranks = cell(row, "ranks", lambda text: parse_count(text, 2))
+    ranks = parse_cell(row, "ranks", lambda text: parse_count(text, 2))
     if _is_default_faster(row.get("gain_over_default", "")):
         algorithm = LIBRARY
     return Choice(name, ranks, size, algorithm, row.get("platform", "") + ground)
