@@ -14,7 +14,7 @@ from commodel.files.atomic import read_json
 from commodel.files.parameter_sets import read_parameters
 from commodel.files.safe_reading import read_bytes, read_lines, read_text
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows, read_table
-from commodel.interchange import MAX_FILE
+from commodel.interchange import MAX_FILE_BYTES
 from commodel.patterns.trees.topologies import tree
 from commodel.units import parse_count
 
@@ -62,7 +62,7 @@ def test_a_mark_and_windows_ends_are_no_content(tmp_path):
 @pytest.mark.parametrize(
     "reader",
     [
-        lambda path: read_bytes(path, MAX_FILE, ""),
+        lambda path: read_bytes(path, MAX_FILE_BYTES, ""),
         read_json,
         read_parameters,
         lambda path: read_table(path, ()),

@@ -87,7 +87,7 @@ def tau_lop(content: bytes, folder: Path) -> None:
     (folder / "IB.txt").write_text(forms.CHANNEL)
     for name in ("SHM.txt", "gamma.txt"):
         (folder / name).write_bytes(content)
-        taulop.read(folder)
+        taulop.read_tables(folder)
         (folder / name).unlink()
 
 
@@ -209,4 +209,4 @@ def options(given: tuple, folder: Path) -> None:
 
 
 def hosts(path: Path) -> None:
-    mrnet.on_hosts(tree("flat:3"), path)
+    mrnet.name_hosts(tree("flat:3"), path)

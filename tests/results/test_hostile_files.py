@@ -121,14 +121,14 @@ def test_a_range_of_bytes_that_is_none_has_its_key(tmp_path, ends):
 def test_tables_of_tau_lop(tmp_path, text):
     (tmp_path / "SHM.txt").write_text(text)
     with pytest.raises(UserError, match=r"SHM\.txt:1: "):
-        taulop.read(tmp_path)
+        taulop.read_tables(tmp_path)
 
 
 def test_a_gamma_without_the_column_that_its_head_names(tmp_path):
     (tmp_path / "SHM.txt").write_text(forms.CHANNEL)
     (tmp_path / "gamma.txt").write_text("#size a b c SUM_I\n0 1 2\n")
     with pytest.raises(UserError, match=r"gamma\.txt: found 2 numbers in a row"):
-        taulop.read(tmp_path)
+        taulop.read_tables(tmp_path)
 
 
 def test_a_plan_that_is_in_order_is_read(tmp_path):

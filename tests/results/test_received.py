@@ -418,7 +418,7 @@ def test_reports_state_what_they_rest_on(here):
 
 def test_of_too_large_a_file_the_digest_is_kept_and_that_is_stated(here, monkeypatch):
     monkeypatch.setattr(cache, "MAX_COPY_BYTES", 20)
-    monkeypatch.setattr("commodel.plan.view.LARGEST_KEPT", 20)
+    monkeypatch.setattr("commodel.plan.view.MAX_COPY_BYTES", 20)
     done = here.invoke("plan")
     lines = [line for line in done.output.splitlines() if "no copy" in line]
     assert lines[0].partition(". ")[2] == (
@@ -485,7 +485,7 @@ def test_a_bomb_is_no_copy(results, tmp_path):
     with gzip.open(place, "wb", compresslevel=1) as stream:
         for _ in range(256):
             stream.write(bytes(MIB))
-    with pytest.raises(UserError, match="something else"), use_archived_inputs(results, {"a.csv": file}):
+    with pytest.raises(UserError, match="differs from the plan"), use_archived_inputs(results, {"a.csv": file}):
         pass
 
 
