@@ -162,6 +162,15 @@ def test_a_rule_changes_what_open_mpi_does_without_one_where_han_comes_first(mon
     assert find_dialect(Path("library")).spread == spread
 
 
+def test_a_program_that_finds_its_library_only_where_its_starter_sets_the_environment(tmp_path):
+    program = tmp_path / "library"
+    program.write_text('#!/bin/sh\n[ "$STARTED" ] && echo \'{"mpi": "Open MPI v4.1.4"}\'\n')
+    program.chmod(0o755)
+    assert find_dialect(program, ["env", "STARTED=1"]).library == OF_OPEN_MPI.library
+    with pytest.raises(UserError, match="found the MPI library ''"):
+        find_dialect(program)
+
+
 def test_nothing_is_stated_of_more_ranks():
     text = OF_OPEN_MPI.text([Choice("bcast", 8, 64, "linear")])
     assert re.search(r"^9 # ranks and more\n1 # message sizes\n0 0 0 0 # library", text, re.MULTILINE)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A real Slurm of four nodes on this machine: `eval "$(slurm.sh up DIR)"`, work with it, `slurm.sh down DIR`. Everything
+# A real Slurm of four nodes (or of LAB_NODES) on this machine: `eval "$(slurm.sh up DIR)"`, work with it, `slurm.sh down DIR`. Everything
 # it has lies in DIR (a short path: sockets are in it); ports are free ones; nothing of the system changes. Needs root.
 # A topology.conf that lies in DIR already says which switches its nodes n0 to n3 are on.
 set -euo pipefail
@@ -13,7 +13,7 @@ mkdir -p "$2"
 dir=$(cd "$2" && pwd)
 export SLURM_CONF=$dir/slurm.conf
 unset SLURM_JOB_ID
-nodes=(n0 n1 n2 n3)
+read -ra nodes <<<"${LAB_NODES:-n0 n1 n2 n3}"
 
 [ "$(id -u)" -eq 0 ] || fail "slurmd starts jobs for others: needs root"
 for program in munged slurmctld slurmd scontrol srun; do
@@ -21,17 +21,17 @@ for program in munged slurmctld slurmd scontrol srun; do
 done
 PATH=$PATH:/usr/sbin
 
-# Five free ports in a row, below those that the kernel hands out.
+# A free port for the controller and each node, in a row, below those that the kernel hands out.
 free_ports() {
   local first port
   for _ in $(seq 50); do
     first=$((20000 + RANDOM % 10000))
-    for port in $(seq "$first" $((first + 4))); do
+    for port in $(seq "$first" $((first + ${#nodes[@]}))); do
       (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && continue 2
     done
     echo "$first" && return
   done
-  fail "no five free ports in a row"
+  fail "no $((${#nodes[@]} + 1)) free ports in a row"
 }
 
 configure() {
@@ -99,7 +99,7 @@ start_nodes() {
   for node in "${nodes[@]}"; do slurmd -N "$node"; done
 }
 
-# Until all four are idle.
+# Until all are idle.
 wait_idle() {
   for _ in $(seq 300); do
     [ "$(sinfo -h -N -t idle -o %N 2>/dev/null | wc -l)" -eq "${#nodes[@]}" ] && return

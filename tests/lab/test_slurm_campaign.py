@@ -12,6 +12,7 @@ import json
 import pandas as pd
 import pytest
 
+from commodel.plan.surveys import is_survey
 from commodel.platforms.slurm import node_levels
 from tests.lab.slurm_lab import make_project, running_slurm
 
@@ -71,7 +72,9 @@ def test_a_campaign_from_the_plan_to_the_workbook(project):
         widths = {len(set(seats)) for seats in hosts}
         assert max(widths) == batch.nodes
         assert widths <= ({batch.nodes} if batch.points else {1, 2, batch.nodes})  # some probes are of two ranks
-    assert len(jobs) == len(project.plan.batches) == 4  # one job an allocation
+        assert provenance["nodes"] == ["n0", "n1", "n2", "n3"][: batch.nodes]
+    assert len(jobs) == len(project.plan.batches) == 5  # one job an allocation
+    assert is_survey(project.plan.batches[0])
     assert project.slurm.jobs() == []
     # Plain Snakemake and commodel run agree: the one finds nothing to do after the other.
     finished = {batch.name: project.measured(batch) for batch in project.plan.batches}

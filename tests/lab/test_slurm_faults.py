@@ -17,6 +17,7 @@ SLOW = """
 platform: lab
 families: [pram]
 library: false
+survey: false
 measure: {sync: barrier, precision: 0.01%, min_samples: 6, max_samples: 1e6, seconds: 0.25, passes: 1, warmup: 1,
   timeout: 3 s}
 matrix:

@@ -11,7 +11,7 @@ from tests.plan.planning import PLATFORM
 
 @pytest.fixture
 def planned(tmp_path):
-    """planned(matrix): the plan of an experiment with this matrix, and what else is given."""
+    """planned(matrix): the plan of an experiment with this matrix, and what else is given, without a survey."""
 
     def plan(matrix, more="", platform=PLATFORM):
         for folder in ("platforms", "experiments"):
@@ -20,6 +20,6 @@ def planned(tmp_path):
         shutil.copy(ROOT / "tests/workflow/loggp-64.xml", tmp_path / "params/platforms")
         text = f"platform: big\nfamilies: [hockney]\n{more}\nmatrix:\n{matrix}\n"
         (tmp_path / "params/experiments/e.yaml").write_text(text)
-        return make_plan("e", tmp_path)
+        return make_plan("e", tmp_path, survey=False)
 
     return plan

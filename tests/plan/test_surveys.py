@@ -2,12 +2,26 @@
 
 from contextlib import chdir
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from commodel.errors import UserError
+from commodel.files.atomic import write_text
+from commodel.files.safe_paths import SafePath
 from commodel.plan.config import load_platform
-from commodel.plan.surveys import LearnedNetwork, needs_survey, network_file, read_network, write_network
+from commodel.plan.planning import make_plan, nodelist_of
+from commodel.plan.surveys import (
+    LearnedNetwork,
+    is_survey,
+    list_hosts,
+    list_networks_needed,
+    needs_survey,
+    network_file,
+    read_network,
+    write_network,
+)
+from commodel.results.campaign import Campaign, forget_surveys
 
 PLATFORM = "launcher: hosts\nnodes: 4\ncores: 2\nhosts: {names: [a, b, c, d, e]}\n"
 LEVELS = {"leaf": (0, 0, 1, 1)}
@@ -51,9 +65,78 @@ def test_one_experiment_surveys_and_others_use_what_it_learned(place):
     write_network(learned(platform))
     assert needs_survey(platform, "here", "first")
     assert not needs_survey(platform, "here", "second")
-    slurm = "launcher: slurm\nnodes: 4\ncores: 2\n"  # each job may get other nodes
-    for text in (PLATFORM + "levels: {leaf: 2}\n", PLATFORM.replace("nodes: 4", "nodes: 3"), slurm):
+    for text in (PLATFORM + "levels: {leaf: 2}\n", PLATFORM.replace("nodes: 4", "nodes: 3")):
         assert not needs_survey(place(text), "here", "first")
+
+
+SLURM = "launcher: slurm\nnodes: 4\ncores: 2\n"
+ON_SLURM = """
+platform: here
+families: [pram]
+library: false
+matrix:
+  - axes: {operation: bcast, algorithm: linear, ranks: [2, 4], bytes: 8}
+"""
+
+
+@pytest.fixture
+def on_slurm(place):
+    """on_slurm(experiment): its plan on a Slurm platform, and the platform as it is then."""
+    Path("params/experiments").mkdir()
+    place(SLURM)
+
+    def plan(name="first", **options):
+        Path(f"params/experiments/{name}.yaml").write_text(ON_SLURM)
+        return make_plan(name, Path(), **options)
+
+    return plan
+
+
+def test_slurm_jobs_request_the_surveyed_hosts_in_their_order(place, on_slurm):
+    """The plan of a run is made before its survey, and the file is there when the jobs are handed in."""
+    before = on_slurm()
+    survey, *others = before.batches
+    assert is_survey(survey)
+    assert len(others) == 3
+    assert list_networks_needed(before, survey.name) == []
+    path = str(network_file("here", place(SLURM).digest))
+    assert [list_networks_needed(before, batch.name) for batch in others] == [[path]] * 3
+    assert {nodelist_of(before, batch.name) for batch in before.batches} == {""}
+    write_network(replace(learned(place(SLURM)), hosts=("d", "c", "b", "a")))
+    assert [nodelist_of(before, batch.name) for batch in before.batches] == ["", "d,c,b,a", "d,c", "d,c,b,a"]
+    after = on_slurm("second")
+    assert after.platforms["here"].hosts == ("d", "c", "b", "a")
+    assert after.platforms["here"].levels == LEVELS
+    assert [list_hosts(after, batch) for batch in after.batches[-2:]] == [("d", "c"), ("d", "c", "b", "a")]
+    without = on_slurm("second", survey=False)
+    assert not without.platforms["here"].hosts
+    assert {nodelist_of(without, batch.name) for batch in without.batches} == {""}
+    assert {nodelist_of(after, batch.name) for batch in after.batches} == {"d,c", "d,c,b,a"}
+
+
+def test_a_network_whose_file_is_deleted_is_surveyed_again(place, on_slurm):
+    """Its samples are forgotten only after they became a network: a run that was killed in between uses them."""
+    campaign = Campaign(on_slurm(), SafePath.at(Path("results/first")))
+    survey, *others = campaign.plan.batches
+    for batch in campaign.plan.batches:
+        write_text(campaign.done(batch), "")
+    forget_surveys(campaign)
+    assert campaign.unfinished == []
+    path = write_network(learned(place(SLURM)))
+    write_text(campaign.results.learned(survey.name), path.read_text())
+    forget_surveys(campaign)
+    assert campaign.unfinished == []
+    path.unlink()
+    forget_surveys(campaign)
+    assert campaign.unfinished == [survey]
+    assert campaign.finished == others
+
+
+@pytest.mark.parametrize("hosts", [(), ("a", "b", "c"), ("a", "b", "c", "c"), ("a", "b", "c", "d; true")])
+def test_levels_on_slurm_are_those_of_named_hosts(place, hosts):
+    write_network(replace(learned(place(SLURM)), hosts=hosts))
+    with pytest.raises(UserError, match=r"here-.*yaml.*hosts"):
+        place(SLURM)
 
 
 @pytest.mark.parametrize(

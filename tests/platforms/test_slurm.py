@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from snakemake.iocontainers import ResourceList
 from snakemake_executor_plugin_slurm import Executor as SlurmExecutor
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
@@ -23,6 +24,7 @@ from commodel.platforms.slurm import (
     features_of,
     levels,
     mpi_types,
+    node_names,
     run_slurm,
     wanted_types,
     was_refused,
@@ -66,6 +68,20 @@ def test_nodes_are_ordered_by_type_each_once(typed):
     assert by_type(names, features, wanted_types(typed(), 4)) == ("a2", "b1", "a1", "b2")
     with pytest.raises(UserError, match="2 nodes with feature 'std', wanted 3"):
         by_type(names, features, wanted_types(typed(), 5))
+
+
+@pytest.mark.parametrize(
+    ("hosts", "names"),
+    [((), ("n1", "n2")), (("n3", "n1"), ("n3", "n1")), (("n9", "n2"), ("n2", "n1"))],
+    ids=["any", "in their order", "one is elsewhere"],
+)
+def test_surveyed_hosts_are_the_first_nodes_of_an_allocation(typed, command, monkeypatch, hosts, names):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    folder = command(answers="n[1-3]").parent
+    command(name="scontrol", answers="n1 n2 n3")
+    command(name="srun", answers="pmi2")
+    platform = typed("launcher: slurm\nnodes: 5\ncores: 2\n")
+    assert node_names(platform, os.fspath(folder / "srun"), 2, hosts) == names
 
 
 @pytest.mark.parametrize("features", ["{fat: bigmem}", "{}", "{fat: a, thin: b, slim: c}", "{fat: 'a&b', thin: c}"])
@@ -323,6 +339,37 @@ def test_jobs_that_could_not_be_queried_about_are_kept(cluster, look):
     cluster.listed = "1\n2\n3_[1-4]\n"
     assert [look() for _ in range(2 * UNLISTED)][-1] == ["1", "2", "3"]
     assert cluster.succeeded == cluster.said == []
+
+
+def with_resources(number, **resources):
+    network = SimpleNamespace(network=["networks/here-1.yaml"])
+    return SubmittedJobInfo(SimpleNamespace(resources=ResourceList(fromdict=resources), input=network), number)
+
+
+@pytest.mark.parametrize(
+    ("resources", "handed_in"),
+    [
+        ({"slurm_extra": "--exclusive", "nodelist": "n2,n1"}, "--exclusive --nodelist=n2,n1"),
+        ({"nodelist": "n2;true"}, "--nodelist='n2;true'"),
+        ({"slurm_extra": "--exclusive", "nodelist": ""}, "--exclusive"),
+    ],
+)
+def test_a_job_requests_its_hosts(cluster, look, monkeypatch, resources, handed_in):
+    seen = []
+    monkeypatch.setattr(SlurmExecutor, "run_job", lambda self, job: seen.append(job.resources.get("slurm_extra")))
+    look.executor.run_job(with_resources("7", **resources).job)
+    assert seen == [handed_in]
+
+
+def test_a_job_that_waits_for_surveyed_nodes_says_what_to_do(cluster, look):
+    for number, nodes in (("7", "n0,n1"), ("8", "")):
+        look.executor.report_job_submission(with_resources(number, nodelist=nodes))
+    cluster.listed = "1 None\n2 Resources\n3 None\n7 ReqNodeNotAvail, UnavailableNodes:n0\n8 ReqNodeNotAvail\n"
+    assert [look() for _ in range(3)] == [["1", "2", "3"]] * 3
+    (said,) = cluster.said
+    assert said.startswith("commodel: job 7 waits for n0,n1, ")
+    assert "UnavailableNodes:n0" in said
+    assert said.endswith("delete networks/here-1.yaml, or run with --no-survey")
 
 
 def test_a_job_that_slurm_has_forgotten_ends(cluster, look):

@@ -145,6 +145,25 @@ def test_measured_groups_are_compared_with_named_levels(levels, verdict):
     assert line.endswith(verdict)
 
 
+@pytest.mark.parametrize(
+    ("hierarchy", "said", "verdict"),
+    [
+        (LEAVES, LEAVES, "agrees with the measured times."),
+        (FLAT, FLAT, "agrees with the measured times."),
+        (FLAT, LEAVES, "differs from the measured times: 2 groups (leaf) by Slurm, none by the times."),
+        (
+            LEAVES,
+            Hierarchy.of({"leaf": [0, 0, 1, 1, 2, 2, 3, 3]}),
+            "differs from the measured times: 4 groups (leaf) by Slurm, 2 groups (leaf) by the times.",
+        ),
+    ],
+)
+def test_measured_groups_are_compared_with_slurm_s(hierarchy, said, verdict):
+    found = seen(hierarchy, levels=said.settings, levels_from="slurm")
+    assert sentences(found[0])[-1] == f"Slurm's topology {verdict}"
+    assert bool(sections(found)[0]) == (hierarchy is LEAVES or said is LEAVES)
+
+
 @pytest.mark.parametrize(("value", "text"), [(1.2345, "1.23"), (123.4, "123"), (0.01234, "0.0123"), (np.nan, "n/a")])
 def test_three_digits(value, text):
     assert digits(value) == text

@@ -231,6 +231,7 @@ class PlannedPlatform:
     cores: Count = 0
     types: Mapping[str, Count] = field(default_factory=dict)  # of nodes, and how many there are of each
     levels: Mapping[str, tuple[Count, ...]] = field(default_factory=dict)  # the group that each node is in
+    hosts: tuple[Name, ...] = ()  # in the order of the nodes, of a Slurm platform that was surveyed
     container: Mapping[str, str] = field(default_factory=dict)  # image, digest, model and native, if it has one
 
     @property

@@ -1,7 +1,14 @@
-from commodel.plan.planning import constraint_of, launcher_of, programs_of
+from commodel.plan.planning import constraint_of, launcher_of, nodelist_of, programs_of
 from commodel.plan.surveys import is_survey, network_file, list_networks_needed
 
 SURVEYED = {batch.platform: batch for batch in PLAN.batches if is_survey(batch)}
+
+
+# A Slurm job depends on the hosts in the file. If they were surveyed again, it starts again, and measures what is missing
+# on these hosts.
+def networks_of(batch):
+    files = list_networks_needed(PLAN, batch)
+    return files if launcher_of(PLAN, batch).in_job else list(map(ancient, files))
 
 
 # The survey of a platform becomes its network, and results/EXPERIMENT/plan.json a plan with its levels.
@@ -12,6 +19,8 @@ rule learn:
         str(network_file("{platform}", "{digest}")),
     log:
         str(RESULTS.job_log("learn.{platform}.{digest}")),
+    wildcard_constraints:
+        platform="|".join(SURVEYED) or "none",
     localrule: True
     params:
         experiment=str(config.get("experiment", "demo")),
@@ -30,7 +39,7 @@ rule measure:
         plan=ancient(str(RESULTS.plan)),
         programs=lambda wildcards: programs_of(PLAN, wildcards.batch),
         cases=str(RESULTS.cases("{batch}")),
-        network=lambda wildcards: [ancient(path) for path in list_networks_needed(PLAN, wildcards.batch)],
+        network=lambda wildcards: networks_of(wildcards.batch),
     output:
         str(RESULTS.done("{batch}")),
     log:
@@ -42,6 +51,7 @@ rule measure:
         tasks=lambda wildcards: BATCHES[wildcards.batch].tasks,
         runtime=lambda wildcards: BATCHES[wildcards.batch].minutes,
         constraint=lambda wildcards: constraint_of(PLAN, wildcards.batch),
+        nodelist=lambda wildcards: nodelist_of(PLAN, wildcards.batch),
     message:
         "measuring {wildcards.batch}"
     shell:

@@ -5,9 +5,11 @@ those of the executor that it extends, with `slurm-patient-` before them.
 """
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
+from shlex import quote
 
 from snakemake.logging import show_logs
 from snakemake_executor_plugin_slurm import Executor as SlurmExecutor
@@ -21,6 +23,7 @@ from commodel.platforms.slurm import CONTROLLER_AWAY, OUTAGE_SECONDS, RETRY_INTE
 __all__ = ["Executor", "ExecutorSettings", "common_settings"]
 
 UNLISTED = 3  # looks in a row in which Slurm does not know a job that has not been seen to end
+UNAVAILABLE = re.compile(r"ReqNodeNotAvail|NodeDown|UnavailableNodes", re.IGNORECASE)  # reasons why a job waits
 SLICE = 0.5  # seconds between two looks whether the run is over
 
 
@@ -30,6 +33,7 @@ class Executor(SlurmExecutor):
         self.silent_since = ""  # the time of day
         self.handed_in: dict[str, SubmittedJobInfo] = {}  # jobs that have not ended, as far as is known
         self.unlisted: Counter[str] = Counter()
+        self.waiting: set[str] = set()  # jobs of which it was said that they wait for nodes
         super().__init__(workflow, logger)
 
     def run_job(self, job: JobExecutorInterface) -> None:
@@ -37,6 +41,8 @@ class Executor(SlurmExecutor):
         end = time.monotonic() + OUTAGE_SECONDS
         while self._listed() is None and CONTROLLER_AWAY.search(self.complaint) and time.monotonic() < end:
             time.sleep(RETRY_INTERVAL)
+        if nodes := job.resources.get("nodelist"):  # the extended executor has no resource for it
+            job.resources.slurm_extra = f"{job.resources.get('slurm_extra', '')} --nodelist={quote(nodes)}".strip()
         super().run_job(job)
 
     def report_job_submission(self, job_info: SubmittedJobInfo, register_job: bool = True) -> None:
@@ -76,7 +82,7 @@ class Executor(SlurmExecutor):
 
     def _listed(self) -> set[str] | None:
         """The numbers of this run's jobs that Slurm knows; None while it does not answer, which is told once."""
-        asked = ("--noheader", "--states=all", f"--name={self.run_uuid}", "--format=%i")
+        asked = ("--noheader", "--states=all", f"--name={self.run_uuid}", "--format=%i %r")
         output, self.complaint = try_slurm("squeue", *asked)
         if self.complaint and not self.silent_since:
             self.silent_since = time.strftime("%H:%M")
@@ -85,7 +91,23 @@ class Executor(SlurmExecutor):
         elif self.silent_since and not self.complaint:
             self.logger.warning(f"commodel: Slurm's controller answers again; it did not since {self.silent_since}")
             self.silent_since = ""
-        return None if self.complaint else {number.partition("_")[0] for number in output.split()}
+        if self.complaint:
+            return None
+        reasons = dict(line.split(maxsplit=1) for line in output.splitlines() if len(line.split()) > 1)
+        for number, reason in reasons.items():
+            self._report_wait(number, reason)
+        return {line.split()[0].partition("_")[0] for line in output.splitlines() if line.strip()}
+
+    def _report_wait(self, number: str, reason: str) -> None:
+        """Report once that a job waits for surveyed nodes that are down or drained, and what the user can do."""
+        job = self.handed_in[number].job if number in self.handed_in else None
+        if not UNAVAILABLE.search(reason) or number in self.waiting or not job or not job.resources.get("nodelist"):
+            return
+        self.waiting.add(number)
+        self.logger.warning(
+            f"commodel: job {number} waits for {job.resources.nodelist}, whose network was surveyed; Slurm says "
+            f"{reason.strip()}; if nodes stay away: delete {', '.join(job.input.network)}, or run with --no-survey"
+        )
 
     async def sleep(self) -> None:
         """Until the next look, but not beyond the end of the run, which waits for this."""

@@ -28,7 +28,7 @@ from commodel.plan.planning import launcher_of, load_plan, make_plan, missing_co
 from commodel.plan.surveys import is_survey
 from commodel.plan.view import totals
 from commodel.records import Batch, Plan
-from commodel.results.campaign import OTHER_RUN, Campaign, find_results, forget_failures, open_lock
+from commodel.results.campaign import OTHER_RUN, Campaign, find_results, forget_failures, forget_surveys, open_lock
 from commodel.results.raw_samples import read_unmeasured
 
 if TYPE_CHECKING:
@@ -238,6 +238,7 @@ def run_campaign(
         folder, OTHER_RUN
     ) as lock:  # the workflow shares it, and keeps the folder locked without this process
         campaign = Campaign(make_plan(experiment, Path.cwd(), only, survey), folder, lock)
+        forget_surveys(campaign)
         require_jobs(campaign, profile)
         require_compilers(campaign.plan, campaign.unfinished)
         write_plan(campaign.plan, experiment, Path.cwd())

@@ -7,6 +7,7 @@ measured.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -43,6 +44,7 @@ from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import setting_of
 from commodel.platforms.build import build, programs
+from commodel.platforms.build import starter as starter_of
 from commodel.platforms.launchers import LAUNCHERS, require_job, toolchain
 from commodel.platforms.mpi_libraries import kind, library_of, shared_library
 from commodel.platforms.platform import Platform
@@ -88,9 +90,10 @@ class Dialect:
         return self.write([*choices, *beyond], assumptions)
 
 
-def find_dialect(program: Path) -> Dialect:
-    """Return the rules dialect of the MPI library with which a native program was built."""
-    version = library_of([str(program)])
+def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
+    """Return the rules dialect of the MPI library with which a native program was built. `start` is the command that
+    starts one rank: some programs find their library only in the environment that it sets."""
+    version = library_of([str(program)]) or library_of([*start, str(program)])
     if kind(version) == OPEN_MPI:
         return replace(OF_OPEN_MPI, spread=HAN_VERSIONS.search(version) is not None)
     if kind(version) == MPICH:
@@ -178,7 +181,11 @@ def tune_library(
         raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")
     require_job(platform, loaded)
     build(ROOT, toolchain(loaded))
-    dialect = replace(find_dialect(programs(find_build_root(), toolchain(loaded)) / "library"), assumptions=assumptions)
+    settings = [f"{name}={value}" for name, value in how.settings(os.geteuid()).items()]
+    starter = starter_of(toolchain(loaded), how.starters)
+    start = ["env", *settings, starter, "-n", "1"] if starter else []
+    program = programs(find_build_root(), toolchain(loaded)) / "library"
+    dialect = replace(find_dialect(program, start), assumptions=assumptions)
     operations = [own_spelling(name) for name in operations] or dialect.operations
     if unknown := [name for name in operations if name not in dialect.operations]:
         raise UserError(f"{dialect.library} has no rules for '{unknown[0]}'; wanted: {', '.join(dialect.operations)}")

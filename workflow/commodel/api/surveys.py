@@ -6,7 +6,7 @@ from pathlib import Path
 
 from commodel.compare.network import Network, networks, places
 from commodel.errors import UserError, suggest
-from commodel.files.atomic import read_json
+from commodel.files.atomic import read_json, write_text
 from commodel.files.results_folder import Results
 from commodel.plan.planning import load_plan, make_plan, write_plan
 from commodel.plan.surveys import LearnedNetwork, is_survey, write_network
@@ -24,6 +24,7 @@ def learn_network(experiment: str, platform: str, only: str | None = None) -> Pa
     if platform not in surveys:
         raise UserError(f"found no survey of '{platform}' in {own.folder}; {suggest(platform, surveys)}")
     path = write_network(find_network(plan, surveys[platform], own))
+    write_text(own.learned(surveys[platform].name), path.read_text(encoding="utf-8"))
     write_plan(make_plan(experiment, Path.cwd(), only), experiment, Path.cwd())
     return path
 
@@ -52,7 +53,7 @@ def _describe(about: LearnedNetwork, network: Network) -> LearnedNetwork:
         about,
         pairs=len(network.pairs),
         hosts=network.names if named else (),
-        levels={level: tuple(column) for level, column in network.hierarchy.settings.items()},
+        levels={level: tuple(column) for level, column in network.distances.hierarchy.settings.items()},
         slow=tuple(network.names[node] for node in network.distances.slow),
         notes=tuple(f"pairs of class {entry.number + 1} differ" for entry in network.distances.mixed_classes),
     )

@@ -288,12 +288,22 @@ class Network:
     small: int  # bytes of the message for the latency
     large: int  # bytes of the message for the bandwidth
     distances: Distances
-    said: Hierarchy  # levels that the platform declares, if any
+    said: Hierarchy  # levels that the platform file declares, else those that Slurm reports
+    said_by_slurm: bool = False
 
     @property
     def hierarchy(self) -> Hierarchy:
         """The declared levels if there are any, else the learned ones."""
         return self.said if self.said.groups else self.distances.hierarchy
+
+    @property
+    def agrees(self) -> bool:
+        """Whether declared and learned levels group the nodes alike, without levels of one group or of single nodes."""
+        declared, learned = (
+            [column.tolist() for column in levels.groups.values() if 0 < column.max() < len(column) - 1]
+            for levels in (self.said, self.distances.hierarchy)
+        )
+        return declared == learned
 
     @property
     def order(self) -> np.ndarray:
@@ -374,6 +384,7 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
         large,
         learn_distances(pairs, times, noise, nodes),
         _levels(place.get("levels") or {}, nodes),
+        place.get("levels_from") == "slurm",
     )
 
 

@@ -120,6 +120,10 @@ class Results:
     def provenance(self, batch: str) -> SafePath:
         return self.raw(batch) / PROVENANCE
 
+    def learned(self, batch: str) -> SafePath:
+        """Return the copy of the network that was learned from a survey."""
+        return self.raw(batch) / "network.yaml"
+
     def programs(self, batch: str) -> list[SafePath]:
         return [path for path in list_folder(self.raw(batch)) if PROGRAM_NAME.fullmatch(path.name)]
 

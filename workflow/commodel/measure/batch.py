@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 from commodel import __version__
 from commodel.errors import UserError, mistakes_in
-from commodel.files.atomic import write_json
+from commodel.files.atomic import read_json, write_json
 from commodel.files.quantities import SETTING_VARIABLE, parse_setting
-from commodel.files.results_folder import PROVENANCE, SAMPLES_NAME, list_folder
+from commodel.files.results_folder import PROVENANCE, SAMPLES_NAME, STATE, list_folder
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.measure.process import OWN, TAKEN, describe_failure, end_on_termination, full, printed, run
 from commodel.measure.provenance import places, provenance
@@ -28,9 +28,11 @@ from commodel.measure.starts import Rig, Start, in_image, prepare, starts_of
 from commodel.plan.config import find, load_platform, planned_platform
 from commodel.plan.duration import Durations
 from commodel.plan.planning import record_platform
+from commodel.plan.surveys import is_survey, list_hosts, network_file
 from commodel.platforms.build import build, refuse_foreign
 from commodel.platforms.build import starter as starter_of
 from commodel.platforms.launchers import LAUNCHERS, require_job, toolchain
+from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import check_stop, was_refused
 from commodel.platforms.tools import ROOT, find_build_root
 from commodel.records import Batch, Measure, Plan, Point
@@ -198,7 +200,7 @@ def measure(
         )
     if made == "mpi" and not platform.image:
         refuse_foreign(find_build_root(), starter, platform.slurm_mpi)
-    names, passes = launching.names(platform, starter, batch.nodes), plan.passes(batch.platform)
+    names, passes = _name_nodes(plan, batch, platform, starter), plan.passes(batch.platform)
     job = {"setting": setting or platform.setting, "environment": environment or {}}
     rig = Rig(plan, platform, launching, starter, names, folder, passes, **job)
     end_on_termination()
@@ -212,6 +214,18 @@ def measure(
         if attempt.last_write:
             attempt.end(DONE_OUTCOME)
     return measured
+
+
+def _name_nodes(plan: Plan, batch: Batch, platform: Platform, starter: str) -> tuple[str, ...]:
+    """Return the names of a batch's nodes. Refuse a job on other hosts than those whose levels the plan has."""
+    hosts = list_hosts(plan, batch)
+    names = LAUNCHERS[platform.launcher].names(platform, starter, batch.nodes, hosts)
+    if hosts and names != hosts:
+        found, wanted = ",".join(names), ",".join(hosts)
+        file = network_file(batch.platform, platform.digest)
+        advice = f"request them (sbatch --nodelist={wanted}), delete this file to survey again, or run with --no-survey"
+        raise UserError(f"the job runs on {found}, wanted {wanted}, whose network was surveyed: {advice}", file=file)
+    return names
 
 
 def _end_badly(attempt: OwnAttempt, error: BaseException) -> None:
@@ -230,6 +244,8 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
     for number in range(rig.passes):
         rig.pass_folder(number).mkdir()
     rig = in_image(rig)
+    if rig.how.in_job and (is_survey(batch) or list_hosts(rig.plan, batch)):
+        _set_aside_other_nodes(rig, attempt, progress)
     _clean_up_dead_attempts(rig, attempt)
     before, marked = raw_samples.list_finished(folder)
     starts = [
@@ -251,6 +267,24 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
     done = f"{batch.name}: {count} measured{not_measured if lacking else ''}"
     progress(done if missing else f"{done}, nothing was missing")
     return count
+
+
+def _set_aside_other_nodes(rig: Rig, attempt: OwnAttempt, progress: Progress) -> None:
+    """Rename the samples of earlier attempts, if one of them ran on other nodes. A survey, and what is predicted with
+    its levels, holds for one set of nodes."""
+    about = rig.folder / PROVENANCE
+    recorded = read_json(about).get("nodes", []) if about.exists() else list(rig.names)
+    used = {name for earlier in attempt.earlier for name in earlier.nodes}
+    if list(rig.names) == recorded and used <= set(rig.names):
+        return
+    for number in range(rig.passes):
+        rig.pass_folder(number).remove_tree()
+        rig.pass_folder(number).mkdir()
+    ending = f".other-nodes-{attempt.number - 1}"
+    for path in list_folder(rig.folder):
+        if path.suffix in (".csv", ".json") and path.name != STATE:
+            path.replace(path.with_name(path.name + ending))
+    progress(f"{rig.folder.name}: begins again: earlier samples are of other nodes (renamed to *{ending})")
 
 
 def _record_start(rig: Rig, batch: Batch, attempt: OwnAttempt, missing: bool) -> None:

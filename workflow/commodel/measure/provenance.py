@@ -13,7 +13,6 @@ from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.files.safe_reading import read_text_or_empty
-from commodel.hierarchy import Hierarchy
 from commodel.measure.starts import Rig
 from commodel.plan.config import planned_platform
 from commodel.plan.planning import list_named_files
@@ -78,20 +77,15 @@ def places(rig: Rig) -> dict[str, object]:
     """Return where nodes and processors are.
 
     `nodes` are the names of the plan's nodes, in its order. `levels` has a group number for each of them, `processors`
-    for each processor of the driver's machine.
+    for each processor of the driver's machine. `levels_from` is the launcher, if its site reports the levels.
     """
     about: dict[str, object] = {"nodes": list(rig.names)} if rig.names else {}
     if not rig.how.simulated and (processors := cores.levels().settings):
         about["processors"] = processors
+    from_site = not rig.platform.levels and rig.how.levels and rig.names
     try:
-        levels = _levels(rig).settings
+        levels = (rig.how.levels(rig.starter, rig.names) if from_site else rig.platform.hierarchy).settings
     except UserError as error:
         return about | {"levels_unknown": error.message}
-    return about | ({"levels": levels} if levels else {})
-
-
-def _levels(rig: Rig) -> Hierarchy:
-    """Return the levels of the platform file, else those that the site reports."""
-    if rig.platform.levels or not (rig.how.levels and rig.names):
-        return rig.platform.hierarchy
-    return rig.how.levels(rig.starter, rig.names)
+    source = {"levels_from": rig.platform.launcher} if from_site else {}
+    return about | ({"levels": levels, **source} if levels else {})

@@ -76,7 +76,7 @@ def _rig(platform: Platform, settings: Measure, folder: SafePath) -> Rig:
     if not platform.image:
         build(ROOT, toolchain(platform))
     plan = Plan("speeds", "", "", 1, (), {}, settings, {}, (), __version__)
-    rig = Rig(plan, platform, how, starter, how.names(platform, starter, platform.nodes), folder, 1)
+    rig = Rig(plan, platform, how, starter, how.names(platform, starter, platform.nodes, ()), folder, 1)
     rig.work.mkdir()
     rig.pass_folder(0).mkdir()
     return in_image(rig)

@@ -80,7 +80,7 @@ def load_platform(file: str | Path, learned: bool = True) -> Platform:
     if platform.container:
         platform.runs_in(_image(platform))
     if learned and (network := read_learned(Path(file).stem, platform)):
-        platform.learns(Hierarchy.of(network.levels))
+        platform.learns(Hierarchy.of(network.levels), network.hosts if platform.slurm else ())
     return platform
 
 

@@ -40,7 +40,7 @@ from commodel.plan.experiments import Block, Experiment, locate_errors
 from commodel.plan.matrix import check_size, combinations, place_of
 from commodel.plan.message_lengths import choose_probe_sizes
 from commodel.plan.surveys import PROBE as SURVEY
-from commodel.plan.surveys import TITLE, needs_survey
+from commodel.plan.surveys import TITLE, list_networks_needed, needs_survey
 from commodel.platforms.build import COMPILERS, programs
 from commodel.platforms.launchers import LAUNCHERS, Launcher, toolchain
 from commodel.platforms.platform import Platform
@@ -337,6 +337,7 @@ def record_platform(name: str, platform: Platform) -> PlannedPlatform:
         cores=platform.cores,
         types=dict(platform.types),
         levels={level: tuple(column) for level, column in platform.hierarchy.settings.items()},
+        hosts=platform.node_names if platform.slurm else (),
         container=platform.image.as_json() if platform.image else {},
     )
 
@@ -438,6 +439,14 @@ def constraint_of(plan: Plan, batch: str) -> str:
     """Return the features that the nodes of a batch's Slurm job must have; empty if all nodes are equal."""
     wanted = plan.batch(batch)
     return constraint(planned_platform(wanted.platform), wanted.nodes)
+
+
+def nodelist_of(plan: Plan, name: str) -> str:
+    """Return the surveyed hosts that a batch's Slurm job requests; empty if any will do. The survey of a run may find
+    them after the plan was made."""
+    batch = plan.batch(name)
+    hosts = planned_platform(batch.platform).node_names if list_networks_needed(plan, name) else ()
+    return ",".join(hosts[: batch.nodes])
 
 
 def launcher_of(plan: Plan, batch: str) -> Launcher:

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
+from commodel.files.fields import HOST
 from commodel.files.typed_records import parse_record
 from commodel.files.yaml import format_yaml, read_yaml
 from commodel.hierarchy import Hierarchy
@@ -40,7 +41,7 @@ class LearnedNetwork:
     experiment: str  # whose run surveyed it
     date: str
     pairs: Count  # that were timed
-    hosts: tuple[str, ...] = ()  # names of the nodes; empty if they have none
+    hosts: tuple[HOST, ...] = ()  # names of the nodes; empty if they have none
     levels: dict[str, Group] = field(default_factory=dict)  # group of each node, innermost level first
     slow: tuple[str, ...] = ()  # nodes all of whose pairs are slow
     notes: tuple[str, ...] = ()  # what the times of pairs do not determine
@@ -72,20 +73,21 @@ def read_network(name: str, digest: str, root: str | Path = ".") -> LearnedNetwo
 def read_learned(name: str, platform: Platform, root: str | Path = ".") -> LearnedNetwork | None:
     """Return the network learned for a platform whose file names no levels; None if there is none."""
     network = read_network(name, platform.digest, root) if _can_be_surveyed(platform) else None
-    for level, column in network.levels.items() if network else ():
-        if len(column) != platform.nodes:
-            message = f"found {len(column)} nodes, wanted the platform's {platform.nodes}"
-            raise UserError(message, file=network_file(name, platform.digest, root), key=f"levels.{level}")
+    if network is None:
+        return None
+    counts = {f"levels.{level}": len(column) for level, column in network.levels.items()}
+    if platform.slurm and (network.levels or network.hosts):
+        counts["hosts"] = len(set(network.hosts))
+    for key, count in counts.items():
+        if count != platform.nodes:
+            message = f"found {count} nodes, wanted the platform's {platform.nodes}"
+            raise UserError(message, file=network_file(name, platform.digest, root), key=key)
     return network
 
 
 def _can_be_surveyed(platform: Platform) -> bool:
-    """Return whether all batches run on the same nodes, of which there are enough, and whose levels are not named.
-
-    Each Slurm job may get other nodes.
-    """
-    fixed = platform.launcher in ("simgrid", "hosts")
-    return fixed and not (platform.levels or platform.overlay or platform.nodes < MIN_NODES)
+    """Return whether a platform has enough nodes for a survey, and its file names no levels."""
+    return not (platform.levels or platform.overlay or platform.nodes < MIN_NODES)
 
 
 def write_network(network: LearnedNetwork, root: str | Path = ".") -> Path:
@@ -107,12 +109,17 @@ def needs_survey(platform: Platform, name: str, experiment: str, root: str | Pat
 
 
 def list_networks_needed(plan: Plan, name: str) -> list[str]:
-    """Return the network file that a survey has to write before a batch, whose probes depend on it."""
+    """Return the network file that a batch depends on: its probes by the levels, a Slurm job also by the hosts."""
     batch = plan.batch(name)
-    surveyed = {own.platform for own in plan.batches if is_survey(own)}
-    if is_survey(batch) or not batch.cases or batch.platform not in surveyed:
-        return []
-    return [str(network_file(batch.platform, plan.platforms[batch.platform].digest))]
+    platform = plan.platforms[batch.platform]
+    surveyed = any(is_survey(own) and own.platform == batch.platform for own in plan.batches)
+    depends = platform.hosts or (surveyed and (batch.cases or platform.launcher == "slurm"))
+    return [str(network_file(batch.platform, platform.digest))] if depends and not is_survey(batch) else []
+
+
+def list_hosts(plan: Plan, batch: Batch) -> tuple[str, ...]:
+    """Return the hosts that a batch has to run on, in the order of its nodes; none if any will do."""
+    return () if is_survey(batch) else plan.platforms[batch.platform].hosts[: batch.nodes]
 
 
 def is_survey(batch: Batch) -> bool:

@@ -46,12 +46,18 @@ def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
     node_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600
     most = sum(batch.minutes * batch.nodes for batch in real) / 60
     whole_time = sum(batch.seconds for batch in plan.batches)
+    probing = sum(batch.seconds for batch in plan.batches if batch.cases)
     cases = sum(len(batch.cases) for batch in plan.batches)
     simulated = [name for name, platform in plan.platforms.items() if platform.simulated]
     lines = [
         f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
         f"measuring takes about {format_seconds(whole_time)} if batches run one after the other"
         + (f": {node_hours:.3g} node-hours on real machines, limited to {most:.3g}" if real else ""),
+        *(
+            [f"of this, survey and probes take {format_seconds(probing)}, {probing / whole_time:.0%}"]
+            if probing
+            else []
+        ),
         *paces,
         f"fitting, predicting and reporting take about {format_seconds(estimate_analysis(plan))} on one core",
     ]

@@ -97,8 +97,8 @@ class Launcher:
     reach: Callable[[Job, str], list[str]] | None = None
     remote_shell: bool = False  # whether one there reads what follows, as with ssh
     hostfile: bool = False  # whether it reads one
-    # Names of a batch's nodes, by platform, starter and number of nodes; only the site may have them.
-    names: Callable[[Platform, str, int], tuple[str, ...]] = lambda platform, starter, nodes: platform.node_names
+    # Names of a batch's nodes, by platform, starter, number of nodes and surveyed hosts; only the site may have them.
+    names: Callable[[Platform, str, int, tuple[str, ...]], tuple[str, ...]] = lambda platform, *_: platform.node_names
     # The levels of a batch's nodes, by starter and their names, if the site reports them.
     levels: Callable[[str, tuple[str, ...]], Hierarchy] | None = None
     # What a starter finds in its environment, by the user's number; what the user has set of it counts more.
@@ -150,7 +150,7 @@ def _agent(named: str) -> str:
     return os.path.abspath(named) if "/" in named else named
 
 
-def _named_hosts(platform: Platform, starter: str, nodes: int) -> tuple[str, ...]:
+def _named_hosts(platform: Platform, starter: str, *_: object) -> tuple[str, ...]:
     """Return the names of the platform file, checked for the syntax of mpirun."""
     if not platform.overlay:
         wanted = next((word for word, kind in KINDS.items() if kind == kind_of_starter(starter)), platform.hosts.mpi)

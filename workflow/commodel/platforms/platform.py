@@ -255,6 +255,7 @@ class Platform(FileMapping):
     _network: str = PrivateAttr("")
     _image: Image | None = PrivateAttr(None)
     _learned: Hierarchy = PrivateAttr(default_factory=Hierarchy)
+    _surveyed: tuple[str, ...] = PrivateAttr(())
 
     @model_validator(mode="before")
     @classmethod
@@ -347,10 +348,10 @@ class Platform(FileMapping):
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """The names of the nodes; empty if unknown before a job runs."""
+        """The names of the nodes; empty if unknown before a job runs. Those of Slurm are known after a survey."""
         if self.hosts:
             return self.hosts.names[: self.nodes]
-        return tuple(f"{self.simgrid.prefix}{node}" for node in range(self.nodes)) if self.simgrid else ()
+        return tuple(f"{self.simgrid.prefix}{node}" for node in range(self.nodes)) if self.simgrid else self._surveyed
 
     @property
     def hierarchy(self) -> Hierarchy:
@@ -380,9 +381,9 @@ class Platform(FileMapping):
         """Takes note of what the XML file holds."""
         self._network = hashlib.blake2b(network, digest_size=16).hexdigest()
 
-    def learns(self, levels: Hierarchy) -> None:
-        """Take the levels that a survey found, for a file that names none."""
-        self._learned = levels
+    def learns(self, levels: Hierarchy, hosts: tuple[str, ...] = ()) -> None:
+        """Take the levels that a survey found, for a file that names none, and the hosts that Slurm gave it."""
+        self._learned, self._surveyed = levels, hosts
 
     def runs_in(self, image: Image) -> None:
         """Takes note of the image that its container section names."""

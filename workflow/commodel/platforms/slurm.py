@@ -156,8 +156,9 @@ STEP_END = 15  # looks a second apart, which Slurm answers, until the ranks of a
 SETTLE = 120  # such looks after an outage, before any step is killed
 
 
-def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
-    """Return the names of the batch's nodes, in the order of the plan, after a check that srun can start MPI there."""
+def node_names(platform: Platform, srun: str, nodes: int, hosts: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the names of the batch's nodes, in the order of the plan, after a check that srun can start MPI there.
+    Those of `hosts` that are in the allocation come first, in their order."""
     wanted = platform.slurm.mpi
     offered = [wanted] if platform.overlay else mpi_types(run_slurm(srun, "--mpi=list"))
     if wanted not in offered:
@@ -171,8 +172,8 @@ def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
     names = tuple(run_slurm(folder / "scontrol", "show", "hostnames", listed).split())
     if len(names) < nodes:
         raise UserError(f"Slurm job {job} has {len(names)} nodes ({listed}), wanted {nodes}")
-    if not platform.types:
-        return names[:nodes]
+    if hosts or not platform.types:
+        return (*(host for host in hosts if host in names), *(name for name in names if name not in hosts))[:nodes]
     features = features_of(run_slurm(folder / "scontrol", "--oneliner", "show", "node", listed))
     return by_type(names, features, wanted_types(platform, nodes))
 

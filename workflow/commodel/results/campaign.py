@@ -25,6 +25,7 @@ from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.plan.config import find
 from commodel.plan.planning import load_plan, make_plan, write_plan
+from commodel.plan.surveys import is_survey, network_file
 from commodel.records import Batch, Plan
 from commodel.results.raw_samples import read_marker, remove_marker
 
@@ -171,9 +172,18 @@ def begin_campaign(experiment: str, only: str | None, leading: bool, survey: boo
         stream = inherit_lock(folder) or open_lock(folder, OTHER_RUN)
     except UserError as error:
         return Campaign(load_plan(Results(folder).plan), folder, refusal=error.message)
-    plan = make_plan(experiment, Path.cwd(), only, survey)
-    write_plan(plan, experiment, Path.cwd())
-    return Campaign(plan, folder, stream)
+    campaign = Campaign(make_plan(experiment, Path.cwd(), only, survey), folder, stream)
+    forget_surveys(campaign)
+    write_plan(campaign.plan, experiment, Path.cwd())
+    return campaign
+
+
+def forget_surveys(campaign: Campaign) -> None:
+    """Remove the samples of each survey whose network file the user has deleted: the network is surveyed again."""
+    for batch in filter(is_survey, campaign.plan.batches):
+        network = network_file(batch.platform, campaign.plan.platforms[batch.platform].digest)
+        if campaign.results.learned(batch.name).exists() and not network.exists():
+            campaign.results.raw(batch.name).remove_tree()
 
 
 def forget_failures(campaign: Campaign) -> int:

@@ -51,7 +51,8 @@ def sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]
 
 
 def _has_anomaly(network: Network) -> bool:
-    return bool(network.distances.slow or network.distances.odd or describe_mixed_classes(network))
+    odd = network.distances.slow or network.distances.odd or describe_mixed_classes(network)
+    return bool(odd or (network.said_by_slurm and not network.agrees))
 
 
 def _who(network: Network) -> str:
@@ -79,6 +80,8 @@ def sentences(network: Network) -> list[str]:
     if distances.classes > 1:
         lines.append(_classes(network))
     lines.append(_groups(network))
+    if network.said_by_slurm:
+        lines.append(_compare_with_slurm(network))
     return lines + describe_mixed_classes(network)
 
 
@@ -132,12 +135,25 @@ def _groups(network: Network) -> str:
             return "No groups of nodes were found."
         return "All other pairs of nodes are equal." if network.distances.slow else "All pairs of nodes are equal."
     parts = [f"{count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.items()]
-    source = "the platform file or Slurm" if said else "the measured pairs"
+    source = ("Slurm" if network.said_by_slurm else "the platform file or Slurm") if said else "the measured pairs"
     text = f"Nodes are ordered by {comma(parts)}, from {source}"
-    alike = [column.tolist() for column in learned.values()] == [column.tolist() for column in said.values()]
-    if said and learned:
-        text += "; the measured times agree" if alike else "; the measured times give other groups"
+    if said and learned and not network.said_by_slurm:
+        text += "; the measured times agree" if network.agrees else "; the measured times give other groups"
     return f"{text}."
+
+
+def _compare_with_slurm(network: Network) -> str:
+    """Return whether the measured times group the nodes as Slurm does."""
+    if network.agrees:
+        return "Slurm's topology agrees with the measured times."
+    groups = [
+        ", ".join(f"{count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.groups.items())
+        for levels in (network.said, network.distances.hierarchy)
+    ]
+    return (
+        f"Slurm's topology differs from the measured times: {groups[0] or 'none'} by Slurm, "
+        f"{groups[1] or 'none'} by the times."
+    )
 
 
 def rate_unit(largest: float) -> tuple[str, float]:

@@ -1,0 +1,133 @@
+"""A survey on a real Slurm: later jobs run on its hosts, in its order, and hosts that are missing are noticed."""
+
+import json
+import re
+
+import pytest
+import yaml
+
+from commodel.files.safe_paths import SafePath
+from commodel.plan.surveys import is_survey
+from commodel.results.raw_samples import CRASH, write_marker
+from tests.lab.slurm_lab import make_project, running_slurm
+from tests.lab.test_slurm_campaign import MEASURE, TREE
+from tests.waiting import until
+
+pytestmark = pytest.mark.lab
+
+SMALL = f"""
+platform: lab
+families: [hockney]
+library: false
+probe_bytes: [1, 1KiB]
+{MEASURE}
+matrix:
+  - axes: {{operation: bcast, algorithm: linear, ranks: [2, 4], bytes: 8}}
+    zips: {{placement: {{ranks_per_node: [1]}}}}
+"""
+HOSTS = ["n0", "n1", "n2", "n3"]
+
+
+def run(project, *more):
+    code, said = project.run("commodel", "run", "mine", "--profile", "slurm", *more)
+    assert code == 0, said
+    return said
+
+
+def network_of(project):
+    (path,) = (project.folder / "networks").iterdir()
+    return path, yaml.safe_load(path.read_text())
+
+
+def nodes_of(project, batch):
+    return json.loads((project.raw(batch) / "provenance.json").read_text())["nodes"]
+
+
+def clear(project):
+    """Leave only the network of what was measured."""
+    (project.folder / "results").rename(project.folder / f"results-{len(list(project.folder.glob('results*')))}")
+
+
+def test_jobs_run_on_the_surveyed_hosts_and_wait_for_them(tmp_path):
+    """In the order of the file, which is made another one than Slurm's here."""
+    with running_slurm(TREE) as slurm:
+        project = make_project(slurm, tmp_path)
+        project.write(SMALL)
+        run(project)
+        path, network = network_of(project)
+        print(path.read_text())
+        assert (network["hosts"], network["pairs"]) == (HOSTS, 6)
+        assert [nodes_of(project, batch) for batch in project.plan.batches] == [HOSTS, HOSTS, HOSTS[:2], HOSTS]
+        _, said = project.run("commodel", "show", "network", "mine")
+        print(said)
+        groups = "none" if not network.get("levels") else "[0-9].*"
+        agrees = "agrees with the measured times"
+        assert re.search(rf"Slurm's topology ({agrees}|differs .*: 2 groups \(leaf\) by Slurm, {groups} by", said), said
+
+        clear(project)
+        path.write_text(path.read_text().replace("n0", "n9").replace("n3", "n0").replace("n9", "n3"))
+        path.write_text(path.read_text().replace("experiment: mine", "experiment: first"))
+        probes, two, four = project.plan.batches
+        slurm("scontrol", "update", "nodename=n3", "state=drain", "reason=test")
+        process = project.start("commodel", "run", "mine", "--profile", "slurm")
+        log = project.folder / "results/mine/run.log"
+        until(lambda: log.exists() and "waits for n3," in log.read_text(), 60)
+        slurm("scontrol", "update", "nodename=n3", "state=resume")
+        said, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, said
+        assert re.search(rf"waits for n3,.*UnavailableNodes:n3.*delete networks/{path.name}, or", said), said
+        assert [nodes_of(project, batch) for batch in (probes, two, four)] == [
+            ["n3", "n1", "n2", "n0"],
+            ["n3", "n1"],
+            ["n3", "n1", "n2", "n0"],
+        ]
+        seats = [json.loads(file.read_text())["hosts"] for file in project.raw(two).glob("player-2r-*.json")]
+        assert seats == [["n3", "n1"]]
+
+        clear(project)
+        job = project.submit(project.plan.batches[1], "--nodelist=n0,n1")
+        assert slurm.ended(job) == "FAILED"
+        assert f"networks/{path.name}: the job runs on n1,n0, wanted n3,n1, whose network was surveyed" in project.log(
+            job
+        )
+        run(project, "--no-survey")
+        assert nodes_of(project, two) == ["n0", "n1"]
+
+
+@pytest.fixture
+def five_nodes(monkeypatch):
+    monkeypatch.setenv("LAB_NODES", "n0 n1 n2 n3 n4")
+
+
+@pytest.mark.own_slurm
+def test_a_survey_begins_again_on_other_hosts_and_all_that_follows(five_nodes, project):
+    """A host is lost after a part of the survey; later another one for good, and the user deletes the network."""
+    project.write(SMALL)
+    survey = project.plan.batches[0]
+    assert project.slurm.ended(project.submit(survey, "--nodelist=n0,n1,n2,n3")) == "COMPLETED"
+    project.slurm("scontrol", "update", "nodename=n0", "state=drain", "reason=test")
+    run(project)
+    path, network = network_of(project)
+    assert network["hosts"] == ["n1", "n2", "n3", "n4"]
+    assert len(list(project.raw(survey).glob("*.csv.other-nodes-1"))) == len(survey.ids)
+    project.slurm("scontrol", "update", "nodename=n0", "state=resume")
+    project.slurm("scontrol", "update", "nodename=n4", "state=drain", "reason=test")
+    path.unlink()
+    run(project)
+    assert network_of(project)[1]["hosts"] == HOSTS
+    assert [nodes_of(project, batch) for batch in project.plan.batches] == [HOSTS, HOSTS, HOSTS[:2], HOSTS]
+    assert all(list(project.raw(batch).glob("*.csv.other-nodes-1")) for batch in project.plan.batches[1:])
+
+
+def test_a_survey_that_fails_costs_only_its_levels(project):
+    """As if all its programs had crashed: each pair is marked."""
+    project.write(SMALL)
+    survey = project.plan.batches[0]
+    assert is_survey(survey)
+    folder = SafePath.given(project.raw(survey), project.folder)
+    for case in survey.cases:
+        write_marker(folder, case.id, CRASH, "crashed", 1)
+    said = run(project)
+    assert "the survey of lab failed: going on with the levels of platform files" in said
+    assert not (project.folder / "networks").exists()
+    assert (project.folder / "reports/mine/mine.xlsx").exists()
