@@ -433,7 +433,7 @@ def evaluate(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a comparison for the recommended prediction of each held-out point that models with most of
     the weight predict: with its interval, error and choices. Fits leave out the point's workload, so that its own
     residual never helps."""
-    rows = with_defaults(comparison, COMPARISON)
+    rows = add_default_columns(comparison, COMPARISON)
     rows = rows[(rows["waves"] == 1) & rows["measured"].notna()]
     usable = _usable(rows)
     parts = [part for _, part in usable.groupby(["platform", _find_sides(usable)], sort=False)]
