@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 
 import pytest
 import yaml
@@ -9,7 +11,7 @@ import yaml
 from commodel.files.safe_paths import SafePath
 from commodel.plan.surveys import is_survey
 from commodel.results.raw_samples import CRASH, write_marker
-from tests.lab.slurm_lab import make_project, running_slurm
+from tests.lab.slurm_lab import HERE, make_project, running_slurm
 from tests.lab.test_slurm_campaign import MEASURE, TREE
 from tests.waiting import until
 
@@ -24,6 +26,17 @@ probe_bytes: [1, 1KiB]
 matrix:
   - axes: {{operation: bcast, algorithm: linear, ranks: [2, 4], bytes: 8}}
     zips: {{placement: {{ranks_per_node: [1]}}}}
+"""
+CABLE = """
+ip link add br1 type bridge
+ip link set br1 up
+ip link add up0 type veth peer name up1
+for number in 0 1; do
+  ip link set up$number master br$number gso_max_segs 1 up
+  tc qdisc add dev up$number root tbf rate 10mbit burst 1600 limit 1514000
+done
+ip link set n2 master br1
+ip link set n3 master br1
 """
 HOSTS = ["n0", "n1", "n2", "n3"]
 
@@ -92,6 +105,40 @@ def test_jobs_run_on_the_surveyed_hosts_and_wait_for_them(tmp_path):
         )
         run(project, "--no-survey")
         assert nodes_of(project, two) == ["n0", "n1"]
+
+
+@pytest.fixture
+def two_switches(tmp_path, monkeypatch):
+    """n0 and n1 are hosts on one switch, n2 and n3 on another, with a slow cable between the switches."""
+    if missing := [name for name in ("ip", "tc", "nsenter", "unshare") if not shutil.which(name)]:
+        pytest.skip(f"no {', '.join(missing)} here")
+    hosts, script = tmp_path / "hosts", HERE / "network.sh"
+    monkeypatch.setenv("LAB_HOSTS", " ".join(HOSTS))
+    subprocess.run([script, "up", hosts], check=True, timeout=60)
+    try:
+        switch = ["nsenter", "--target", (hosts / "switch.pid").read_text().strip(), "--net", "sh", "-ec"]
+        subprocess.run([*switch, CABLE], check=True, timeout=60)
+        monkeypatch.setenv("LAB_NETWORK", str(hosts))
+        with running_slurm(
+            "SwitchName=s0 Nodes=n[0-1]\nSwitchName=s1 Nodes=n[2-3]\nSwitchName=top Switches=s[0-1]\n"
+        ) as slurm:
+            yield slurm
+    finally:
+        subprocess.run([script, "down", hosts], check=True, timeout=60)
+
+
+def test_the_survey_learns_what_the_topology_says(two_switches, tmp_path):
+    project = make_project(two_switches, tmp_path)
+    project.write(SMALL)
+    print(run(project))
+    path, network = network_of(project)
+    print(path.read_text())
+    assert network["hosts"] == HOSTS
+    assert network["levels"] == {"leaf": [0, 0, 1, 1]}
+    assert project.plan.platforms["lab"].levels == {"leaf": (0, 0, 1, 1)}
+    _, said = project.run("commodel", "show", "network", "mine")
+    print(said)
+    assert "Slurm's topology agrees with the measured times." in said
 
 
 @pytest.fixture
