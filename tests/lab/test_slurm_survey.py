@@ -73,9 +73,9 @@ def test_jobs_run_on_the_surveyed_hosts_and_wait_for_them(tmp_path):
         assert [nodes_of(project, batch) for batch in project.plan.batches] == [HOSTS, HOSTS, HOSTS[:2], HOSTS]
         _, said = project.run("commodel", "show", "network", "mine")
         print(said)
-        groups = "none" if not network.get("levels") else "[0-9].*"
-        agrees = "agrees with the measured times"
-        assert re.search(rf"Slurm's topology ({agrees}|differs .*: 2 groups \(leaf\) by Slurm, {groups} by", said), said
+        assert re.search(r"Slurm's topology (agrees with|differs from) the measured times", said), said
+        agree = network["levels"] == {"leaf": [0, 1, 0, 1]}  # all nodes are one machine: levels are chance
+        assert agree == ("topology agrees" in said)
 
         clear(project)
         path.write_text(path.read_text().replace("n0", "n9").replace("n3", "n0").replace("n9", "n3"))
@@ -104,7 +104,7 @@ def test_jobs_run_on_the_surveyed_hosts_and_wait_for_them(tmp_path):
             job
         )
         run(project, "--no-survey")
-        assert nodes_of(project, two) == ["n0", "n1"]
+        assert nodes_of(project, two) == ["n0", "n2"]  # on one switch, which Slurm prefers
 
 
 @pytest.fixture
