@@ -8,9 +8,6 @@ import subprocess
 import pytest
 import yaml
 
-from commodel.files.safe_paths import SafePath
-from commodel.plan.surveys import is_survey
-from commodel.results.raw_samples import CRASH, write_marker
 from tests.lab.slurm_lab import HERE, make_project, running_slurm
 from tests.lab.test_slurm_campaign import MEASURE, TREE
 from tests.waiting import until
@@ -167,14 +164,15 @@ def test_a_survey_begins_again_on_other_hosts_and_all_that_follows(five_nodes, p
 
 
 def test_a_survey_that_fails_costs_only_its_levels(project):
-    """As if all its programs had crashed: each pair is marked."""
+    """Its job is lost twice, as if its hosts had died."""
     project.write(SMALL)
-    survey = project.plan.batches[0]
-    assert is_survey(survey)
-    folder = SafePath.given(project.raw(survey), project.folder)
-    for case in survey.cases:
-        write_marker(folder, case.id, CRASH, "crashed", 1)
-    said = run(project)
+    process, lost = project.start("commodel", "run", "mine", "--profile", "slurm"), set()
+    while len(lost) < 2:
+        job = until(lambda: next((job for job in project.slurm.jobs("running") if job not in lost), ""), 60)
+        project.slurm("scancel", job)
+        lost.add(job)
+    said, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, said
     assert "the survey of lab failed: going on with the levels of platform files" in said
     assert not (project.folder / "networks").exists()
     assert (project.folder / "reports/mine/mine.xlsx").exists()
