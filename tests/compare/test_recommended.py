@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commodel.compare.combined_prediction import pick_alternatives
 from commodel.compare.recommended import (
     RECOMMENDED,
     Places,
@@ -54,6 +55,15 @@ def test_a_bias_of_an_algorithm_is_corrected_at_a_workload_that_was_not_measured
     made = evaluate(biased)
     assert made["mu"].max() < 1.12 < biased["mu"].max()
     assert (made["family"] == RECOMMENDED).all()
+
+
+def test_a_workload_that_the_heaviest_model_does_not_predict_has_no_recommended_prediction():
+    table = rows({"good": lambda *at: 0.01 * at[3], "bad": lambda *at: 1.0 + at[3]})
+    lost = (table["family"] == "good") & (table["bytes"] == 8)
+    table.loc[lost, ["predicted", "validity"]] = [np.nan, "size not modelled: valid for 1 KiB"]
+    made = evaluate(table)
+    assert set(made["bytes"]) == set(SIZES) - {8}
+    assert pick_alternatives(table)["workload"].nunique() == made["workload"].nunique()
 
 
 def test_errors_at_random_are_not_corrected():

@@ -58,7 +58,7 @@ paper: mrnet
 platform: netns-{len(HOSTS)}
 families: [tan, logp]
 measure: {{precision: 10%, min_samples: 4, max_samples: 12, seconds: 1, passes: 1, warmup: 1}}
-probe_bytes: [64]
+probe_bytes: [8, 64]
 matrix:
   - axes:
       operation: [overlay-startup, reduce, "overlay-throughput"]

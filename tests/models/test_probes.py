@@ -39,12 +39,15 @@ def test_one_rank_requests_and_the_other_replies_while_all_others_wait():
     assert pattern.step.tolist() == list(range(6))
 
 
-def test_half_of_a_wave_is_one_way():
-    """TAN assumes it: the answers of leaves are as long as the requests."""
-    for case in probe("wave").cases("p", Site(9, 1), [8]):
+@pytest.mark.parametrize(("sizes", "packet"), [([8, 64], 64), ([8, 1 << 16], 1024)])
+def test_half_of_a_wave_is_one_way(sizes, packet):
+    """TAN assumes it: the answers of leaves are as long as the requests, in packets of 1 KiB or the largest size."""
+    for name in ("chain", "fan"):
+        assert {case.settings["bytes"] for case in probe(name).cases("p", Site(9, 1), sizes)} == {packet}
+    for case in probe("wave").cases("p", Site(9, 1), sizes):
         pattern = probe("wave").pattern(case.settings)
         there, back = pattern.bytes.reshape(2, -1)
-        assert there.tolist() == back.tolist() == [1024] * case.settings["n"]
+        assert there.tolist() == back.tolist() == [packet] * case.settings["n"]
 
 
 @pytest.mark.parametrize(("procs", "h"), [(2, 3), (5, 1), (5, 9)])

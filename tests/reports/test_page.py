@@ -221,6 +221,8 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
     write_parameters(file, used)
     monkeypatch.chdir(tmp_path)
     assert "in place of" in run(verb, *words).stdout
+    worst = replace(front.trust, rows=(("", "pmnf"), ("", "pmnf"), ("", file.stem)))
+    assert DOUBLES not in dict(commands(report, replace(front, trust=worst)))
 
 
 @pytest.mark.parametrize(

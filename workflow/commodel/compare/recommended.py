@@ -430,14 +430,15 @@ def _helps(corrected: Mapping[str, Array], residuals: Array, places: Places) -> 
 
 
 def evaluate(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a comparison for the recommended prediction of each held-out point: with its interval, error
-    and choices. Fits leave out the point's workload, so that its own residual never helps."""
+    """Return the rows of a comparison for the recommended prediction of each held-out point that models with most of
+    the weight predict: with its interval, error and choices. Fits leave out the point's workload, so that its own
+    residual never helps."""
     rows = with_defaults(comparison, COMPARISON)
     rows = rows[(rows["waves"] == 1) & rows["measured"].notna()]
     usable = _usable(rows)
     parts = [part for _, part in usable.groupby(["platform", _find_sides(usable)], sort=False)]
-    made = [made for part in parts for made in _evaluate_folds(part)]
-    if not made:
+    made = [made.dropna(subset="predicted") for part in parts for made in _evaluate_folds(part)]
+    if not any(map(len, made)):
         return rows.iloc[:0]
     library = rows[is_library_default(rows)]
     found = add_choices(add_errors(pd.concat([*made, library], ignore_index=True)))

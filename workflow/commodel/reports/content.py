@@ -175,8 +175,9 @@ def _over(label: str) -> tuple[str, str]:
 
 
 def _doubled(sets: Sequence[ParameterSet], front: Front) -> tuple[str, str] | None:
-    """Return the best model with a latency L, and options that double each of its latencies."""
-    order = [family for _, family in front.trust.rows]
+    """Return the best model with a latency L, of the better half, and options that double each of its latencies."""
+    ranked = [family for _, family in front.trust.rows]
+    order = ranked[: (len(ranked) + 1) // 2]
     trusted = (parameters for parameters in sets if parameters.family in order)
     for parameters in sorted(trusted, key=lambda parameters: order.index(parameters.family)):
         latencies = {name: value for name, value in parameters.numbers.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}

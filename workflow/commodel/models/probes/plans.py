@@ -92,11 +92,17 @@ def plain_round_trip(case: Settings) -> Schedule | None:
     return None if delayed else round_trip(case["bytes"], case["bytes"])
 
 
+def choose_tree_packet(sizes: list[int]) -> int:
+    """Return the size of the messages that TAN is fitted to: 1 KiB, as in its paper, or the largest size probed if
+    all are smaller."""
+    return min(PACKET, max(sizes))
+
+
 def plan_chain(site: Site, sizes: list[int]) -> Plan:
     """Yield chains of every height up to 32, as in the TAN paper. Ranks are placed in turn over the nodes, so that
     every hop crosses the network."""
     place = place_cyclically(site, min(site.ranks, HIGHEST_CHAIN + 1))
-    return combinations_at(place, height=range(1, place.ranks), bytes=PACKET)
+    return combinations_at(place, height=range(1, place.ranks), bytes=choose_tree_packet(sizes))
 
 
 def chain(case: Settings) -> Schedule:
@@ -108,18 +114,18 @@ def chain(case: Settings) -> Schedule:
 
 
 def plan_fan(site: Site, sizes: list[int]) -> Plan:
-    """Yield messages from all to one rank (in) or from it to all (out): packets of 1 KiB, as in the TAN paper, one rank
-    a node."""
+    """Yield messages from all to one rank (in) or from it to all (out), one rank a node."""
     place = place_one_per_node(site, MAX_FAN_RANKS)
-    partners = list_counts(place.ranks - 1)
-    return combinations_at(place, direction=["in", "out"], n=partners, how="isend", bytes=PACKET, answer=0)
+    partners, packet = list_counts(place.ranks - 1), choose_tree_packet(sizes)
+    return combinations_at(place, direction=["in", "out"], n=partners, how="isend", bytes=packet, answer=0)
 
 
 def plan_wave(site: Site, sizes: list[int]) -> Plan:
     """Yield the TAN paper's N-to-1 experiment (MRNetBench): the root requests, N leaves reply, and the time ends with
     the last reply."""
     place = place_one_per_node(site, MAX_FAN_RANKS)
-    there_and_back = {"direction": "round", "how": "isend", "bytes": PACKET, "answer": PACKET}
+    packet = choose_tree_packet(sizes)
+    there_and_back = {"direction": "round", "how": "isend", "bytes": packet, "answer": packet}
     return combinations_at(place, n=list_counts(place.ranks - 1), **there_and_back)
 
 

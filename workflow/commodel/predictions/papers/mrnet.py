@@ -92,7 +92,7 @@ def microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
         figure(
             "Figure 5b",
             "a broadcast and a reduction",
-            "The round trip of a packet of 1 KiB (the paper gives no size) down to all back-ends and of their sum up "
+            "The round trip of a packet (the paper gives no size) down to all back-ends and of their sum up "
             "again. The paper says that it grows rapidly over a flat tree, where messages go one after the other, and "
             "slowly over the others.",
             trips,
