@@ -77,6 +77,7 @@ SMALL_TREES = ["groups:6,6,5,5,5,5", "binomial:6", "kary:2^5", "flat:32", "balan
 TREES = """
 title: trees of 32 leaves and of 64
 platform: tree-256
+survey: false
 families: [tan, logp, loggp]
 measure: {{precision: 5%, min_samples: 2, max_samples: 2, seconds: 1, warmup: 0}}
 probe_bytes: [1, 64, 1KiB]
@@ -127,6 +128,7 @@ def test_the_pick_is_within_5_percent_of_the_best_of_all_measured_trees(measured
 STREAMS = """
 title: waves
 platform: loggp-64
+survey: false
 families: [loggp, tan, bsp]
 measure: {precision: 5%, min_samples: 6, max_samples: 10, seconds: 1, warmup: 1}
 probe_bytes: [1, 64, 1024]
@@ -199,6 +201,7 @@ def test_any_layout_is_measured_and_predicted(project):
 KERNELS = """
 title: kernels
 platform: loggp-64
+survey: false
 families: [loggp]
 measure: {precision: 5%, min_samples: 6, max_samples: 10, seconds: 1, warmup: 1}
 probe_bytes: [1, 1024, 8KiB, 64KiB, 256KiB]
