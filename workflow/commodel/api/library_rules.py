@@ -173,7 +173,7 @@ def tune_library(
 
     `list_workloads` returns the workloads of operations, which depend on the MPI library.
     """
-    loaded = load_platform(find("platform", platform))
+    loaded = load_platform(find("platform", platform), learned=False)  # so that it runs on any nodes of a Slurm cluster
     how = LAUNCHERS[loaded.launcher]
     if how.simulated or loaded.overlay:
         raise UserError(f"platform '{platform}' has no MPI library with rules; wanted one that runs an MPI for real")

@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from commodel import __version__
 from commodel.errors import UserError, mistakes_in
@@ -391,7 +391,9 @@ def measure_now(
         build(ROOT, toolchain(loaded))
     most = Durations(loaded.launcher, settings).estimate_points(points, upper_bound=True)
     batch = Batch(name, platform, max(point.nodes for point in points), tuple(points), most=most)
-    platforms = {platform: record_platform(platform, loaded)}
+    planned = record_platform(platform, loaded)
+    planned = planned if planned.levels else replace(planned, hosts=())  # without levels, other nodes are welcome
+    platforms = {platform: planned}
     measure(Plan(name, "", "", 1, (), {}, settings, platforms, (batch,), __version__), batch, raw, progress)
     return [_samples(raw, point.id) for point in points]
 
