@@ -120,7 +120,7 @@ def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None
 def _summarize_samples(observations: pd.DataFrame) -> pd.DataFrame:
     noted = observations.assign(setting="") if "setting" not in observations else observations
     points = iterate_cases(noted[noted["kind"] == "point"])
-    rows = [{"point": case, "setting": group["setting"].iloc[0], **summary_of(group)} for case, group in points]
+    rows = [{"point": case, "setting": group["setting"][0], **summary_of(group)} for case, group in points]
     columns = ["point", "setting", "median", "low", "high", "samples", "invalid", "stop", "skew", "passes", *LATENCIES]
     renamed = {"median": "measured", "low": "measured_low", "high": "measured_high"}
     frame = pd.DataFrame(rows, columns=columns).rename(columns=renamed)
