@@ -120,7 +120,7 @@ def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None
 def _summarize_samples(observations: pd.DataFrame) -> pd.DataFrame:
     noted = observations.assign(setting="") if "setting" not in observations else observations
     points = iterate_cases(noted[noted["kind"] == "point"])
-    rows = [{"point": case, "setting": group["setting"].iloc[0], **summarize_case(group)} for case, group in points]
+    rows = [{"point": case, "setting": group["setting"][0], **summarize_case(group)} for case, group in points]
     columns = [
         "point",
         "setting",

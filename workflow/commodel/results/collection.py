@@ -1,7 +1,7 @@
 """Collection of a campaign's raw files: one table of observations with a row for each sample (`collect`), and a summary
 of each case (`summarize_raw`)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -119,11 +119,9 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each case: the distribution of its samples, their number, and why sampling stopped."""
     rows = []
     for case, group in iterate_cases(observations):
-        first, summary = group.iloc[0], summarize_case(group)
-        settings = {
-            name: first[name] for name in group.columns if name not in NOT_SETTINGS and not _is_blank(first[name])
-        }
-        valid = group.loc[group["valid"], "seconds"].to_numpy() if summary["samples"] else np.array([np.nan])
+        first, summary = {name: column[0] for name, column in group.items()}, summary_of(group)
+        settings = {name: value for name, value in first.items() if name not in NOT_SETTINGS and not _is_blank(value)}
+        valid = group["seconds"][group["valid"]] if summary["samples"] else np.array([np.nan])
         rows.append(
             {name: first[name] for name in CASE_COLUMNS if name in first}
             | {
@@ -137,28 +135,41 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
     return summary.drop(columns=[name for name in ("cpu", "computation", "setting") if summary[name].isna().all()])
 
 
-def iterate_cases(observations: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the id and the samples of each case; samples of different settings are separate cases."""
+def iterate_cases(observations: pd.DataFrame) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    """Yield the id and the columns of the samples of each case; samples of different settings are separate cases."""
     many_settings = "setting" in observations and observations["setting"].nunique() > 1
-    for key, group in observations.groupby(["id", "setting"] if many_settings else ["id"], sort=False):
-        yield key[0], group
+    groups = observations.groupby(["id", "setting"] if many_settings else ["id"], sort=False)
+    numbers = groups.ngroup().to_numpy()
+    order = np.argsort(numbers, kind="stable")
+    columns = {name: observations[name].to_numpy()[order] for name in observations}
+    ends = [*(np.flatnonzero(np.diff(numbers[order])) + 1).tolist(), len(order)]
+    for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        if start < end:
+            yield columns["id"][start], {name: column[start:end] for name, column in columns.items()}
 
 
-def summarize_case(samples: pd.DataFrame) -> dict[str, object]:
-    """Return the median of the valid samples of one case, its confidence interval, and the numbers of its samples."""
-    valid = samples[samples["valid"]]
-    median, low, high = median_interval(valid["seconds"].to_numpy(), valid["pass"].to_numpy())
+def summary_of(samples: Mapping[str, np.ndarray]) -> dict[str, object]:
+    """Return the median of the valid samples of one case with its confidence interval, and the counts behind it."""
+    valid = samples["valid"].astype(bool)
+    passes = samples["pass"][valid]
+    median, low, high = median_interval(samples["seconds"][valid], passes)
     return {
         "median": median,
         "low": low,
         "high": high,
-        "samples": len(valid),
-        "invalid": len(samples) - len(valid),
-        "stop": find_worst_stop(samples["stop"].unique()),
-        "skew": samples["skew"].median(),
-        "passes": valid["pass"].nunique(),
-        **{name: valid[name].median() for name in ("cpu", "computation", *LATENCY_COLUMNS) if name in valid},
+        "samples": len(passes),
+        "invalid": len(valid) - len(passes),
+        "stop": find_worst_stop(set(samples["stop"])),
+        "skew": _median(samples["skew"]),
+        "passes": len(np.unique(passes)),
+        **{name: _median(samples[name][valid]) for name in ("cpu", "computation", *LATENCY_COLUMNS) if name in samples},
     }
+
+
+def _median(values: np.ndarray) -> float:
+    """Return the median of the values that are known."""
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else np.nan
 
 
 # Columns that do not distinguish cases of a probe or points of an operation.
