@@ -119,7 +119,7 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each case: the distribution of its samples, their number, and why sampling stopped."""
     rows = []
     for case, group in iterate_cases(observations):
-        first, summary = {name: column[0] for name, column in group.items()}, summary_of(group)
+        first, summary = {name: column[0] for name, column in group.items()}, summarize_case(group)
         settings = {name: value for name, value in first.items() if name not in NOT_SETTINGS and not _is_blank(value)}
         valid = group["seconds"][group["valid"]] if summary["samples"] else np.array([np.nan])
         rows.append(
@@ -148,7 +148,7 @@ def iterate_cases(observations: pd.DataFrame) -> Iterator[tuple[str, dict[str, n
             yield columns["id"][start], {name: column[start:end] for name, column in columns.items()}
 
 
-def summary_of(samples: Mapping[str, np.ndarray]) -> dict[str, object]:
+def summarize_case(samples: Mapping[str, np.ndarray]) -> dict[str, object]:
     """Return the median of the valid samples of one case with its confidence interval, and the counts behind it."""
     valid = samples["valid"].astype(bool)
     passes = samples["pass"][valid]
