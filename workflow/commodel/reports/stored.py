@@ -207,9 +207,9 @@ def _report(
     kinds = {name: about.kind for name, about in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
-    crowds = conditions.describe_oversubscription(comparison, provenance)
+    oversubscribed = conditions.describe_oversubscription(comparison, provenance)
     (made, unread), (speeds, unreadable) = partitions(plan), _speeds(plan)
-    rebuilt = papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else ()
+    rebuilt = papers.sections(paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
     tree_predictions = fastest_trees(plan, comparison, sets)
     drifted = measure_drift(plan, comparison, sets, calibrations(results))
     handed = [comparison]
