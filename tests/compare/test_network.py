@@ -109,6 +109,18 @@ def test_a_ring_of_nodes_is_said_to_have_paths_that_do_not_nest():
     assert learn_distances(pairs, times, np.full(times.shape, 1e-3), 9).mixed_classes
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_where_no_two_nodes_are_alike_the_classes_say_so(seed):
+    """Nodes have overheads of their own, which are no levels; or pairs have, some of which form groups by chance."""
+    rng, pairs = np.random.default_rng(seed), all_pairs(12)
+    by_node, by_pair = np.exp(rng.normal(0, 0.2, 12))[pairs].prod(axis=1), np.exp(rng.normal(0, 0.3, len(pairs)))
+    for factors, most in ((by_node, 1), (by_pair, 3)):
+        times = np.array([[1e-6, 1e-5]]) * factors[:, None]
+        distances = learn_distances(pairs, times, np.full(times.shape, 1e-2), 12)
+        assert distances.mixed_classes
+        assert distances.classes <= most
+
+
 @pytest.mark.parametrize("nodes", [2, 3])
 def test_few_nodes_are_no_reason_to_fail(nodes):
     pairs = all_pairs(nodes)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# A real Slurm of four nodes (or of LAB_NODES) on this machine: `eval "$(slurm.sh up DIR)"`, work with it, `slurm.sh down DIR`. Everything
+# A real Slurm of four nodes on this machine: `eval "$(slurm.sh up DIR)"`, work with it, `slurm.sh down DIR`. Everything
 # it has lies in DIR (a short path: sockets are in it); ports are free ones; nothing of the system changes. Needs root.
-# A topology.conf that lies in DIR already says which switches its nodes n0 to n3 are on.
+# A topology.conf that lies in DIR already says which switches its nodes n0 to n3 are on. LAB_NODES names other nodes. With
+# LAB_NETWORK, a folder of network.sh, its hosts of these names are the nodes, and the controller runs on its head.
 set -euo pipefail
 
 say() { printf 'slurm.sh: %s\n' "$*" >&2; }
@@ -21,6 +22,18 @@ for program in munged slurmctld slurmd scontrol srun; do
 done
 PATH=$PATH:/usr/sbin
 
+on() { # HOST COMMAND…
+  local there=()
+  [ -z "${LAB_NETWORK:-}" ] ||
+    there=(nsenter --target "$(cat "$LAB_NETWORK/$1.pid")" --net --uts --mount --wd="$PWD" --)
+  "${there[@]}" "${@:2}"
+}
+
+address() { # HOST
+  if [ -z "${LAB_NETWORK:-}" ]; then echo 127.0.0.1 && return; fi
+  awk -v host="$1" '$2 == host { print $1 }' "$LAB_NETWORK/hosts"
+}
+
 # A free port for the controller and each node, in a row, below those that the kernel hands out.
 free_ports() {
   local first port
@@ -36,12 +49,12 @@ free_ports() {
 
 configure() {
   local host port
-  host=$(hostname -s)
+  host=$(on head hostname -s)
   port=$(free_ports)
   mkdir -p "$dir/state" "$dir/spool"
   cat >"$SLURM_CONF" <<CONF
 ClusterName=lab
-SlurmctldHost=$host(127.0.0.1)
+SlurmctldHost=$host($(address head))
 SlurmctldPort=$port
 SlurmUser=root
 SlurmdUser=root
@@ -70,7 +83,8 @@ UnkillableStepTimeout=30
 SchedulerParameters=batch_sched_delay=0,bf_interval=1,sched_min_interval=0
 TopologyPlugin=topology/$([ -e "$dir/topology.conf" ] && echo tree || echo none)
 $(for i in "${!nodes[@]}"; do
-    echo "NodeName=${nodes[i]} NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1 + i)) CPUs=2 RealMemory=8000" \
+    echo "NodeName=${nodes[i]} NodeHostname=$(on "${nodes[i]}" hostname -s) NodeAddr=$(address "${nodes[i]}")" \
+      "Port=$((port + 1 + i)) CPUs=2 RealMemory=8000" \
       "Feature=$([ "$i" -lt 2 ] && echo fat || echo thin)"
   done)
 PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP
@@ -96,13 +110,13 @@ start_munged() {
 alive() { [ -s "$1" ] && kill -0 "$(cat "$1")" 2>/dev/null; }
 
 start_nodes() {
-  for node in "${nodes[@]}"; do slurmd -N "$node"; done
+  for node in "${nodes[@]}"; do on "$node" slurmd -N "$node"; done
 }
 
 # Until all are idle.
 wait_idle() {
   for _ in $(seq 300); do
-    [ "$(sinfo -h -N -t idle -o %N 2>/dev/null | wc -l)" -eq "${#nodes[@]}" ] && return
+    [ "$(on head sinfo -h -N -t idle -o %N 2>/dev/null | wc -l)" -eq "${#nodes[@]}" ] && return
     sleep 0.1
   done
   fail "the nodes did not come up; see $dir/*.log"
@@ -110,7 +124,7 @@ wait_idle() {
 
 # The daemons by their pid files; then what jobs have left behind, which knows this Slurm and its own job.
 stop() {
-  scancel --user=root 2>/dev/null || true
+  on head scancel --user=root 2>/dev/null || true
   for file in "$dir"/slurmctld.pid "$dir"/slurmd-*.pid "$dir"/munged.pid; do
     if alive "$file"; then kill -9 "$(cat "$file")" 2>/dev/null || true; fi
     rm -f "$file"
@@ -132,7 +146,7 @@ up)
   configure
   wrap_commands
   start_munged
-  slurmctld
+  on head slurmctld
   start_nodes
   wait_idle
   echo "export PATH=$dir/bin:\$PATH SLURM_CONF=$SLURM_CONF"

@@ -31,9 +31,12 @@ PLATFORM = "launcher: slurm\nnodes: 4\ncores: 2\nslurm: {mpi: pmi2}\n"
 class Slurm:
     folder: Path
     environment: dict[str, str]
+    inside: tuple[object, ...] = ()  # what starts a command where the controller runs, if that is elsewhere
 
     def __call__(self, *command: object) -> str:
-        run = subprocess.run(list(map(str, command)), env=self.environment, capture_output=True, text=True, timeout=60)
+        run = subprocess.run(
+            list(map(str, (*self.inside, *command))), env=self.environment, capture_output=True, text=True, timeout=60
+        )
         assert run.returncode == 0, run.stderr
         return run.stdout.strip()
 
@@ -97,7 +100,8 @@ def running_slurm(topology: str = "") -> Iterator[Slurm]:
         subprocess.run([HERE / "slurm.sh", "up", folder], check=True, timeout=60)
         own = {"PATH": f"{folder / 'bin'}:{ROOT / '.venv' / 'bin'}:{path}", "SLURM_CONF": f"{folder / 'slurm.conf'}"}
         # Nodes on one machine share no memory; and UCX's addresses can be too long for PMI-2.
-        yield Slurm(folder, os.environ | own | {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi"})
+        inside = (HERE / "network.sh", "run", os.environ["LAB_NETWORK"]) if "LAB_NETWORK" in os.environ else ()
+        yield Slurm(folder, os.environ | own | {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi"}, inside)
     finally:
         subprocess.run([HERE / "slurm.sh", "down", folder], check=True, timeout=60)
 
@@ -187,7 +191,7 @@ class Project:
     def start(self, *command: str) -> subprocess.Popen:
         """In a process group of its own, as a terminal starts it."""
         return subprocess.Popen(
-            command,
+            [*self.slurm.inside, *command],
             cwd=self.folder,
             env=self.slurm.environment,
             text=True,

@@ -13,13 +13,13 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from commodel import __version__
 from commodel.errors import UserError, mistakes_in
 from commodel.files.atomic import read_json, write_json
-from commodel.files.quantities import VARIABLE, parse_setting
-from commodel.files.results_folder import PROVENANCE, SAMPLES, STATE, files
+from commodel.files.quantities import SETTING_VARIABLE, parse_setting
+from commodel.files.results_folder import PROVENANCE, SAMPLES_NAME, STATE, list_folder
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.measure.process import (
     NODE_LOSS,
@@ -44,11 +44,11 @@ from commodel.platforms.slurm import check_stop, was_refused
 from commodel.platforms.tools import ROOT, find_build_root
 from commodel.records import Batch, Measure, Plan, Point
 from commodel.results import raw_samples
-from commodel.results.attempts import DONE, OwnAttempt
+from commodel.results.attempts import DONE_OUTCOME, OwnAttempt
 from commodel.results.campaign import lock_folder
 from commodel.results.process_counts import join_counts
-from commodel.results.provenance import commit, same_setting
-from commodel.results.raw_samples import raw_file, read_marker, read_samples
+from commodel.results.provenance import check_setting, describe_commit
+from commodel.results.raw_samples import find_raw_file, read_marker, read_samples
 
 NO_FIRST_CASE, TIMEOUT, BUDGET = "starting", "timeout", "budget"  # reasons for which `Watch` stops a program
 MAX_NAME_BYTES = 300  # bytes read from `.now`
@@ -159,7 +159,7 @@ def sweep(state: SweepState, start: Start, number: int) -> bool:
         suspect = case
         if failures == MAX_FAILURES:
             # A case with samples of an earlier pass gets no marker.
-            earlier = (raw_samples.finished(state.context.pass_folder(previous))[0] for previous in range(number))
+            earlier = (raw_samples.list_finished(state.context.pass_folder(previous))[0] for previous in range(number))
             for skipped in set(unfinished).difference({case}, *earlier):
                 given_up = f"{raw_samples.GIVEN_UP}: {reason}"
                 raw_samples.write_marker(state.context.folder, skipped, status, given_up, state.attempt.number)
@@ -169,8 +169,8 @@ def sweep(state: SweepState, start: Start, number: int) -> bool:
 
 def _missing_cases(context: StartContext, start: Start, number: int) -> Start:
     """Return the start with only the cases that have no raw file, no marker, and no samples of this pass."""
-    measured, marked = raw_samples.finished(context.folder)
-    return start.without(measured | marked | raw_samples.finished(context.pass_folder(number))[0])
+    measured, marked = raw_samples.list_finished(context.folder)
+    return start.without(measured | marked | raw_samples.list_finished(context.pass_folder(number))[0])
 
 
 def _is_external_failure(log: AnyPath, code: int, case: str) -> bool:
@@ -221,14 +221,14 @@ def measure(
     context = StartContext(plan, platform, launcher, starter, node_names, folder, passes, **options)
     end_on_termination()
     with lock_folder(folder, "another measurement of this batch"):
-        attempt = OwnAttempt(folder, None if context.launcher.simulated else 60 * batch.minutes, commit())
+        attempt = OwnAttempt(folder, None if context.launcher.simulated else 60 * batch.minutes, describe_commit())
         try:
             measured = _measure_locked(context, batch, attempt, progress)
         except BaseException as error:
             _record_failure(attempt, error)
             raise
-        if attempt.written:
-            attempt.end(DONE)
+        if attempt.last_write:
+            attempt.end(DONE_OUTCOME)
     return measured
 
 
@@ -263,7 +263,7 @@ def _measure_locked(context: StartContext, batch: Batch, attempt: OwnAttempt, pr
     if context.launcher.in_job and (is_survey(batch) or list_hosts(context.plan, batch)):
         _set_aside_other_nodes(context, attempt, progress)
     _clean_up_dead_attempts(context, attempt)
-    already_measured, marked = raw_samples.finished(folder)
+    already_measured, marked = raw_samples.list_finished(folder)
     starts = [
         start.without(already_measured | marked)
         for start in list_starts(batch, work, context.platform.substrate, context.launcher.simulated)
@@ -280,9 +280,9 @@ def _measure_locked(context: StartContext, batch: Batch, attempt: OwnAttempt, pr
     for number in range(context.passes):
         context.pass_folder(number).remove_tree()
     work.remove_tree()
-    measured, marked = raw_samples.finished(folder)
+    measured, marked = raw_samples.list_finished(folder)
     measured_count, marked_count = len(ids & measured - already_measured), len(ids & marked)
-    not_measured = f", {marked_count} not, see {folder}/*{raw_samples.SUFFIX} and *{raw_samples.LATE_SUFFIX}"
+    not_measured = f", {marked_count} not, see {folder}/*{raw_samples.MARKER_SUFFIX} and *{raw_samples.LATE_SUFFIX}"
     text = f"{batch.name}: {measured_count} measured{not_measured if marked_count else ''}"
     progress(text if missing else f"{text}, nothing was missing")
     return measured_count
@@ -293,14 +293,14 @@ def _set_aside_other_nodes(context: StartContext, attempt: OwnAttempt, progress:
     its levels, holds for one set of nodes."""
     path = context.folder / PROVENANCE
     recorded = read_json(path).get("nodes", []) if path.exists() else list(context.names)
-    used = {name for earlier in attempt.before for name in earlier.nodes}
+    used = {name for earlier in attempt.earlier for name in earlier.nodes}
     if list(context.names) == recorded and used <= set(context.names):
         return
     for number in range(context.passes):
         context.pass_folder(number).remove_tree()
         context.pass_folder(number).mkdir()
     ending = f".other-nodes-{attempt.number - 1}"
-    for path in files(context.folder):
+    for path in list_folder(context.folder):
         if path.suffix in (".csv", ".json") and path.name != STATE:
             path.replace(path.with_name(path.name + ending))
     progress(f"{context.folder.name}: begins again: earlier samples are of other nodes (renamed to *{ending})")
@@ -310,8 +310,8 @@ def _record_start(context: StartContext, batch: Batch, attempt: OwnAttempt, miss
     """Record the start of an attempt. Existing provenance is kept if nothing is missing, since a report may use it."""
     path, setting = context.folder / PROVENANCE, context.setting
     folders = (context.folder, *(context.pass_folder(number) for number in range(context.passes)))
-    if missing and path.exists() and any(raw_samples.finished(folder)[0] for folder in folders):
-        setting = same_setting(path, setting)
+    if missing and path.exists() and any(raw_samples.list_finished(folder)[0] for folder in folders):
+        setting = check_setting(path, setting)
     if missing or not attempt.follows_done_attempt:
         attempt.write()
     if missing or not path.exists():
@@ -334,7 +334,7 @@ def _run_passes(state: SweepState, missing: list[Start], name: str, progress: Pr
         pass_text, finished = f", pass {number + 1} of {context.passes}" if context.passes > 1 else "", 0
         for start in missing:
             progress(f"{name}: {finished} of {total} done{pass_text}, now {start.program} on {start.ranks} ranks")
-            state.attempt.turn = number + 1
+            state.attempt.current_pass = number + 1
             state.attempt.write()
             if not sweep(state, start, number):
                 return False
@@ -345,11 +345,11 @@ def _run_passes(state: SweepState, missing: list[Start], name: str, progress: Pr
 
 
 def _clean_up_dead_attempts(context: StartContext, attempt: OwnAttempt) -> None:
-    """Remove incomplete files of killed attempts, and mark a case during which two attempts ended."""
+    """Remove incomplete list_folder of killed attempts, and mark a case during which two attempts ended."""
     for number in range(context.passes):
         samples = context.pass_folder(number)
-        for path in files(samples):
-            if SAMPLES.fullmatch(path.name) and not raw_samples.is_whole(path):
+        for path in list_folder(samples):
+            if SAMPLES_NAME.fullmatch(path.name) and not raw_samples.is_complete(path):
                 path.unlink()
         if case := read_current_case(samples):
             if not (samples / f"{case}.csv").exists() and attempt.count_crashes(case) >= 2:
@@ -361,17 +361,17 @@ def _clean_up_dead_attempts(context: StartContext, attempt: OwnAttempt) -> None:
 
 def _join_passes(context: StartContext, cases: list[str]) -> None:
     """Write raw files from the samples of all passes. A case with a marker gets none."""
-    measured, marked = raw_samples.finished(context.folder)
+    measured, marked = raw_samples.list_finished(context.folder)
     for case in cases:
         paths = {number + 1: context.pass_folder(number) / f"{case}.csv" for number in range(context.passes)}
         sampled = {number: path for number, path in paths.items() if path.exists()}
         if sampled and case not in measured | marked:
-            raw_samples.join(sampled, context.folder, case)
+            raw_samples.join_passes(sampled, context.folder, case)
             join_counts([context.pass_folder(number) for number in range(context.passes)], context.folder, case)
 
 
 def _mark_unmeasured(context: StartContext, ids: set[str], attempt: OwnAttempt) -> None:
-    measured, marked = raw_samples.finished(context.folder)
+    measured, marked = raw_samples.list_finished(context.folder)
     for case in sorted(ids - measured - marked):
         reason = "the time of its batch was over"
         raw_samples.write_marker(context.folder, case, raw_samples.BUDGET, reason, attempt.number)
@@ -379,7 +379,7 @@ def _mark_unmeasured(context: StartContext, ids: set[str], attempt: OwnAttempt) 
 
 def _require_samples(folder: SafePath, ids: set[str]) -> None:
     """Raise an error if all cases failed, after removing their markers: the platform is the cause, not the cases."""
-    measured, marked = raw_samples.finished(folder)
+    measured, marked = raw_samples.list_finished(folder)
     markers = {case: raw_samples.read_marker(folder, case) for case in sorted(ids & marked)}
     statuses = {status for status, _ in markers.values()}
     failed = [reason for status, reason in markers.values() if status != raw_samples.BUDGET]
@@ -393,8 +393,8 @@ def _require_samples(folder: SafePath, ids: set[str]) -> None:
 
 def find_setting(given: str | None) -> str:
     """Return the given setting, else that of the environment; empty if there is none."""
-    with mistakes_in(key="--setting" if given is not None else VARIABLE):
-        return parse_setting(os.environ.get(VARIABLE, "") if given is None else given)
+    with mistakes_in(key="--setting" if given is not None else SETTING_VARIABLE):
+        return parse_setting(os.environ.get(SETTING_VARIABLE, "") if given is None else given)
 
 
 def measure_now(
@@ -410,11 +410,13 @@ def measure_now(
         build(ROOT, get_toolchain(entry))
     upper_bounds = Durations(entry.launcher, settings).estimate_points(points, upper_bound=True)
     batch = Batch(name, platform, max(point.nodes for point in points), tuple(points), most=upper_bounds)
-    platforms = {platform: record_platform(platform, entry)}
+    planned = record_platform(platform, entry)
+    planned = planned if planned.levels else replace(planned, hosts=())  # without levels, other nodes are welcome
+    platforms = {platform: planned}
     measure(Plan(name, "", "", 1, (), {}, settings, platforms, (batch,), __version__), batch, raw, progress)
     return [_read_point_samples(raw, point.id) for point in points]
 
 
 def _read_point_samples(raw: SafePath, case: str) -> list[dict]:
-    path = None if read_marker(raw, case) else raw_file(raw, case)
+    path = None if read_marker(raw, case) else find_raw_file(raw, case)
     return read_samples(path, case) if path else []

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.safe_reading import text_if_any
+from commodel.files.safe_reading import read_text_or_empty
 from commodel.measure.starts import StartContext
 from commodel.plan.config import planned_platform
 from commodel.plan.planning import list_named_files
@@ -21,7 +21,7 @@ from commodel.platforms.container import describe_image
 from commodel.platforms.cores import measure_busy_processors
 from commodel.platforms.tools import native_digest
 from commodel.records import Batch, Plan
-from commodel.results.provenance import revision, versions
+from commodel.results.provenance import find_revision, list_versions
 
 GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
@@ -31,7 +31,7 @@ def collect_provenance(
 ) -> dict[str, object]:
     """Return the provenance of a batch. `places` are the entries of `describe_places`."""
     platform_entry = plan.platforms[batch.platform]
-    commit, dirty = revision()
+    commit, dirty = find_revision()
     return {
         "experiment": plan.experiment,
         "experiment_digest": plan.digest,
@@ -46,7 +46,7 @@ def collect_provenance(
         "seed": plan.seed,
         "seeds": f"cases are shuffled by {plan.seed} in the first pass, one more in each further one; "
         f"bootstraps draw by {plan.seed}",
-        **versions(),
+        **list_versions(),
         "commit": commit,
         "uncommitted_changes": dirty,
         "native_digest": native_digest(platform_entry.substrate),
@@ -56,7 +56,7 @@ def collect_provenance(
         **(
             {"at_work": measure_busy_processors()} if platform_entry.launcher == "local" else {}
         ),  # other launchers measure on other machines
-        "governor": text_if_any(GOVERNOR) or "unknown",
+        "governor": read_text_or_empty(GOVERNOR) or "unknown",
         "kernel": platform.release(),
         "machine": platform.node(),
         **(places or {}),
@@ -71,7 +71,7 @@ def _list_digests(plan: Plan, batch: Batch) -> dict[str, str]:
 
 
 def _read_cpu_name() -> str:
-    lines = text_if_any(Path("/proc/cpuinfo")).splitlines()
+    lines = read_text_or_empty(Path("/proc/cpuinfo")).splitlines()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 

@@ -16,7 +16,7 @@ from platform import node as this_machine
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
-from commodel.files.results_folder import WORK, pass_name
+from commodel.files.results_folder import WORK_FOLDER, pass_folder_name
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.models.probes import PLAYER, probe
 from commodel.patterns import rectangles
@@ -160,10 +160,10 @@ class StartContext:
     @property
     def work(self) -> SafePath:
         """The folder where programs start, with their inputs and logs. It is removed when the batch is done."""
-        return self.folder / WORK
+        return self.folder / WORK_FOLDER
 
     def pass_folder(self, number: int) -> SafePath:
-        return self.folder / pass_name(number)
+        return self.folder / pass_folder_name(number)
 
     def hosts_of(self, start: Start) -> list[str]:
         """Return the host names of a start's ranks: this machine's name if all run here, none in a simulation."""

@@ -40,7 +40,7 @@ FILE_AXES = ("operation", "topology", "layout")  # axes whose values may name a 
 
 
 def load_experiment(file: str | Path) -> Experiment:
-    document = yamltext.read(file)
+    document = yamltext.read_yaml(file)
     experiment = _read_validated(Experiment, document)
     blocks = []
     for index, block in enumerate(experiment.matrix):
@@ -69,7 +69,7 @@ def _list_specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 def load_platform(file: str | Path, learned: bool = True) -> Platform:
     """Return the platform of a file; with `learned`, it gets the levels found by a survey if the file names none."""
-    platform = _read_validated(Platform, yamltext.read(file))
+    platform = _read_validated(Platform, yamltext.read_yaml(file))
     if network := platform.simgrid_file:
         if not network.resolve().is_relative_to(Path(file).parent.resolve()):
             raise platform.error(("simgrid", "file"), "found a link that leaves the folder of this file")

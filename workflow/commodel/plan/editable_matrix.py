@@ -18,8 +18,7 @@ from xlsxwriter.utility import xl_col_to_name
 
 from commodel.errors import UserError, mistakes_in, one_line
 from commodel.files.typed_records import as_user_error
-from commodel.files.yaml import parse
-from commodel.files.yaml import read as read_yaml
+from commodel.files.yaml import parse_yaml, read_yaml
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.operations import operations
 from commodel.patterns.points import make_point
@@ -241,7 +240,7 @@ def convert_to_text(sheets: Mapping[str, Sequence[tuple]], file: Path, root: Pat
     """Return the text of the experiment file from the cells of an edited workbook. An error names sheet and cell."""
     lines = ["" if not row or row[0] is None else str(row[0]) for row in sheets[EXPERIMENT_SHEET]]
     sheet_name = f"{file}!{EXPERIMENT_SHEET}"  # an error's line number is a row
-    document = parse("\n".join(["", *lines[1:]]), sheet_name)
+    document = parse_yaml("\n".join(["", *lines[1:]]), sheet_name)
     keys = document.data
     if not isinstance(keys, dict) or "matrix" in keys:
         raise UserError("wanted the keys of an experiment but for its matrix", file=sheet_name)

@@ -20,7 +20,7 @@ from commodel.files import expressions
 from commodel.files.cache import find_input
 from commodel.files.quantities import MAX_ENTRIES
 from commodel.files.safe_paths import check_path
-from commodel.files.tables import on_line, read_rows
+from commodel.files.tables import add_line_to_errors, read_rows
 from commodel.plan.experiments import AXES, PARAMETER_PREFIX, Block, Combination, Experiment, locate_errors
 
 MAX_COMBINATIONS = 2_000_000  # of an experiment
@@ -36,7 +36,7 @@ PlaceInFile = tuple[str | int, ...]
 
 def list_combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
     """Yield each combination with its path of keys in the block. The first axis varies slowest."""
-    filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
+    filters = [expressions.parse_expression(exclusion.where, AXES) for exclusion in block.exclude]
     for combination in _product(block):
         if not (filters and _is_excluded(block, filters, DEFAULT_VALUES | combination)):
             yield combination, ()
@@ -48,7 +48,7 @@ def list_combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
 
 def list_with_excluded(block: Block) -> Iterator[tuple[Values, bool]]:
     """Yield each combination, and whether it is included (not excluded)."""
-    filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
+    filters = [expressions.parse_expression(exclusion.where, AXES) for exclusion in block.exclude]
     for combination in _product(block):
         yield combination, not _is_excluded(block, filters, DEFAULT_VALUES | combination)
     yield from ((combination, True) for combination, path in list_combinations(block) if path)
@@ -150,7 +150,7 @@ def add_table(block: Block) -> Block:
     mistakes = Mistakes()
     for line, cells in rows:
         row = {name: cell for name, cell in cells.items() if cell}
-        with on_line(file, line, mistakes):
+        with add_line_to_errors(file, line, mistakes):
             if row:  # spreadsheets may write rows of empty cells
                 combinations[line] = parse_combination(row)
     mistakes.raise_any()
