@@ -22,7 +22,7 @@ from tests.bench.measuring import timed
 from tests.patterns.catalogue import ALGORITHMS, TREE_OPERATIONS, point
 
 from commodel.errors import UserError
-from commodel.interchange.goal import goal
+from commodel.interchange.goal import format_goal
 from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family
 from commodel.models.parameter_sets import set_given
@@ -103,7 +103,7 @@ def compare(tools: Path, record: Path | None) -> int:
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor() as pool:
         for case, pattern in cases():
             text, binary = Path(name) / "goal", Path(name) / "binary"
-            text.write_text(goal(pattern, GAMMA * 1e-9) + "\n")
+            text.write_text(format_goal(pattern, GAMMA * 1e-9) + "\n")
             subprocess.run([tools / "txt2bin", "-i", text, "-o", binary], capture_output=True, check=True)
             theirs = pool.map(lambda machine, binary=binary: simulated(tools, binary, machine), MACHINES)
             for machine, wanted in zip(MACHINES, theirs, strict=True):

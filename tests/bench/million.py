@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.bench.measuring import peak_gib, show
 from tests.models.synthetic import fitted_set
 
-from commodel.files.streams import arrow, piece, write_stream
+from commodel.files.streams import make_arrow_schema, make_piece, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS
 from commodel.patterns.build import Shape
 from commodel.patterns.points import Setting
@@ -45,9 +45,9 @@ def matrix(folder: Path) -> list[Shape]:
 
 
 def predicted(what: str, chosen: list[Shape], sets: dict, out: Path, whole: float) -> None:
-    types = arrow(MATRIX_PREDICTIONS)
+    types = make_arrow_schema(MATRIX_PREDICTIONS)
     start, used = time.perf_counter(), time.process_time()
-    rows = write_stream(out, types, (piece(columns, types) for columns in predict_shapes(chosen, sets)))
+    rows = write_stream(out, types, (make_piece(columns, types) for columns in predict_shapes(chosen, sets)))
     spent, used = time.perf_counter() - start, time.process_time() - used
     show(
         what, f"{rows:,} predictions in {spent:.0f} s ({used:.0f} s of processor), {peak_gib():.2f} GiB at most so far"

@@ -17,7 +17,7 @@ from commodel.plan.planning import load_plan
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
 from commodel.results.campaign import Campaign
-from commodel.results.progress import Reader
+from commodel.results.progress import StatusReader
 
 PLATFORMS, RANKS, ALGORITHMS = 8, (2, 4, 8, 16, 32), ("linear", "binomial", "binary", "chain:1KiB")
 SETTINGS = "{precision: 10%, min_samples: 3, max_samples: 3, seconds: 1, warmup: 0}"
@@ -69,7 +69,7 @@ def main(points: int) -> None:
         spent, stages = campaign(place)
         results = place / "results/large"
         plan = load_plan(results / "plan.json")
-        reader = Reader(Campaign(plan, results))
+        reader = StatusReader(Campaign(plan, results))
         # The second is what a look costs while a campaign goes on.
         looks = [timed(lambda: reader.read("", time.time()), time.process_time)[0] for _ in range(2)]
     at_work = sum(end - began for _, began, end, _ in stages)

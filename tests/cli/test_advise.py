@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.files.atomic import write_text
 from commodel.files.parameter_sets import read_parameters, write_parameters
-from commodel.interchange.rules import has
+from commodel.interchange.rules import can_select
 from commodel.models.parameter_sets import set_given
 from commodel.platforms.tools import ROOT
 from tests.cli.running import read_rows, refused, run
@@ -191,7 +191,7 @@ def test_rules_hold_only_what_open_mpi_has(params, tmp_path):
     run(f"advise {requested} --layout block --out {tmp_path}/all.csv")
     some, every = (pd.read_csv(tmp_path / name, keep_default_na=False) for name in ("some.csv", "all.csv"))
     named = [f"{row.algorithm}, {row.as_good}" for row in some.itertuples()]
-    assert all(has("gather", spec) for text in named for spec in text.split(", ") if spec)
+    assert all(can_select("gather", spec) for text in named for spec in text.split(", ") if spec)
     assert any("windowed" in f"{row.algorithm}, {row.as_good}" for row in every.itertuples())
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from commodel.api import calibration
 from commodel.files.parameter_sets import read_parameters, write_parameters
-from commodel.files.quantities import VARIABLE
+from commodel.files.quantities import SETTING_VARIABLE
 from commodel.models.parameter_sets import set_given
 from commodel.predictions.predictions import predict
 from tests.cli.running import run
@@ -24,7 +24,7 @@ PLATFORM = ("--platform", "infiniband-64")
 @pytest.fixture
 def sets(tmp_path, monkeypatch):
     """A folder of sets, and a machine that is JOB."""
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(SETTING_VARIABLE, raising=False)
     for parameters in (KNOWN, set_given("pmnf", ["c0=1us"])):
         write_parameters(tmp_path / "sets" / f"{parameters.family}.yaml", parameters)
 
@@ -71,11 +71,11 @@ def test_for_programs_numbers_in_columns(sets, tmp_path, style):
 
 
 def test_a_job_states_its_setting_in_the_environment(sets, tmp_path, monkeypatch):
-    monkeypatch.setenv(VARIABLE, "friday")
+    monkeypatch.setenv(SETTING_VARIABLE, "friday")
     run(f"calibrate --params {sets}", *PLATFORM, "--out", tmp_path / "out")
     assert json.loads((tmp_path / "out" / "calibration.json").read_text())["setting"] == "friday"
-    monkeypatch.setenv(VARIABLE, "a=1 a=2")
-    assert f"{VARIABLE}: found 'a' twice" in run(f"calibrate --params {sets}", *PLATFORM, code=2).stderr
+    monkeypatch.setenv(SETTING_VARIABLE, "a=1 a=2")
+    assert f"{SETTING_VARIABLE}: found 'a' twice" in run(f"calibrate --params {sets}", *PLATFORM, code=2).stderr
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):
         (["--hold-out", "bytes > 8 or bytes <= 8"], "--hold-out: 'bytes > 8 or bytes <= 8' holds out all 16 points"),
         (["--hold-out", "bytes < 8"], "--hold-out: 'bytes < 8' holds out none of the 16 points"),
         (["--hold-out", "byte < 8"], "--hold-out: 'byte < 8': unknown name 'byte'; did you mean 'bytes'?"),
-        (["--hold-out", "log2(bytes - 8) > 2"], "--hold-out: 'log2(bytes - 8) > 2' cannot be worked out"),
+        (["--hold-out", "log2(bytes - 8) > 2"], "--hold-out: 'log2(bytes - 8) > 2' cannot be evaluated"),
         (["--family", "cluster", "--hold-out", "ranks > 4"], "family cluster cannot be fitted to collectives alone"),
         (["--family", "logg", "--hold-out", "ranks > 4"], "logg"),
         ([], "--out is missing; without it give --hold-out"),

@@ -196,7 +196,7 @@ def test_loggp_parameters_of_another_tool(tmp_path, text):
         ("1 10 10.0 20.0\n", "ng.log:1: found 4 numbers, wanted 11"),
         ("1 10 1 1 1 5.0 1.5 1.0 -nan -nan -nan\n", "found 1 sizes, none with a g and G of at least 0; none has both"),
         ("1 10 1 1 1 5.0 1.5 1.0 2.0 -0.01 1\n", "g and G of at least 0; 1 have a negative one: the line falls"),
-        ("1 10 1 1 1 nan 1.5 1.0 2 1 1\n", "ng.log:1: found a size or a time that cannot be"),
+        ("1 10 1 1 1 nan 1.5 1.0 2 1 1\n", "ng.log:1: found an impossible size or time"),
         ("1 10 1 1 1 x 1.5 1.0 2 1 1\n", "ng.log:1: found 'x', wanted a number"),
     ],
 )

@@ -71,7 +71,7 @@ def test_nobody_slips_in_while_snakemake_begins(project, monkeypatch, name, prof
     def follow(campaign, command, log, quiet):
         with pytest.raises(UserError, match="it is at work already"), lock_folder(campaign.folder, "it"):
             pass
-        assert not campaign.hold.closed
+        assert not campaign.lock.closed
         begun.append(log)
         return 7
 

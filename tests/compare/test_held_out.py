@@ -21,7 +21,7 @@ from commodel.compare.baselines import (
 from commodel.compare.held_out import errors, fit_seen, predict_held_out, recommend_held_out, split
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
-from commodel.interchange import Given, pico
+from commodel.interchange import StatedProperties, pico
 from commodel.models.families import family_names
 from commodel.models.parameter_sets import set_given
 from commodel.patterns.points import Setting, make_point
@@ -165,7 +165,7 @@ def test_errors_are_those_of_the_definition():
 @pytest.mark.skipif(not REAL.exists(), reason="no measurements of MareNostrum 5 beside this clone")
 def test_other_sizes_of_a_real_machine(tmp_path):
     """Recursive doubling exchanges whole vectors in pairs: of all algorithms the one that a family should get right."""
-    readings = pico.times(REAL, Given())
+    readings = pico.read_file(REAL, StatedProperties())
     rows = [time for time in readings.times if time.algorithm == "recursive-doubling" and time.operation == "allreduce"]
     table = tmp_path / "t.csv"
     columns = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds")

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from commodel.results.raw_samples import is_whole, read_samples
+from commodel.results.raw_samples import is_complete, read_samples
 from tests.starting import environment, mpiexec
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
@@ -53,7 +53,7 @@ def test_a_full_disk_ends_the_driver_with_one_line(campaign, size):
     assert "No space left on device" in errors[0]
     after = here.root / "after"
     assert not list(after.glob("*.unmeasured.json"))  # no case's fault
-    assert all(is_whole(path) for path in after.glob(".pass-*/[!.]*.csv"))
+    assert all(is_complete(path) for path in after.glob(".pass-*/[!.]*.csv"))
     assert all(read_samples(path, path.stem) for path in after.glob("*.csv"))
     subprocess.run(["cp", "-r", f"{after}/.", here.raw], check=True)
     samples = {path.name: path.read_bytes() for path in after.glob("*.csv")}
@@ -100,7 +100,7 @@ def test_a_full_disk_ends_a_program_and_leaves_no_samples_under_a_final_name(mpi
     assert "cannot write: No space left on device" in line
     whole = list((tmp_path / "after").glob("case-*.csv"))
     assert len(whole) < 6  # on a busy machine invalid samples may fill the disk before the first case is done
-    assert all(is_whole(path) for path in whole)
+    assert all(is_complete(path) for path in whole)
 
 
 def test_a_read_only_folder_ends_a_program_with_one_line(mpi_programs, tmp_path):

@@ -29,13 +29,13 @@ from commodel.files import quantities
     ],
 )
 def test_expand(values, wanted):
-    assert quantities.expand(values) == wanted
+    assert quantities.expand_axis(values) == wanted
 
 
 def test_expand_counts():
-    assert quantities.expand("2:64:+2", units.parse_count) == list(range(2, 65, 2))
+    assert quantities.expand_axis("2:64:+2", units.parse_count) == list(range(2, 65, 2))
     with pytest.raises(UserError, match="without a unit"):
-        quantities.expand("2KiB", units.parse_count)
+        quantities.expand_axis("2KiB", units.parse_count)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_expand_counts():
 )
 def test_expand_refuses(values):
     with pytest.raises(UserError) as caught:
-        quantities.expand(values)
+        quantities.expand_axis(values)
     assert "wanted" in caught.value.message or "did you mean" in caught.value.message
 
 
@@ -82,14 +82,14 @@ def test_factor_range_is_the_obvious_loop(low, high, factor):
         wanted.append(entry)
         entry *= factor
     if wanted:
-        assert quantities.expand({"from": low, "to": high, "factor": factor}) == wanted
+        assert quantities.expand_axis({"from": low, "to": high, "factor": factor}) == wanted
 
 
 @settings(deadline=None)
 @given(st.integers(1, 10**6), st.integers(1, 1 << 50), st.floats(1.001, 50))
 def test_fractional_factor_rises_from_the_first_entry_and_stays_below_the_last(low, high, factor):
     if low <= high:
-        entries = quantities.expand({"from": low, "to": high, "factor": factor})
+        entries = quantities.expand_axis({"from": low, "to": high, "factor": factor})
         assert entries[0] == low
         assert entries[-1] <= high
         assert all(earlier < later for earlier, later in itertools.pairwise(entries))

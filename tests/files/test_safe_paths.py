@@ -9,7 +9,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.files.safe_paths import SafePath, check_inside
 from commodel.fits.measured_tables import read_points
-from commodel.interchange import Given, csv, read_times
+from commodel.interchange import StatedProperties, csv, read_times
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import load_experiment
 from commodel.plan.planning import load_plan
@@ -23,7 +23,7 @@ def test_names_do_not_lead_out(tmp_path):
 
 
 def test_a_new_file_has_the_rights_that_the_user_s_mask_gives(tmp_path):
-    with chdir(tmp_path), (SafePath(tmp_path) / "a/b").whole() as stream:
+    with chdir(tmp_path), (SafePath(tmp_path) / "a/b").replace_atomically() as stream:
         stream.write(b"x")
     (tmp_path / "plain").touch()
     assert stat.S_IMODE((tmp_path / "a/b").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
@@ -33,7 +33,7 @@ def test_a_new_file_has_the_rights_that_the_user_s_mask_gives(tmp_path):
 def test_nothing_is_added_to_a_file_that_has_another_name(tmp_path):
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "log").hardlink_to(tmp_path / "precious")
-    with pytest.raises(UserError, match="log: found a file that has another name too"):
+    with pytest.raises(UserError, match="log: found a file with a second hard link"):
         (SafePath(tmp_path) / "log").open("a+")
     with (SafePath(tmp_path) / "log").open("w") as stream:  # a new file of that name
         stream.write("x")
@@ -121,12 +121,12 @@ def test_tables(project):
     with pytest.raises(UserError, match=f"^{table}:2: operation: .*leads out"):
         read_points(table)
     with pytest.raises(UserError, match=f"^{table}:2: .*leads out"):
-        read_times(csv.FORMAT, [table], Given())
+        read_times(csv.FORMAT, [table], StatedProperties())
     table.write_text("operation,algorithm,ranks,layout,bytes,seconds\nbcast,linear,2,file:/etc/passwd,8,1us\n")
     with pytest.raises(UserError, match=f"^{table}:2: .*leads out"):
         read_points(table)
     with pytest.raises(UserError, match=f"^{table}:2: .*leads out"):
-        read_times(csv.FORMAT, [table], Given())
+        read_times(csv.FORMAT, [table], StatedProperties())
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from commodel.files import safe_reading as textfiles
 from commodel.files.atomic import read_json
 from commodel.files.parameter_sets import read_parameters
 from commodel.files.safe_reading import read_bytes, read_lines, read_text
-from commodel.files.tables import cell, on_line, read_rows, read_table
-from commodel.interchange import MAX_FILE
+from commodel.files.tables import add_line_to_errors, parse_cell, read_rows, read_table
+from commodel.interchange import MAX_FILE_BYTES
 from commodel.patterns.trees.topologies import tree
 from commodel.units import parse_count
 
@@ -43,7 +43,7 @@ def test_limits_and_encodings(reader, refused):
 
 
 def test_a_line_without_an_end_and_too_many_of_them(refused, monkeypatch):
-    monkeypatch.setattr(textfiles, "LONGEST_LINE", 10)
+    monkeypatch.setattr(textfiles, "MAX_LINE_BYTES", 10)
     assert refused(READERS["lines"], b"a\n" + b"b" * 11).startswith(":2: found a line of more than")
     few = partial(read_lines, limit=100, wanted="few", most=3)
     assert "more than 3 lines, wanted few" in refused(lambda path: list(few(path)), b"\n\n\n\n")
@@ -62,7 +62,7 @@ def test_a_mark_and_windows_ends_are_no_content(tmp_path):
 @pytest.mark.parametrize(
     "reader",
     [
-        lambda path: read_bytes(path, MAX_FILE, ""),
+        lambda path: read_bytes(path, MAX_FILE_BYTES, ""),
         read_json,
         read_parameters,
         lambda path: read_table(path, ()),
@@ -87,10 +87,10 @@ def test_a_table_with_the_same_column_twice(refused):
 
 
 def test_what_is_wrong_with_a_row_has_its_line_and_what_is_wrong_elsewhere_its_own():
-    with pytest.raises(UserError) as wrong, on_line("table.csv", 3):
-        cell({"ranks": "x"}, "ranks", parse_count)
+    with pytest.raises(UserError) as wrong, add_line_to_errors("table.csv", 3):
+        parse_cell({"ranks": "x"}, "ranks", parse_count)
     assert wrong.value.message.startswith("table.csv:3: ranks: found 'x', wanted")
-    with pytest.raises(UserError) as elsewhere, on_line("table.csv", 3):
+    with pytest.raises(UserError) as elsewhere, add_line_to_errors("table.csv", 3):
         raise UserError("found nothing in it", file="layout.txt", line=7)
     assert elsewhere.value.message == "layout.txt:7: found nothing in it"
 
@@ -126,7 +126,7 @@ def test_of_an_archive_only_ordinary_files_are_read(tmp_path):
     path = hostile(
         tmp_path, *members, ("../../e.csv", FILE, b"up"), ("/etc/f.csv", FILE, b"root"), ("g.txt", FILE, b"no")
     )
-    assert list(safe_reading.files_in(path, ".csv")) == [("../../e.csv", b"up"), ("/etc/f.csv", b"root")]
+    assert list(safe_reading.read_files_in(path, ".csv")) == [("../../e.csv", b"up"), ("/etc/f.csv", b"root")]
     assert sorted(file.name for file in tmp_path.iterdir()) == [path.name, "secret.csv"]
 
 
@@ -134,22 +134,22 @@ def test_of_an_archive_only_ordinary_files_are_read(tmp_path):
 def test_names_of_any_length(tmp_path, form):
     name = "/".join(["a" * 70] * 2) + "/ü.csv"
     path = hostile(tmp_path, (name, FILE, b"long"), ("b.csv", FILE, b"x" * 513), form=form)
-    assert list(safe_reading.files_in(path)) == [(name, b"long"), ("b.csv", b"x" * 513)]
+    assert list(safe_reading.read_files_in(path)) == [(name, b"long"), ("b.csv", b"x" * 513)]
 
 
 def test_a_small_archive_does_not_stand_for_a_large_disk(tmp_path, monkeypatch):
     path = hostile(tmp_path, *((f"{number}.txt", FILE, b"x" * 2000) for number in range(9)))
-    monkeypatch.setattr(safe_reading, "LARGEST_FILE", 1000)
-    assert list(safe_reading.files_in(path, ".csv")) == []
+    monkeypatch.setattr(safe_reading, "MAX_FILE_BYTES", 1000)
+    assert list(safe_reading.read_files_in(path, ".csv")) == []
     with pytest.raises(UserError, match="found a file of 2,000 bytes in it, wanted at most 1,000"):
-        list(safe_reading.files_in(path))
-    monkeypatch.setattr(safe_reading, "MOST_FILES", 8)
+        list(safe_reading.read_files_in(path))
+    monkeypatch.setattr(safe_reading, "MAX_FILES", 8)
     with pytest.raises(UserError, match="found more than 8 files in it"):
-        list(safe_reading.files_in(path, ".csv"))
-    monkeypatch.setattr(safe_reading, "MOST_FILES", 9)
-    monkeypatch.setattr(safe_reading, "MOST_BYTES", 9 * 2000)
+        list(safe_reading.read_files_in(path, ".csv"))
+    monkeypatch.setattr(safe_reading, "MAX_FILES", 9)
+    monkeypatch.setattr(safe_reading, "MAX_TOTAL_BYTES", 9 * 2000)
     with pytest.raises(UserError, match=r"found more than 0 MiB in it"):
-        list(safe_reading.files_in(path, ".csv"))
+        list(safe_reading.read_files_in(path, ".csv"))
 
 
 @pytest.mark.parametrize("cut", [100, 512, 900, 1500])
@@ -158,7 +158,7 @@ def test_a_damaged_archive_is_refused(tmp_path, cut):
     path = tmp_path / "a.tar"
     path.write_bytes(whole[:cut] + (b"nonsense" * 64 if cut == 1500 else b""))
     with pytest.raises(UserError, match=r"a\.tar: (found no tar archive|ends in the middle)"):
-        list(safe_reading.files_in(path))
+        list(safe_reading.read_files_in(path))
 
 
 def tarfile_bytes(*files):

@@ -12,16 +12,16 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.errors import UserError
 from commodel.files import tables
-from commodel.files.streams import arrow, give_back, piece, write_stream
+from commodel.files.streams import make_arrow_schema, make_piece, return_freed_memory, write_stream
 from commodel.files.tables import (
     COMPARISON,
     MATRIX_PREDICTIONS,
     OLD_VALIDITY,
     PREDICTIONS,
     Field,
-    names,
-    needed,
+    list_columns,
     read_table,
+    select_fields,
     write_table,
 )
 
@@ -92,11 +92,11 @@ def test_a_table(tmp_path):
 
 
 def test_a_stream(tmp_path):
-    types = arrow(MATRIX_PREDICTIONS)
-    row = dict.fromkeys(names(MATRIX_PREDICTIONS), "=cmd()") | {
-        name: [-1.5] for name in names(MATRIX_PREDICTIONS, float)
+    types = make_arrow_schema(MATRIX_PREDICTIONS)
+    row = dict.fromkeys(list_columns(MATRIX_PREDICTIONS), "=cmd()") | {
+        name: [-1.5] for name in list_columns(MATRIX_PREDICTIONS, float)
     }
-    write_stream(tmp_path / "t.csv", types, [piece(row | {"ranks": 2, "bytes": 8, "waves": 1}, types)])
+    write_stream(tmp_path / "t.csv", types, [make_piece(row | {"ranks": 2, "bytes": 8, "waves": 1}, types)])
     (written,) = cells(tmp_path / "t.csv")
     assert written["parameters"] == "'=cmd()"
     assert written["seconds"] == "-1.5"
@@ -124,7 +124,7 @@ def test_what_refers_to_itself_is_given_back():
     try:
         node = weakref.ref(Node())
         assert node() is not None
-        give_back()
+        return_freed_memory()
         assert node() is None
     finally:
         gc.enable()
@@ -150,14 +150,14 @@ def test_the_column_status_and_its_texts_are_read_with_one_line_of_notice(tmp_pa
 
 def test_a_reader_of_some_columns_renames_the_others_too(tmp_path):
     write_table(tmp_path / "c.csv", pd.DataFrame({"point": ["p"], "alone": [2.0]}))
-    table = read_table(tmp_path / "c.csv", needed(COMPARISON, "point"))
+    table = read_table(tmp_path / "c.csv", select_fields(COMPARISON, "point"))
     assert table.columns.tolist() == ["point", "single_message_ratio"]
 
 
 def test_old_columns_of_a_comparison_are_read(tmp_path, capsys):
     old = pd.DataFrame({"choice": ["ring"], "room": ["2 nodes"], "library": [2.0]})
     write_table(tmp_path / "c.csv", old)
-    table = read_table(tmp_path / "c.csv", needed(COMPARISON, "alternative node_usage library_default"))
+    table = read_table(tmp_path / "c.csv", select_fields(COMPARISON, "alternative node_usage library_default"))
     assert table.to_dict("records") == [{"alternative": "ring", "node_usage": "2 nodes", "library_default": 2.0}]
     (line,) = capsys.readouterr().err.splitlines()
     assert all(name in line for name in ("'alternative'", "'node_usage'", "'library_default'"))

@@ -18,7 +18,7 @@ def loader(request, monkeypatch):
 
 
 def read(text):
-    return yamltext.parse(text, "some.yaml")
+    return yamltext.parse_yaml(text, "some.yaml")
 
 
 def test_plain_values_without_the_surprises_of_yaml_1_1():
@@ -152,20 +152,20 @@ def test_an_alias_counts_as_all_that_it_stands_for(anchored, monkeypatch):
 def test_refused_as_files(tmp_path):
     file = tmp_path / "some.yaml"
     with pytest.raises(UserError, match="cannot be read"):
-        yamltext.read(file)
+        yamltext.read_yaml(file)
     with pytest.raises(UserError, match="cannot be read"):
-        yamltext.read(tmp_path)
+        yamltext.read_yaml(tmp_path)
     file.write_bytes(b"a: 1\nb: \xff\n")
     with pytest.raises(UserError, match=":2: not UTF-8"):
-        yamltext.read(file)
+        yamltext.read_yaml(file)
     file.write_bytes("a: 1\n".encode("utf-16"))
     with pytest.raises(UserError, match="not UTF-8"):
-        yamltext.read(file)
-    file.write_bytes(b"#" * (yamltext.MAX_FILE + 1))
+        yamltext.read_yaml(file)
+    file.write_bytes(b"#" * (yamltext.MAX_FILE_BYTES + 1))
     with pytest.raises(UserError, match="1 MiB"):
-        yamltext.read(file)
+        yamltext.read_yaml(file)
     file.write_bytes(b"\xef\xbb\xbfa: 1\n")
-    assert yamltext.read(file).data == {"a": 1}
+    assert yamltext.read_yaml(file).data == {"a": 1}
 
 
 words = st.text(st.characters(categories=("L", "N", "P", "S", "Zs")), max_size=8)
@@ -201,4 +201,4 @@ def test_a_workbook_is_called_one(tmp_path):
     book = tmp_path / "experiment.yaml"
     openpyxl.Workbook().save(book)
     with pytest.raises(UserError, match=r"found a workbook \(\.xlsx\)"):
-        yamltext.read(book)
+        yamltext.read_yaml(book)

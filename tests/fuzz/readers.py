@@ -87,7 +87,7 @@ def tau_lop(content: bytes, folder: Path) -> None:
     (folder / "IB.txt").write_text(forms.CHANNEL)
     for name in ("SHM.txt", "gamma.txt"):
         (folder / name).write_bytes(content)
-        taulop.read(folder)
+        taulop.read_tables(folder)
         (folder / name).unlink()
 
 
@@ -174,8 +174,8 @@ def quantity(text: str, folder: Path) -> None:
     parsers = (units.parse_bytes, units.parse_seconds, units.parse_fraction, units.parse_number, units.parse_count)
     for parse in parsers:
         either(parse, text)
-    either(quantities.expand, text)
-    either(lambda: quantities.expand(text, units.parse_count))
+    either(quantities.expand_axis, text)
+    either(lambda: quantities.expand_axis(text, units.parse_count))
 
 
 def either(function: Callable, *arguments: object) -> object:
@@ -187,7 +187,7 @@ def either(function: Callable, *arguments: object) -> object:
 
 
 def expression(text: str, folder: Path) -> None:
-    condition = expressions.parse(text, AXES)
+    condition = expressions.parse_expression(text, AXES)
     for ranks in (0, 2, 3.5):
         either(condition, dict.fromkeys(AXES, "binomial") | {"ranks": ranks, "bytes": 1 << 50, "nodes": None})
 
@@ -209,4 +209,4 @@ def options(given: tuple, folder: Path) -> None:
 
 
 def hosts(path: Path) -> None:
-    mrnet.on_hosts(tree("flat:3"), path)
+    mrnet.name_hosts(tree("flat:3"), path)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from commodel.files import yaml as yamltext
 from commodel.fits.measured_tables import read_points
-from commodel.interchange import Given, netgauge, read_times, rules
+from commodel.interchange import StatedProperties, netgauge, read_times, rules
 from commodel.patterns.build import full_layout
 from commodel.patterns.points import Setting
 from commodel.patterns.trees.topologies import tree
@@ -29,7 +29,7 @@ class Target:
 def imported(name: str) -> Target:
     entry = discover("interchange", "FORMAT")[name]
     sample = SAMPLES[name]
-    given = Given(**sample.given)
+    given = StatedProperties(**sample.given)
     return Target(edited([sample.text.encode()]), of_file("input", lambda path: read_times(entry, [path], given)))
 
 
@@ -41,7 +41,7 @@ RAW = b"id,pass,sample,seconds,skew,valid,stop,of,check\n" + 4 * ROWS
 TARGETS: dict[str, Target] = {
     "yaml": Target(
         st.one_of(edited(samples("params/*/*.yaml")), st.text(max_size=60).map(str.encode)),
-        of_file("a.yaml", yamltext.read),
+        of_file("a.yaml", yamltext.read_yaml),
     ),
     "experiment": Target(
         edited([*samples("params/experiments/*.yaml"), forms.MATRIX.encode()]), of_file("e.yaml", readers.planned)
@@ -50,7 +50,7 @@ TARGETS: dict[str, Target] = {
     "platform": Target(edited([*samples("params/platforms/*.yaml"), *forms.PLATFORMS]), readers.with_network),
     "network": Target(edited(samples("params/platforms/*.xml")), readers.network),
     **{f"import {name}": imported(name) for name in SAMPLES},
-    "import netgauge": Target(edited([forms.NETGAUGE]), of_file("input", netgauge.parameters)),
+    "import netgauge": Target(edited([forms.NETGAUGE]), of_file("input", netgauge.read_parameters)),
     "import taulop": Target(edited([forms.CHANNEL.encode(), forms.GAMMA]), readers.tau_lop),
     "topology": Target(written(*forms.TOPOLOGIES), readers.spec_of_tree),
     "topology file": Target(edited(forms.TREES), of_file("t.top", lambda path: tree.__wrapped__(f"file:{path}"))),
@@ -75,7 +75,9 @@ TARGETS: dict[str, Target] = {
     "goal": Target(edited(forms.GOALS), of_file("a.goal", goal.read)),
     "goal binary": Target(edited([BINARY]), of_file("a.bin", goal_binary.read)),
     "points": Target(edited([forms.POINTS]), of_file("p.csv", read_points)),
-    "rules": Target(edited([forms.CHOICES]), of_file("c.csv", lambda path: rules.rules(rules.read_table(path)))),
+    "rules": Target(
+        edited([forms.CHOICES]), of_file("c.csv", lambda path: rules.format_rules(rules.read_choices(path)))
+    ),
     "received folder": Target(st.deferred(received_folders), received_folder),
     "native cases": Target(edited([forms.CASES]), of_file("c.csv", lambda path: native.read("cases", path))),
     "overlay packets": Target(st.integers(0, 1 << 48), lambda seed, _: overlay.feed(seed)),

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.fits.measured_tables import read_points
-from commodel.interchange import MPI_NAMES, Given, plain, read_times
-from commodel.interchange.mrnet import on_hosts
+from commodel.interchange import MPI_NAMES, StatedProperties, normalize_operation, read_times
+from commodel.interchange.mrnet import name_hosts
 from commodel.patterns.operations import operations
 from commodel.patterns.trees.files import mrnet
 from commodel.patterns.trees.topologies import tree
@@ -31,7 +31,7 @@ FORMATS = discover("interchange", "FORMAT")
 def read(name, folder, text, **given):
     path = folder / "file.txt"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_times(FORMATS[name], [path], Given(**given))
+    return read_times(FORMATS[name], [path], StatedProperties(**given))
 
 
 READ = sorted(name for name, entry in FORMATS.items() if entry.times)
@@ -132,7 +132,11 @@ def test_a_user_knows_the_algorithm(name, tmp_path):
         ("osu", "# OSU MPI Latency Test\n# Size  Latency (us)\n8\n", "found 1 numbers, wanted size latency"),
         ("imb", "# Benchmarking Bcast\n#bytes #repetitions t_max[usec]\n8 1 1.0\n", "give --ranks"),
         ("imb", "# Benchmarking Bcast\n# #processes = 4\n#bytes #repetitions t_max[usec]\n8 1\n", "wanted #bytes"),
-        ("imb", "# Benchmarking Reduce_scatter\n# #processes = 4\n#bytes t_max[usec]\n8 1\n", "does not tell"),
+        (
+            "imb",
+            "# Benchmarking Reduce_scatter\n# #processes = 4\n#bytes t_max[usec]\n8 1\n",
+            "does not name the version",
+        ),
         ("reprompi", "test nrep count runtime_sec\nMPI_Reduce_scatter_block 0 4 1e-6\n", "give --ranks"),
         ("reprompi", "test nrep count seconds\nMPI_Bcast 0 1 1\n", "found no column runtime_sec"),
         ("reprompi", "test nrep count runtime_sec\nMPI_Bcast 0 1\n", "found 3 cells, wanted"),
@@ -175,7 +179,7 @@ def test_columns_of_a_table_are_named_rightly(column, complaint, tmp_path):
     ],
 )
 def test_names_of_operations(name, means):
-    assert MPI_NAMES[plain(name)] == means
+    assert MPI_NAMES[normalize_operation(name)] == means
 
 
 @pytest.mark.parametrize("name", READ)
@@ -186,12 +190,12 @@ def test_a_layout_is_one(name, tmp_path):
 
 @pytest.mark.parametrize("name", READ)
 def test_a_file_that_is_too_long_or_none(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("commodel.interchange.MAX_FILE", 20)
-    monkeypatch.setattr("commodel.files.tables.MAX_FILE", 20)
+    monkeypatch.setattr("commodel.interchange.MAX_FILE_BYTES", 20)
+    monkeypatch.setattr("commodel.files.tables.MAX_FILE_BYTES", 20)
     with pytest.raises(UserError, match="found more than"):
         read(name, tmp_path, SAMPLES[name].text, **SAMPLES[name].given)
     with pytest.raises(UserError, match="nowhere"):
-        read_times(FORMATS[name], [tmp_path / "nowhere"], Given(**SAMPLES[name].given))
+        read_times(FORMATS[name], [tmp_path / "nowhere"], StatedProperties(**SAMPLES[name].given))
 
 
 @pytest.mark.parametrize("name", READ)
@@ -230,7 +234,7 @@ def test_hosts_in_order_one_a_node(spec, tmp_path):
     wanted = tree(spec)
     hosts = tmp_path / "hosts"
     hosts.write_text("# first the front end\n\n" + "".join(f"n{node % 4}.site # rack\n" for node in range(40)))
-    named = on_hosts(wanted, hosts)
+    named = name_hosts(wanted, hosts)
     assert named.names[:6] == ("n0.site:0", "n1.site:0", "n2.site:0", "n3.site:0", "n0.site:1", "n1.site:1")
     (tmp_path / "tree.top").write_text(mrnet(named))
     again = tree(f"file:{tmp_path / 'tree.top'}")
@@ -242,10 +246,10 @@ def test_hosts_that_are_none(tmp_path):
     hosts = tmp_path / "hosts"
     hosts.write_text("a\nb c\n")
     with pytest.raises(UserError, match="hosts:2: found 'b c', wanted a host's name"):
-        on_hosts(tree("flat:1"), hosts)
+        name_hosts(tree("flat:1"), hosts)
     hosts.write_text("a\nb\n")
     with pytest.raises(UserError, match="found 2 hosts, wanted one for each of 3 nodes"):
-        on_hosts(tree("flat:2"), hosts)
+        name_hosts(tree("flat:2"), hosts)
 
 
 def test_parameters_of_netgauge_are_microseconds(tmp_path):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.interchange.goal import from_set, goal, untimed
+from commodel.interchange.goal import convert_parameters, format_goal, has_untimed_work
 from commodel.models.evaluation.repeated_rounds import find_representative_ranks
 from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.models.families import complete, family, loggp
@@ -71,7 +71,7 @@ def both(wanted, machine):
     """What LogGP says and what is played, in ns."""
     pattern = schedule(wanted)
     prediction = predict(loggp_set(*machine), [wanted])[0].seconds * 1e9
-    return prediction, pattern.cost(np.array(play(goal(pattern, GAMMA), *machine)))
+    return prediction, pattern.cost(np.array(play(format_goal(pattern, GAMMA), *machine)))
 
 
 TWO = "num_ranks 2\nrank 0 {{\n{}\n}}\nrank 1 {{\nl1: recv 8b from 0 tag 0\n}}{}"
@@ -153,7 +153,7 @@ def test_everyone_to_everyone_in_turn(ranks, sizes, o, more, G):
     machine = (100_000, o, o + more, G)
     prediction = loggp_set(*machine)
     wanted = costs(family("loggp"), pattern, prediction, drawn=False).item() * 1e9
-    assert max(play(goal(pattern), *machine)) == pytest.approx(wanted, abs=1)
+    assert max(play(format_goal(pattern), *machine)) == pytest.approx(wanted, abs=1)
 
 
 @given(ranks=st.integers(2, 12), o=st.integers(0, 500), more=st.integers(0, 3000))
@@ -165,7 +165,7 @@ def test_a_posted_list_to_everyone(ranks, o, more):
     pattern = Schedule.of(ranks, 0, rank, (rank + turn) % ranks, 1)
     L = ranks * g + ranks * o + 1  # the first message comes when all are sent
     wanted = costs(family("loggp"), pattern, loggp_set(L, o, g, 0), drawn=False).item() * 1e9
-    assert max(play(goal(pattern), L, o, g, 0)) == pytest.approx(wanted, abs=1)
+    assert max(play(format_goal(pattern), L, o, g, 0)) == pytest.approx(wanted, abs=1)
 
 
 @pytest.mark.parametrize("ranks", [2, 5, 8])
@@ -173,7 +173,7 @@ def test_every_pattern_can_be_played(ranks):
     """No message without its receive, none of 0 bytes, all bytes of the schedule; a few lines a message."""
     for wanted in catalogue(ranks, 64):
         pattern = schedule(wanted)
-        text = goal(pattern, GAMMA)
+        text = format_goal(pattern, GAMMA)
         count, nodes = read(text)
         assert count == pattern.ranks
         sends = [node for node in nodes if node.kind == "send"]
@@ -185,44 +185,46 @@ def test_every_pattern_can_be_played(ranks):
 def test_known_times_by_hand():
     """LogGP's closed forms: two sends, the second one g later; a combine of 1000 B at 3 ns a byte."""
     pattern = schedule(point("bcast", "linear", ranks=3, bytes=11))
-    assert play(goal(pattern), 1000, 100, 500, 2) == [600 + 20, 1000 + 200 + 20, 1000 + 200 + 20 + 520]
-    text = goal(schedule(point("reduce", topology="flat:1", bytes=1000)), GAMMA)
+    assert play(format_goal(pattern), 1000, 100, 500, 2) == [600 + 20, 1000 + 200 + 20, 1000 + 200 + 20 + 520]
+    text = format_goal(schedule(point("reduce", topology="flat:1", bytes=1000)), GAMMA)
     assert play(text, 1000, 100, 500, 2)[0] == 1000 + 200 + 2 * 999 + 3000
 
 
 def test_work_without_gamma_is_stated():
     pattern = schedule(point("allreduce", "ring", ranks=4, bytes=64))
-    assert untimed(pattern, None)
-    assert "without gamma" in goal(pattern)
-    assert not untimed(pattern, 0.0)
-    assert "without gamma" not in goal(pattern, 0.0)
-    assert re.search(r"calc [1-9]", goal(pattern, GAMMA))
+    assert has_untimed_work(pattern, None)
+    assert "without gamma" in format_goal(pattern)
+    assert not has_untimed_work(pattern, 0.0)
+    assert "without gamma" not in format_goal(pattern, 0.0)
+    assert re.search(r"calc [1-9]", format_goal(pattern, GAMMA))
 
 
 def test_time_that_is_given_is_exported():
     none = np.empty(0, dtype=int)
     work = Work(np.array([0]), np.array([1]), np.array([2]), np.array([0.0]), np.array([2.5e-6]))
     pattern = Schedule.of(2, none, none, none, none, work=work)
-    assert "calc 2500" in goal(pattern)
-    assert "calc 2500000" in goal(pattern, unit="ps")
+    assert "calc 2500" in format_goal(pattern)
+    assert "calc 2500000" in format_goal(pattern, unit="ps")
 
 
 def test_the_simulator_gets_the_values():
-    gamma, arguments = from_set(set_given("loggops", ["L=2.5us", "o=1us", "g=1us", "G=6ns", "S=64KiB", "gamma=1ns"]))
+    gamma, arguments = convert_parameters(
+        set_given("loggops", ["L=2.5us", "o=1us", "g=1us", "G=6ns", "S=64KiB", "gamma=1ns"])
+    )
     assert gamma == 1e-9
     assert "-L 2500 -o 1000 -g 1000 -G 6 -O 0 -S 65536" in arguments
-    assert "-S 2147483647" in from_set(loggp_set(1, 1, 1, 1))[1]
+    assert "-S 2147483647" in convert_parameters(loggp_set(1, 1, 1, 1))[1]
 
 
 def test_what_whole_numbers_do_not_hold_wants_a_finer_unit():
     fine = set_given("loggp", ["L=2us", "o_s=1us", "o_r=1us", "g=1us", "G=0.1ns"])
     with pytest.raises(UserError, match="give --unit ps"):
-        from_set(fine)
-    assert "-L 2000000 -o 1000000 -g 1000000 -G 100 " in from_set(fine, "ps")[1]
+        convert_parameters(fine)
+    assert "-L 2000000 -o 1000000 -g 1000000 -G 100 " in convert_parameters(fine, "ps")[1]
     with pytest.raises(UserError, match="no value of o_r"):
-        from_set(replace(fine, values={name: fine.values[name] for name in ("L", "o_s", "g", "G")}))
+        convert_parameters(replace(fine, values={name: fine.values[name] for name in ("L", "o_s", "g", "G")}))
     with pytest.raises(UserError, match="wanted loggp or loggops"):
-        from_set(set_given("hockney", ["alpha=1us", "beta=1ns"]))
+        convert_parameters(set_given("hockney", ["alpha=1us", "beta=1ns"]))
 
 
 BACK_GAMMA = 3e-9
@@ -236,7 +238,7 @@ def folder(tmp_path_factory):
 def back(pattern, folder, gamma=0.0):
     """Through the text; through tasks that are packed as txt2bin packs them it is the same."""
     path = folder / "a.goal"
-    path.write_text(goal(pattern, gamma))
+    path.write_text(format_goal(pattern, gamma))
     tasks = reader.tasks(path)
     (folder / "a.bin").write_bytes(packed(tasks))
     again, binary = reader.read(path), in_steps(goal_binary.tasks(folder / "a.bin"))
@@ -268,7 +270,7 @@ def test_rank_local_steps_come_back_at_the_same_price(folder, case, seed):
     np.testing.assert_allclose(ends(again, *machine), ends(pattern, *machine), rtol=1e-12, atol=1e-21)
     pairs = [sorted(zip(form.src, form.dst, np.maximum(form.bytes, 1), strict=True)) for form in (pattern, again)]
     assert pairs[0] == pairs[1]
-    assert len(play(goal(pattern), 1000, 100, 200, 1)) == ranks  # to its end
+    assert len(play(format_goal(pattern), 1000, 100, 200, 1)) == ranks  # to its end
 
 
 @pytest.mark.parametrize("ranks", [2, 5, 8])

@@ -6,8 +6,8 @@ What PICO calls algorithms: our name where messages are the same, and which of t
 import pytest
 
 from commodel.errors import UserError
-from commodel.interchange import Given, pico, read_times
-from commodel.interchange.pico import following_default, our_name
+from commodel.interchange import StatedProperties, pico, read_times
+from commodel.interchange.pico import find_equal_to_default, translate_algorithm
 from tests.cli.running import output
 from tests.interchange.samples import CUDA, HEAD, RUN, alloc, line, packed, samples
 from tests.refusals import message
@@ -32,7 +32,7 @@ def run(tmp_path):
 def rows(path, **given):
     return [
         (time.operation, time.algorithm, time.layout, time.ranks, time.bytes, time.seconds)
-        for time in pico.times(path, Given(**given)).times
+        for time in pico.read_file(path, StatedProperties(**given)).times
     ]
 
 
@@ -60,7 +60,7 @@ TIMES = [
 def test_a_folder_and_its_archive_are_read_alike(run):
     folder = run(TESTS, FILES)
     for path in (folder, packed(folder), folder.parent):
-        readings = pico.times(path, Given())
+        readings = pico.read_file(path, StatedProperties())
         assert rows(path) == [pytest.approx(row) for row in TIMES]
         assert readings.left_out == {
             "allgather of 0 bytes": 1,
@@ -85,14 +85,14 @@ def test_a_test_and_a_file_of_it_can_be_given_alone(run):
     ("hosts", "layout", "words"),
     [
         ("abcd", "block:1", ""),
-        ("aabbccdd", "block:2", "says 4 ranks on 4 nodes, alloc.csv 8 ranks on 4 nodes: that is taken"),
+        ("aabbccdd", "block:2", "has 4 ranks on 4 nodes, alloc.csv 8 ranks on 4 nodes, which is used"),
         ("abcdabcd", "cyclic:2", "alloc.csv 8 ranks on 4 nodes"),
         ("aabbccd", "nodes:0x2,1x2,2x2,3", "alloc.csv 7 ranks on 4 nodes"),
         ("aabc", "nodes:0x2,1,2", "alloc.csv 4 ranks on 3 nodes"),
     ],
 )
 def test_an_allocation_shows_what_metadata_do_not(run, hosts, layout, words):
-    readings = pico.times(run(TESTS, FILES | {"alloc.csv": alloc(*hosts)}), Given())
+    readings = pico.read_file(run(TESTS, FILES | {"alloc.csv": alloc(*hosts)}), StatedProperties())
     assert {(time.ranks, time.layout) for time in readings.times} == {(len(hosts), layout)}
     block = 64 // len(hosts) * 4
     assert {time.bytes for time in readings.times if time.algorithm == "ring"} == {block, 32}
@@ -119,8 +119,8 @@ def test_the_allocation_of_an_older_run_is_that_of_its_first_test(run):
 
 
 def test_a_torus_and_a_gpu(run):
-    readings = pico.times(
-        run([line(0, "2x3x2", 1, "BCAST", CUDA)], {"0/8_linear_ompi_int32.csv": samples(5000)}), Given()
+    readings = pico.read_file(
+        run([line(0, "2x3x2", 1, "BCAST", CUDA)], {"0/8_linear_ompi_int32.csv": samples(5000)}), StatedProperties()
     )
     assert [(time.ranks, time.setting) for time in readings.times] == [(12, f"job={RUN} lib=OMPI-4.1.6 gpu=CUDA-12.1")]
 
@@ -133,7 +133,10 @@ def test_a_summary_is_read_in_nanoseconds(tmp_path):
     text = f"ALLGATHER,64,256,ring_over,int32,1,3500.0,2,2,{RUN},0,no,,,UCX_MAX_RNDV_RAILS=2,OMPI,4.1.5\n"
     (tmp_path / "summary.csv").write_text(head + text)
     assert rows(tmp_path / "summary.csv") == [pytest.approx(("allgather", "ring", "block:2", 4, 64, 3.5e-6))]
-    assert pico.times(tmp_path / "summary.csv", Given()).times[0].setting == f"job={RUN} lib=OMPI-4.1.5 rails=2"
+    assert (
+        pico.read_file(tmp_path / "summary.csv", StatedProperties()).times[0].setting
+        == f"job={RUN} lib=OMPI-4.1.5 rails=2"
+    )
     (tmp_path / "summary.csv").write_text(head + text.replace(",2,2,", ",2,many,"))
     with pytest.raises(UserError, match=r"summary.csv:2: tasks_per_node: found 'many', wanted a whole number above 0"):
         rows(tmp_path / "summary.csv")
@@ -148,7 +151,7 @@ def test_such_rows_are_the_librarys_and_stated_to_be(run, tmp_path):
     said = output("import", "pico", run(TESTS, files), "-o", tmp_path / "t.csv")
     assert "14 times of allgather" in said
     text = f"{RUN} test 0, allgather: at every size recursive_doubling_mpich takes the time of default_mpich"
-    assert f"{text}: counted as the library's own choice" in said
+    assert f"{text}: counted as the library default" in said
 
 
 @pytest.mark.parametrize(
@@ -168,7 +171,7 @@ def test_such_rows_are_the_librarys_and_stated_to_be(run, tmp_path):
     ],
 )
 def test_what_cannot_be_is_refused_with_its_file(run, files, complaint):
-    assert complaint in message(pico.times, run([line(0, 4, 1, "ALLREDUCE")], FILES | files), Given())
+    assert complaint in message(pico.read_file, run([line(0, 4, 1, "ALLREDUCE")], FILES | files), StatedProperties())
 
 
 def test_metadata_are_requested(run, tmp_path):
@@ -182,11 +185,11 @@ def test_metadata_are_requested(run, tmp_path):
     with pytest.raises(UserError, match=r"elsewhere.csv:2: nnodes: found '0', wanted a whole number above 0"):
         rows(folder, metadata=str(moved))
     moved.write_text(HEAD + TESTS[1])
-    left = pico.times(folder, Given(metadata=str(moved))).left_out
-    assert left[f"test 0 of {RUN}, of which elsewhere.csv says nothing"] == 5
+    left = pico.read_file(folder, StatedProperties(metadata=str(moved))).left_out
+    assert left[f"test 0 of {RUN}, which is not in elsewhere.csv"] == 5
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="found no time of an operation and algorithm known here; is it a file of PICO"):
-        read_times(pico.FORMAT, [tmp_path / "empty"], Given())
+        read_times(pico.FORMAT, [tmp_path / "empty"], StatedProperties())
 
 
 def test_nothing_in_a_folder_is_reached_by_a_link(run, tmp_path):
@@ -215,7 +218,7 @@ def test_nothing_in_a_folder_is_reached_by_a_link(run, tmp_path):
     ],
 )
 def test_names_are_mapped_where_messages_are_the_same(collective, called, ranks, elements, ours):
-    assert our_name(collective, called, ranks, elements) == ours
+    assert translate_algorithm(collective, called, ranks, elements) == ours
 
 
 SIZES = [8 * 8**power for power in range(7)]
@@ -228,14 +231,14 @@ def measured(**factors):
 def test_a_library_that_does_as_it_likes_is_found_by_its_times():
     equal = measured(default_ompi=1, ring_ompi=1.01, rabenseifner_ompi=0.98, recursive_doubling_ompi=2)
     followers = {"ring_ompi": "default_ompi", "rabenseifner_ompi": "default_ompi"}
-    assert following_default("allreduce", equal) == followers
+    assert find_equal_to_default("allreduce", equal) == followers
     equal["ring_ompi"][SIZES[2]] *= 3  # a hiccup
-    assert following_default("allreduce", equal) == followers
+    assert find_equal_to_default("allreduce", equal) == followers
     equal["ring_ompi"][SIZES[3]] *= 3
-    assert not following_default("allreduce", equal)  # one may be what the library chooses
-    assert not following_default("gather", measured(default_ompi=1, binomial_ompi=1, binomial_over=1))
+    assert not find_equal_to_default("allreduce", equal)  # one may be what the library chooses
+    assert not find_equal_to_default("gather", measured(default_ompi=1, binomial_ompi=1, binomial_over=1))
     alike = measured(default_mpich=1, recursive_doubling_mpich=1)
-    assert following_default("allreduce", alike) == {"recursive_doubling_mpich": "default_mpich"}
+    assert find_equal_to_default("allreduce", alike) == {"recursive_doubling_mpich": "default_mpich"}
     few = {name: {size: times[size] for size in SIZES[:3]} for name, times in alike.items()}
-    assert not following_default("allreduce", few)
-    assert not following_default("alltoall", measured(default_ompi=1, linear_ompi=1, linear_sync_ompi=1))
+    assert not find_equal_to_default("allreduce", few)
+    assert not find_equal_to_default("alltoall", measured(default_ompi=1, linear_ompi=1, linear_sync_ompi=1))

@@ -19,19 +19,19 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.interchange.rules import (
-    BENCHMARK,
-    COLLECTIVES,
-    LOOKED_UP,
-    NONE_ASSUMED,
-    ONE_FOR_ALL_SIZES,
-    WHOLE,
+    BENCHMARK_ASSUMPTIONS,
+    COLLECTIVE_NUMBERS,
+    LOOKUP_QUANTITIES,
+    NO_ASSUMPTIONS,
+    SIZE_INDEPENDENT_OPERATIONS,
+    WHOLE_RESULT_COLLECTIVES,
     Assumptions,
     Rule,
+    can_select,
     find_risk,
-    has,
-    read_table,
-    rule_of,
-    rules,
+    find_rule,
+    format_rules,
+    read_choices,
 )
 from commodel.patterns.algorithms import Algorithm, find_algorithms
 from commodel.patterns.arguments import PIPELINED
@@ -42,7 +42,7 @@ from tests.patterns.catalogue import ENTRIES, point
 from tests.refusals import message
 
 KNOWN = st.sampled_from(
-    [(name, spec) for name in sorted(COLLECTIVES) for spec in find_algorithms(name) if has(name, spec)]
+    [(name, spec) for name in sorted(COLLECTIVE_NUMBERS) for spec in find_algorithms(name) if can_select(name, spec)]
 )
 
 
@@ -81,13 +81,13 @@ def tables(draw):
 
 @given(tables())
 def test_every_choice_holds_from_its_size_to_the_next(choices):
-    table = read(rules(choices, BENCHMARK))
+    table = read(format_rules(choices, BENCHMARK_ASSUMPTIONS))
     for choice in choices:
-        factor = choice.ranks if choice.operation in WHOLE else 1
+        factor = choice.ranks if choice.operation in WHOLE_RESULT_COLLECTIVES else 1
         same = [c.bytes for c in choices if (c.operation, c.ranks) == (choice.operation, choice.ranks)]
         following = min((size for size in same if size > choice.bytes), default=choice.bytes + 100)
         fewest = min(c.ranks for c in choices if c.operation == choice.operation)
-        number, wanted = COLLECTIVES[choice.operation], rule_of(choice.operation, choice.algorithm)
+        number, wanted = COLLECTIVE_NUMBERS[choice.operation], find_rule(choice.operation, choice.algorithm)
         for size in (choice.bytes, following - 1):
             assert look_up(table, number, choice.ranks, size * factor) == wanted
         if min(same) > 0:
@@ -99,22 +99,22 @@ def test_every_choice_holds_from_its_size_to_the_next(choices):
 @given(tables())
 def test_a_rooted_operation_has_one_rule_for_all_sizes(choices):
     """Ranks of a correct gather or scatter look different sizes up."""
-    table = read(rules(choices))
-    for operation in ONE_FOR_ALL_SIZES:
-        for ranks, sizes in table.get(COLLECTIVES[operation], []):
+    table = read(format_rules(choices))
+    for operation in SIZE_INDEPENDENT_OPERATIONS:
+        for ranks, sizes in table.get(COLLECTIVE_NUMBERS[operation], []):
             assert [size for size, _ in sizes] == [0]
             specs = {c.algorithm for c in choices if (c.operation, c.ranks) == (operation, ranks)}
             safe = len(specs) == 1 and not find_risk(operation, *specs)
-            assert sizes[0][1] == (rule_of(operation, *specs) if safe else Rule())
-    assert set(LOOKED_UP) == set(COLLECTIVES)
-    assert ONE_FOR_ALL_SIZES == ("gather", "scatter")
+            assert sizes[0][1] == (find_rule(operation, *specs) if safe else Rule())
+    assert set(LOOKUP_QUANTITIES) == set(COLLECTIVE_NUMBERS)
+    assert SIZE_INDEPENDENT_OPERATIONS == ("gather", "scatter")
 
 
 @given(tables(), st.builds(Assumptions, st.booleans(), st.booleans()))
 def test_no_rule_breaks_a_program_that_the_assumptions_allow(choices, assumptions):
-    for number, of_ranks in read(rules(choices, assumptions)).items():
-        operation = next(name for name, known in COLLECTIVES.items() if known == number)
-        risky = {rule_of(operation, c.algorithm) for c in choices if find_risk(operation, c.algorithm, assumptions)}
+    for number, of_ranks in read(format_rules(choices, assumptions)).items():
+        operation = next(name for name, known in COLLECTIVE_NUMBERS.items() if known == number)
+        risky = {find_rule(operation, c.algorithm) for c in choices if find_risk(operation, c.algorithm, assumptions)}
         assert not risky & {rule for _, sizes in of_ranks for _, rule in sizes} - {Rule()}
 
 
@@ -148,7 +148,7 @@ def test_which_algorithms_could_break_a_program(name, spec, order, types):
 
 
 def test_a_table_by_hand():
-    text = rules(
+    text = format_rules(
         [
             Choice("bcast", 4, 8, "binomial-near"),
             Choice("bcast", 4, 1024, "binomial-near"),
@@ -159,13 +159,13 @@ def test_a_table_by_hand():
         ]
     )
     assert text == (
-        f"2 # collectives; {NONE_ASSUMED.text}\n"
+        f"2 # collectives; {NO_ASSUMPTIONS.text}\n"
         "7 # bcast\n2 # communicator sizes\n2 # ranks and more\n1 # message sizes\n0 0 0 0 # library\n"
         "4 # ranks and more\n5 # message sizes\n0 0 0 0 # below the table: Open MPI decides\n"
         "8 6 0 0 # binomial-near\n"
         "2048 0 0 0 # binomial: only ompi_coll_base_bcast_intra_knomial, if "
         "coll_tuned_bcast_algorithm_knomial_radix is 2, which no rule can express, so Open MPI decides itself\n"
-        "65536 0 0 0 # chain:4KiB: fails where ranks describe the message by different datatypes, so Open MPI decides "
+        "65536 0 0 0 # chain:4KiB: fails if ranks describe the message by different datatypes, so Open MPI decides "
         "itself\n"
         "1048576 0 0 0 # bine: none in Open MPI, so Open MPI decides itself\n"
         "9 # gather\n1 # communicator sizes\n2 # ranks and more\n1 # message sizes\n0 1 0 0 # linear\n"
@@ -195,7 +195,7 @@ def test_a_table_by_hand():
     ],
 )
 def test_numbers_of_algorithms(name, spec, rule):
-    assert rule_of(name, spec) == rule
+    assert find_rule(name, spec) == rule
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_numbers_of_algorithms(name, spec, rule):
 def test_a_mistake_in_the_table(tmp_path, row, complaint):
     path = tmp_path / "t.csv"
     path.write_text(f"operation,ranks,bytes,algorithm\nbcast,8,8,binomial\n{row}\n")
-    assert complaint in message(read_table, path)
+    assert complaint in message(read_choices, path)
 
 
 def test_a_tree_is_no_algorithm_of_these_rules(tmp_path):
@@ -219,28 +219,28 @@ def test_a_tree_is_no_algorithm_of_these_rules(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("operation,ranks,leaves,bytes,algorithm\nbcast,8,0,8,binomial\nbcast,16,8,8,binomial:4\n")
     with pytest.raises(UserError, match=r"t\.csv:3: leaves: found 8, wanted 0"):
-        read_table(path)
+        read_choices(path)
 
 
 def test_a_comment_cannot_end_its_line():
-    text = rules([Choice("bcast", 2, 0, "bi\nnomial")])
+    text = format_rules([Choice("bcast", 2, 0, "bi\nnomial")])
     assert "bi nomial" in text
     assert read(text)[7] == [(2, [(0, Rule())])]
 
 
 @pytest.mark.parametrize(
-    ("name", "entry"), [(name, entry) for name in COLLECTIVES for entry in find_algorithms(name).values()]
+    ("name", "entry"), [(name, entry) for name in COLLECTIVE_NUMBERS for entry in find_algorithms(name).values()]
 )
 def test_segments_that_are_defaults_here_are_stated_there(name, entry):
     """Open MPI cuts nothing where the segment is 0; a pipeline here is cut at 8 KiB unless told otherwise."""
-    rule = rule_of(name, "" if entry.needs_argument else entry.short_name)
+    rule = find_rule(name, "" if entry.needs_argument else entry.short_name)
     if rule.algorithm:
         assert rule.segment == {PIPELINED: 8192}.get(entry.argument, 1024 if entry.short_name == "linear-sync" else 0)
 
 
 def test_a_synchronised_gather_s_first_part_is_its_segment():
-    assert rule_of("gather", "linear-sync:32KiB") == Rule(3, 0, 32768)
-    assert rule_of("bcast", "binary:2GiB") == Rule(5)
+    assert find_rule("gather", "linear-sync:32KiB") == Rule(3, 0, 32768)
+    assert find_rule("bcast", "binary:2GiB") == Rule(5)
 
 
 @pytest.mark.parametrize("column", ["gain_over_default", "library"])  # the second: of older tables
@@ -248,7 +248,7 @@ def test_a_synchronised_gather_s_first_part_is_its_segment():
 def test_a_faster_library_default_is_kept(tmp_path, capsys, column, gain, number):
     path = tmp_path / "t.csv"
     path.write_text(f"operation,ranks,bytes,algorithm,{column}\nallreduce,2,8,recursive-doubling,{gain}\n")
-    ((_, sizes),) = read(rules(read_table(path)))[COLLECTIVES["allreduce"]]
+    ((_, sizes),) = read(format_rules(read_choices(path)))[COLLECTIVE_NUMBERS["allreduce"]]
     assert sizes[-1][1].algorithm == number
     assert ("'library' is now 'gain_over_default'" in capsys.readouterr().err) == (column == "library")
 
@@ -297,7 +297,7 @@ def test_every_rank_sends_what_it_sends_in_the_library(library):
 
 def test_a_rule_starts_the_routine_that_was_recorded_under_it():
     for call in calls(OPEN_MPI):
-        assert rule_of(call.operation, call.spec) == call.rule, (call.operation, call.spec)
+        assert find_rule(call.operation, call.spec) == call.rule, (call.operation, call.spec)
 
 
 def test_every_row_is_of_an_algorithm():

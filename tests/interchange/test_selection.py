@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.interchange.selection import COLLECTIVES, WHOLE, function_of, own_tree, selection
+from commodel.interchange.selection import (
+    COLLECTIVES,
+    WHOLE_RESULT_COLLECTIVES,
+    find_function,
+    format_selection,
+    read_builtin_tree,
+)
 from commodel.patterns.algorithms import find_algorithms
 from commodel.platforms.mpi_libraries import kind, library_of, shared_library
 from commodel.platforms.tools import find_build_root
@@ -20,7 +26,7 @@ OWN = {
     }
     for name, _ in COLLECTIVES.values()
 } | {"collective=scan": {"algorithm=SCAN": {}}}
-WAYS = [(name, choice) for name in COLLECTIVES for choice in find_algorithms(name) if function_of(name, choice, 8)]
+WAYS = [(name, choice) for name in COLLECTIVES for choice in find_algorithms(name) if find_function(name, choice, 8)]
 
 
 def entered(tree, facts):
@@ -43,7 +49,7 @@ def entered(tree, facts):
 def chosen(tree, operation, ranks, size, **facts):
     """`size` as commodel has it; elements of 8 bytes."""
     name, compared = COLLECTIVES[operation]
-    size = size * ranks if operation in WHOLE else size
+    size = size * ranks if operation in WHOLE_RESULT_COLLECTIVES else size
     known = {"collective": name, "comm_type": "intra", "comm_size": ranks, compared: size, "count": size // 8}
     known |= {
         "is_commutative": "yes",
@@ -63,12 +69,12 @@ def tables(draw):
 
 @given(tables())
 def test_every_choice_holds_from_its_size_to_the_next_and_nowhere_else(table):
-    tree = json.loads(selection(table, OWN))
+    tree = json.loads(format_selection(table, OWN))
     assert tree["collective=scan"] == OWN["collective=scan"]
     for row in table:
         same = sorted(other.bytes for other in table if (other.operation, other.ranks) == (row.operation, row.ranks))
         following = min((size for size in same if size > row.bytes), default=8 << 20)
-        wanted = function_of(row.operation, row.algorithm, row.ranks) or "OWN"
+        wanted = find_function(row.operation, row.algorithm, row.ranks) or "OWN"
         for size in (max(row.bytes, 256), following - 8):  # with an element for each rank
             if row.bytes <= size < following:
                 assert chosen(tree, row.operation, row.ranks, size) == wanted
@@ -81,11 +87,11 @@ def test_every_choice_holds_from_its_size_to_the_next_and_nowhere_else(table):
 
 
 def test_an_algorithm_is_not_named_where_it_cannot_work():
-    assert function_of("allgather", "recursive-doubling", 8) == "Allgather_intra_recursive_doubling"
-    assert not function_of("allgather", "recursive-doubling", 6)
-    assert not function_of("bcast", "chain", 8)
-    assert not function_of("gather", "binomial", 8)
-    tree = json.loads(selection([Choice("allreduce", 8, 0, "rabenseifner")], OWN))
+    assert find_function("allgather", "recursive-doubling", 8) == "Allgather_intra_recursive_doubling"
+    assert not find_function("allgather", "recursive-doubling", 6)
+    assert not find_function("bcast", "chain", 8)
+    assert not find_function("gather", "binomial", 8)
+    tree = json.loads(format_selection([Choice("allreduce", 8, 0, "rabenseifner")], OWN))
     assert chosen(tree, "allreduce", 8, 4096) == "Allreduce_intra_reduce_scatter_allgather"
     assert chosen(tree, "allreduce", 8, 32) == "OWN"
     assert chosen(tree, "allreduce", 8, 4096, is_commutative="no") == "OWN"
@@ -94,9 +100,9 @@ def test_an_algorithm_is_not_named_where_it_cannot_work():
 
 def test_an_alltoall_in_place_is_left_to_the_library():
     for spec in ("bruck", "linear", "pairwise"):
-        tree = json.loads(selection([Choice("alltoall", 8, 0, spec)], OWN))
+        tree = json.loads(format_selection([Choice("alltoall", 8, 0, spec)], OWN))
         assert chosen(tree, "alltoall", 8, 64, is_sendbuf_inplace="yes") == "OWN"
-        assert chosen(tree, "alltoall", 8, 64) == function_of("alltoall", spec, 8)
+        assert chosen(tree, "alltoall", 8, 64) == find_function("alltoall", spec, 8)
 
 
 def test_a_library_without_a_tree_is_named(tmp_path):
@@ -104,13 +110,13 @@ def test_a_library_without_a_tree_is_named(tmp_path):
         b'\x7fELF\0{"collective=bcast":{"algorithm=MPIR_Bcast_x":{}}}\0{"collective=\0'
     )
     with pytest.raises(UserError, match="no selection of algorithms in this library"):
-        own_tree(tmp_path / "libmpi.so")
+        read_builtin_tree(tmp_path / "libmpi.so")
 
 
 def test_the_tree_of_the_library_at_hand():
     program = find_build_root() / "build" / "mpi" / "library"
     if not program.exists() or kind(library_of([str(program)])) != "MPICH":
         pytest.skip("no MPICH here")
-    tree = own_tree(shared_library(program))
+    tree = read_builtin_tree(shared_library(program))
     assert all(f"collective={name}" in tree for name, _ in COLLECTIVES.values())
     assert len(tree) > 20

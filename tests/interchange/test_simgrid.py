@@ -3,7 +3,7 @@
 import pytest
 
 from commodel.files.tables import COMPARISON, read_table
-from commodel.interchange.simgrid import LOGGP, network, write
+from commodel.interchange.simgrid import LOGGP, make_network, write_platform
 from commodel.models.parameter_sets import read_set, set_given
 from commodel.parameters import Estimate, ParameterSet
 from commodel.plan.config import load_platform
@@ -60,7 +60,7 @@ CIRCLES = [  # L, o_s, o_r, g in ns, G in ns/B
 @pytest.mark.parametrize("name", sorted(SETS))
 def test_patterns_on_the_platform_take_what_the_set_states(tmp_path, simgrid_programs, name):
     project = Project(tmp_path)
-    write(SETS[name], 16, project.folder / "params" / "platforms" / "exported.yaml")
+    write_platform(SETS[name], 16, project.folder / "params" / "platforms" / "exported.yaml")
     matrix = EXPERIMENT + (CONTENDED if name == "loggp" else "")
     project.experiment("exported", matrix)
     measured = read_table(project.compare("exported") / "comparison.csv", COMPARISON)
@@ -75,7 +75,7 @@ def test_a_fit_on_the_platform_gives_the_values_again(tmp_path, simgrid_programs
     """Export, probes on the simulated platform, fit: within 1 % and 5 ns."""
     project = Project(tmp_path)
     texts = [f"{name}={value}ns" for name, value in zip(LOGGP, machine, strict=True)]
-    write(set_given("loggp", texts), 2, project.folder / "params" / "platforms" / "exported.yaml")
+    write_platform(set_given("loggp", texts), 2, project.folder / "params" / "platforms" / "exported.yaml")
     project.experiment("exported", PROBES)
     fitted = read_set(project.compare("exported") / "fitted" / "exported" / "loggp.yaml")
     for name, value in zip(LOGGP, machine, strict=True):
@@ -87,21 +87,21 @@ def test_a_fit_on_the_platform_gives_the_values_again(tmp_path, simgrid_programs
 @pytest.mark.parametrize(("L", "g"), [("0ns", "0ns"), ("1s", "1s"), ("20us", "0.1ns")])
 def test_every_port_is_one_that_a_platform_may_have(tmp_path, L, g, G):
     path = tmp_path / "exported.yaml"
-    write(set_given("loggp", [f"L={L}", "o_s=1us", "o_r=1us", f"g={g}", f"G={G}"]), 2, path)
+    write_platform(set_given("loggp", [f"L={L}", "o_s=1us", "o_r=1us", f"g={g}", f"G={G}"]), 2, path)
     factors = load_platform(path).simgrid.config["smpi/bw-factor"]
     assert all(0 < float(piece.partition(":")[2]) <= 1 for piece in factors.split(";"))
 
 
 def test_a_gap_above_the_latency_that_overheads_hide_is_carried_in_part(tmp_path):
     values = ["L=1us", "o_s=4us", "o_r=5us", "g=3us", "G=1ns"]
-    note = write(set_given("loggp", values), 2, tmp_path / "exported.yaml")
-    assert note == "g is carried as 1 µs, which is all of L: bursts may be up to 50% too fast"
-    assert write(set_given("loggp", ["L=2.999us", *values[1:]]), 2, tmp_path / "exported.yaml") == ""
+    note = write_platform(set_given("loggp", values), 2, tmp_path / "exported.yaml")
+    assert note == "g is reduced to L, 1 µs: bursts may be up to 50% too fast"
+    assert write_platform(set_given("loggp", ["L=2.999us", *values[1:]]), 2, tmp_path / "exported.yaml") == ""
 
 
 def test_the_platform_is_one_that_experiments_take(tmp_path):
     path = tmp_path / "exported.yaml"
-    write(SETS["loggp"], 16, path)
+    write_platform(SETS["loggp"], 16, path)
     platform = load_platform(path)
     assert (platform.nodes, platform.cores, platform.simulated) == (16, 1, True)
     assert platform.simgrid_file == tmp_path / "exported.xml"
@@ -121,4 +121,4 @@ def test_the_platform_is_one_that_experiments_take(tmp_path):
     ],
 )
 def test_what_cannot_be_simulated(parameters, complaint):
-    assert complaint in message(network, parameters)
+    assert complaint in message(make_network, parameters)

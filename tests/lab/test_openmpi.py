@@ -8,7 +8,14 @@ from functools import lru_cache
 
 import pytest
 
-from commodel.interchange.rules import BENCHMARK, COLLECTIVES, LOOKED_UP, find_risk, rule_of, rules
+from commodel.interchange.rules import (
+    BENCHMARK_ASSUMPTIONS,
+    COLLECTIVE_NUMBERS,
+    LOOKUP_QUANTITIES,
+    find_risk,
+    find_rule,
+    format_rules,
+)
 from commodel.models.probes.verify import INPUTS, list_cases
 from commodel.patterns.algorithms import find_algorithms
 from commodel.platforms.tools import ROOT
@@ -21,11 +28,11 @@ VERSIONS = ("4.1.8", "5.0.11")
 RANKS = 8
 OWN_ALGORITHMS = [
     (name, spec)
-    for name in LOOKED_UP
+    for name in LOOKUP_QUANTITIES
     for entry in find_algorithms(name).values()
     for spec in ([] if entry.needs_argument else [entry.short_name])
     + ([f"{entry.short_name}:1KiB"] if entry.argument and entry.argument.is_size else [])
-    if rule_of(name, spec).algorithm
+    if find_rule(name, spec).algorithm
 ]
 
 
@@ -75,7 +82,7 @@ def verify(version, folder, cases, text=""):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("name", "spec"), OWN_ALGORITHMS)
 def test_an_algorithm_is_left_out_of_rules_if_and_only_if_it_fails(tmp_path, version, name, spec):
-    forced = rules([Choice(name, ranks, 0, spec) for ranks in (2, 3, RANKS)], BENCHMARK)
+    forced = format_rules([Choice(name, ranks, 0, spec) for ranks in (2, 3, RANKS)], BENCHMARK_ASSUMPTIONS)
     risk = find_risk(name, spec)
     risky = {"": (), "changes the order of operands": ("order",)}.get(risk, ("mixed",))
     cases = [about for about in list_cases(name, RANKS, [16384]) if about["input"] not in risky]
@@ -95,24 +102,26 @@ def test_rules_by_size_break_a_rooted_operation_and_ours_do_not(tmp_path, versio
     table = [Choice(name, RANKS, 0, "linear"), Choice(name, RANKS, 8, "binomial")]
     given = "in-place" if name == "gather" else "bare"
     cases = [{"collective": name, "input": given, "communicator": RANKS, "bytes": size}]
-    assert not verify(version, tmp_path, cases, rules(table, BENCHMARK))[0]
+    assert not verify(version, tmp_path, cases, format_rules(table, BENCHMARK_ASSUMPTIONS))[0]
     every = list(list_cases(name, RANKS, [size]))
-    right, error = verify(version, tmp_path, every, rules(table))
+    right, error = verify(version, tmp_path, every, format_rules(table))
     assert right, error
-    right, error = verify(version, tmp_path, every, rules(table[1:]))
+    right, error = verify(version, tmp_path, every, format_rules(table[1:]))
     assert right, error
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_file_for_all_operations_keeps_every_program_right(tmp_path, version):
     sizes = (8, 512, 32768)
-    specs = {name: [spec for operation, spec in OWN_ALGORITHMS if operation == name] for name in COLLECTIVES}
+    specs = {name: [spec for operation, spec in OWN_ALGORITHMS if operation == name] for name in COLLECTIVE_NUMBERS}
     table = [
         Choice(name, RANKS, 0 if name == "barrier" else size, specs[name][number % len(specs[name])])
-        for name in COLLECTIVES
+        for name in COLLECTIVE_NUMBERS
         for number, size in enumerate(sizes)
         if name != "barrier" or not number
     ]
     cases = [about for name in INPUTS for about in list_cases(name, RANKS, [64, 65536])]
-    right, error = verify(version, tmp_path, [about for about in cases if about["input"] != "mixed"], rules(table))
+    right, error = verify(
+        version, tmp_path, [about for about in cases if about["input"] != "mixed"], format_rules(table)
+    )
     assert right, error

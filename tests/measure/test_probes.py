@@ -9,7 +9,7 @@ from commodel.measure.starts import starts_of
 from commodel.models.probes import PLAYER, Site, plans, probe
 from commodel.patterns.layouts import nodes_of_case, place
 from commodel.records import Batch
-from commodel.results.collection import OTHERS
+from commodel.results.collection import NOT_SETTINGS
 
 SITES = {
     "this machine": Site(1, 2),
@@ -57,7 +57,7 @@ def test_it_is_started_on_the_nodes_that_its_cases_name(name, tmp_path):
 
 
 def test_no_column_of_a_probe_means_something_else_in_the_table(name):
-    assert not set(probe(name).columns) & (OTHERS | {"ranks", "layout", "pair", "alternative"})
+    assert not set(probe(name).columns) & (NOT_SETTINGS | {"ranks", "layout", "pair", "alternative"})
 
 
 def test_the_program_reads_these_columns(name, mpi_programs):

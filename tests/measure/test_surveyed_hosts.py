@@ -12,7 +12,7 @@ from commodel.measure import batch as subject
 from commodel.platforms.launchers import LAUNCHERS
 from commodel.records import Batch, Measure, Plan, PlannedPlatform
 from commodel.results.attempts import OwnAttempt, read_attempts
-from commodel.results.raw_samples import finished
+from commodel.results.raw_samples import list_finished
 
 HOSTS = ("n0", "n1", "n2", "n3")
 PLATFORM = PlannedPlatform(launcher="slurm", simulated=False, digest="1", hosts=HOSTS)
@@ -68,8 +68,8 @@ def test_an_attempt_on_other_nodes_begins_again(tmp_path, recorded, used, left):
     write_json(folder / "provenance.json", {"nodes": list(recorded)})
     said = []
     subject._set_aside_other_nodes(rig, OwnAttempt(folder, None, ""), said.append)
-    assert set().union(*finished(folder)) == left
-    assert bool(finished(rig.pass_folder(0))[0]) == bool(left)
+    assert set().union(*list_finished(folder)) == left
+    assert bool(list_finished(rig.pass_folder(0))[0]) == bool(left)
     assert len(said) == (not left)
     assert len(read_attempts(folder).attempts) == 1
     if not left:

@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.measure import batch as subject
 from commodel.measure.batch import BUDGET, TIMEOUT, Sweep, _is_external_failure, sweep
 from commodel.measure.starts import Start
-from commodel.results.raw_samples import finished
+from commodel.results.raw_samples import list_finished
 from tests.waiting import until
 
 
@@ -78,14 +78,14 @@ def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(rig, swept, n
     for case in "de" if number else "":
         (rig.pass_folder(0) / f"{case}.csv").touch()
     left = swept("abcde", number, lambda left: left[0])
-    assert finished(rig.folder)[1] == given_up
+    assert list_finished(rig.folder)[1] == given_up
     assert len(left) == 3
 
 
 def test_failures_with_a_case_done_between_them_give_up_no_other(rig, swept):
     left = swept("abcdefghij", 0, lambda left: left[1])
-    assert finished(rig.folder)[1] == set("bdfhj")
-    assert finished(rig.pass_folder(0))[0] == set("acegi")
+    assert list_finished(rig.folder)[1] == set("bdfhj")
+    assert list_finished(rig.pass_folder(0))[0] == set("acegi")
     assert len(left) == 5
 
 
@@ -114,8 +114,8 @@ def test_a_case_that_hung_is_marked_though_it_continues_while_it_is_ended(rig, m
     assert sweep(
         Sweep(rig, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf), every, 0
     )
-    assert finished(rig.folder)[1] == {"b"}
-    assert finished(folder)[0] == {"a", "c"}
+    assert list_finished(rig.folder)[1] == {"b"}
+    assert list_finished(folder)[0] == {"a", "c"}
 
 
 def test_when_the_time_is_over_nothing_is_started_again_and_no_case_is_blamed(rig, monkeypatch):
@@ -134,7 +134,7 @@ def test_when_the_time_is_over_nothing_is_started_again_and_no_case_is_blamed(ri
     this = Sweep(rig, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
     assert sweep(this, every, 0) is False
     assert len(starts) == 1
-    assert not finished(rig.folder)[1]
+    assert not list_finished(rig.folder)[1]
 
 
 REFUSAL = "srun: error: Unable to create step for job 2: Memory required by task is not available\n"

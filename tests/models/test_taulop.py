@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.interchange.taulop import read
+from commodel.interchange.taulop import read_tables
 from commodel.models.evaluation.taulop_algebra import find_longest_group, terms
 from commodel.models.evaluation.values import Pairs, Values
 from commodel.models.families import complete, family
@@ -311,7 +311,7 @@ def wave_2d(double: int) -> Schedule:
 def test_the_papers_examples_on_a_real_cluster():
     """Equations 13 and 10 with that cluster's InfiniBand, A2 to the letter: 8,000 bytes where the paper has a double,
     and 64 where it has a block; and a binomial broadcast, equation 4."""
-    tables = read(METROPOLIS)
+    tables = read_tables(METROPOLIS)
 
     def microseconds(pattern, **settings):
         return costs(family("taulop"), pattern, replace(tables, settings=settings), drawn=False)[0] * 1e6

@@ -125,7 +125,7 @@ def imported(tmp_path):
     for name, rows in (("SHM", SHM), ("IB", IB)):
         lines = [" ".join(map(repr, (size, *numbers))) for size, numbers in rows.items()]
         (tmp_path / f"{name}.txt").write_text("# m o L(1) …\n" + "\n".join(lines) + "\n")
-    return replace(tables.read(tmp_path), settings={"shared": "node"})
+    return replace(tables.read_tables(tmp_path), settings={"shared": "node"})
 
 
 def between(rows, size, level):

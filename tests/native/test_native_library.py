@@ -122,7 +122,7 @@ def test_what_is_said_to_reorder_operands_does_in_mpich(oversubscribed, mpi_prog
     if kind(library_of([str(mpi_programs / "library")])) != MPICH:
         pytest.skip("no MPICH here")
     monkeypatch.setattr(selection, "REORDERING", ())
-    monkeypatch.setattr(selection, "ELEMENTS", ())
+    monkeypatch.setattr(selection, "BUILT_IN_OPERATION_FUNCTIONS", ())
     lines = rows([operation], 4, (64,)).splitlines()
     cases = "\n".join([lines[0], *(line for line in lines if ",order,4," in line)])
     for spec, entry in find_algorithms(operation).items():

@@ -11,7 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.files.safe_reading import CHUNK
+from commodel.files.safe_reading import CHUNK_BYTES
 from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.written import goal, goal_binary, written
 from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND, Needs, Steps, Tasks, match, schedule
@@ -312,7 +312,7 @@ def test_ranks_of_many_lines_are_read_at_once(tmp_path, monkeypatch):
     body += "\n" + "\n".join(f"l{2 * step} requires l{2 * step - 1}" for step in range(1, 2000))
     pairs = [((rank + 1) % 64, (rank - 1) % 64) for rank in range(64)]
     (tmp_path / "a.goal").write_text(ranks(*(body.format(*pair * 2000) for pair in pairs)) + "\n")
-    assert (tmp_path / "a.goal").stat().st_size > CHUNK
+    assert (tmp_path / "a.goal").stat().st_size > CHUNK_BYTES
     taken, take = [], goal._Reader.take
     monkeypatch.setattr(goal._Reader, "take", lambda reader, text: taken.append(text) or take(reader, text))
     tasks = goal.tasks(tmp_path / "a.goal")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.files.streams import arrow, piece, read_stream, write_stream
+from commodel.files.streams import make_arrow_schema, make_piece, read_stream, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS, Field
 from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family, family_names
@@ -38,7 +38,7 @@ from tests.patterns.catalogue import TREES, point
 
 WAYS = ["bcast linear", "bcast binomial:64", "bcast chain:100", "gather binomial", "allreduce ring", "barrier linear"]
 HEAD = "platform: nowhere\nmatrix:\n"
-TYPES = arrow(MATRIX_PREDICTIONS)
+TYPES = make_arrow_schema(MATRIX_PREDICTIONS)
 
 
 @lru_cache
@@ -58,7 +58,7 @@ def block(way, ranks, sizes):
 
 
 def rows(pieces):
-    return pd.concat([piece(columns, TYPES).to_pandas() for columns in pieces], ignore_index=True)
+    return pd.concat([make_piece(columns, TYPES).to_pandas() for columns in pieces], ignore_index=True)
 
 
 CHOSEN = st.tuples(
@@ -159,9 +159,9 @@ def test_with_a_replay_of_all_messages_of_rounds_there_are_fewer_draws(monkeypat
 
 
 def test_a_stream_is_the_same_however_it_comes(tmp_path, monkeypatch):
-    monkeypatch.setattr("commodel.files.streams.GROUP", 7)
-    types = arrow((Field("name", str), Field("count", int), Field("seconds", float)))
-    table = piece({"name": "a", "count": np.arange(20), "seconds": np.r_[np.nan, np.arange(19.0)]}, types)
+    monkeypatch.setattr("commodel.files.streams.GROUP_ROWS", 7)
+    types = make_arrow_schema((Field("name", str), Field("count", int), Field("seconds", float)))
+    table = make_piece({"name": "a", "count": np.arange(20), "seconds": np.r_[np.nan, np.arange(19.0)]}, types)
     for suffix in ("parquet", "csv"):
         for number, cuts in enumerate(([0, 20], [0, 1, 6, 7, 8, 20], range(21))):
             pieces = (table.slice(start, stop - start) for start, stop in pairwise(cuts))
@@ -174,11 +174,11 @@ def test_a_stream_is_the_same_however_it_comes(tmp_path, monkeypatch):
 
 def test_a_stream_that_breaks_leaves_nothing(tmp_path):
     def broken():
-        yield piece({"name": ["a"]}, arrow((Field("name", str),)))
+        yield make_piece({"name": ["a"]}, make_arrow_schema((Field("name", str),)))
         raise UserError("enough")
 
     with pytest.raises(UserError, match="enough"):
-        write_stream(tmp_path / "x.parquet", arrow((Field("name", str),)), broken())
+        write_stream(tmp_path / "x.parquet", make_arrow_schema((Field("name", str),)), broken())
     assert not list(tmp_path.iterdir())
 
 

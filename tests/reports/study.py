@@ -15,7 +15,7 @@ from commodel.files.parameter_sets import write_parameters
 from commodel.files.tables import write_table
 from commodel.parameters import Curve, Estimate, ParameterSet
 from commodel.records import Batch, Point
-from commodel.results.latency_distributions import distributions
+from commodel.results.latency_distributions import tabulate_distributions
 
 FAMILIES = {  # bias and spread of its predictions; pram predictions communication at nothing
     "loggp": (1.03, 0.04),
@@ -165,7 +165,7 @@ def make_round_trips():
 
 
 def make_distributions():
-    return distributions(make_round_trips())
+    return tabulate_distributions(make_round_trips())
 
 
 def make_probes():

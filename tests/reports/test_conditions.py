@@ -10,7 +10,7 @@ from commodel.cli.run import print_outcome
 from commodel.compare.comparison import name_streams, summarize
 from commodel.compare.model_ranking import rank_models
 from commodel.files.results_folder import Results
-from commodel.files.tables import COMPARISON, UNMEASURED, names, with_defaults
+from commodel.files.tables import COMPARISON, UNMEASURED, add_default_columns, list_columns
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.reports import build, stored
 from commodel.reports.frames import prepare
@@ -69,7 +69,7 @@ def test_uncertain_medians_are_counted_and_do_not_count_for_caches(small):
 
 def test_levels_missing_in_the_platform_file_are_one_anomaly_a_platform(small):
     """Whichever model has the flag; another flag is none."""
-    small = with_defaults(small, COMPARISON)
+    small = add_default_columns(small, COMPARISON)
     unnamed = Validity(
         ValidityKind.UNNAMED_LEVELS, "nodes are up to 2.1 times as far from each other as those probed"
     ).text
@@ -90,7 +90,7 @@ def test_levels_missing_in_the_platform_file_are_one_anomaly_a_platform(small):
 
 @pytest.mark.parametrize(("paired", "hint"), [((), conditions.LOOK), (("ether16",), "")])
 def test_flagged_predictions_of_the_best_model_are_an_anomaly(small, paired, hint):
-    small = with_defaults(small, COMPARISON)
+    small = add_default_columns(small, COMPARISON)
     crowded = Validity(
         ValidityKind.CONTENTION, "messages of all nodes at once took up to 9.5 times as long as predicted"
     ).text
@@ -140,7 +140,7 @@ def without(comparison, statuses):
         frame.loc[of_point, "measurement"] = f"not measured: {status}"
         about = [point["point"], "b-0", "ether16", False, "point", point["operation"], point["alternative"], "block"]
         lines.append([*about, point["ranks"], 16, 0, point["bytes"], np.nan, status, f"why {status} = {len(lines)}"])
-    return whole, frame, pd.DataFrame(lines, columns=names(UNMEASURED))
+    return whole, frame, pd.DataFrame(lines, columns=list_columns(UNMEASURED))
 
 
 def test_gaps_are_counted_and_listed(small):
@@ -199,7 +199,7 @@ def test_a_stream_without_a_measurement_shows_its_waves(small, waves):
 def test_probe_cases_without_samples_are_counted(small, number):
     probe = ["c", "b-0", "fattree", True, "probe", "pingpong", "", "block:1", 2, 2, np.nan, 8, np.nan]
     probe += ["timeout", "hung"]
-    gaps = pd.DataFrame([probe] * number, columns=names(UNMEASURED))
+    gaps = pd.DataFrame([probe] * number, columns=list_columns(UNMEASURED))
     report = build(small, experiment="probes", unmeasured=gaps)
     words = {1: "1 probe case was", 2: "2 probe cases were"}[number]
     expected = f"{words} not measured: {number} timeout (pingpong {number})."
@@ -293,6 +293,6 @@ def test_a_stream_is_an_operation_of_its_own(streamed, report):
 
 
 def test_a_comparison_without_the_column_waves_has_one_wave_a_point(comparison):
-    named = name_streams(with_defaults(comparison, COMPARISON))
+    named = name_streams(add_default_columns(comparison, COMPARISON))
     assert set(named["waves"]) == {1}
     assert named["operation"].equals(comparison["operation"])

@@ -16,7 +16,7 @@ from commodel.plan.planning import load_plan
 from commodel.reports import build, charts, write_xlsx
 from commodel.reports.sections.evidence import UNITS
 from commodel.reports.shape import finite, format_undetermined
-from commodel.results.raw_samples import JOINED, checksum
+from commodel.results.raw_samples import JOINED_HEADERS, checksum
 
 
 def tables(report, section):
@@ -220,7 +220,7 @@ def measured(folder):
                 f"{case},1,{number},{seconds:.9e},1e-7,{int(number < 2)},precision,{len(SECONDS)}"
                 for number, seconds in enumerate(SECONDS)
             ]
-            text = "\n".join([JOINED[0], *(f"{line},{checksum(line)}" for line in lines), ""])
+            text = "\n".join([JOINED_HEADERS[0], *(f"{line},{checksum(line)}" for line in lines), ""])
             (folder / "raw" / batch.name / f"{case}.csv").write_text(text)
             at = len(summary)
             summary.loc[at] = summary.iloc[0]

@@ -15,8 +15,8 @@ from commodel.reports import build, write_xlsx
 from commodel.reports.html.page import page_html
 from commodel.reports.sections.origins import RESULTS
 from commodel.reports.shape import plain
-from commodel.results.provenance import Traces
-from commodel.results.raw_samples import TEXTS, table_of
+from commodel.results.provenance import ExperimentProvenance
+from commodel.results.raw_samples import TEXT_COLUMNS, tabulate_unmeasured
 
 HOSTILE = [
     "=cmd|' /C calc'!A0",
@@ -44,7 +44,7 @@ def hostile_inputs(comparison, text):
     about = {"forms": {text: text}, "simulated": True, "curves": (curve,), "provenance": {text: [text]}}
     sets = [ParameterSet(text, text, text, values, **about)]
     boxed = part.drop_duplicates("point").assign(platform="boxed " + text, point="b" + part["point"])
-    gap = dict.fromkeys(TEXTS, text)
+    gap = dict.fromkeys(TEXT_COLUMNS, text)
     tried = dict.fromkeys(("batch", "host", "job", "nodes", "commit", "outcome"), text)
     box = {"image": text, "digest": text, "model": text, "native": text}
     return {
@@ -55,9 +55,9 @@ def hostile_inputs(comparison, text):
         "title": text,
         "definitions": {(text, text): text},
         "families": {text: dict.fromkeys(("title", "equation", "ignores", "citation"), text)},
-        "unmeasured": table_of([gap, gap | {"kind": "probe"}]),
+        "unmeasured": tabulate_unmeasured([gap, gap | {"kind": "probe"}]),
         "containers": {"boxed " + text: box, text: box},
-        "traces": Traces({text: text}, (tried,), {text: text}, {RESULTS: text}),
+        "traces": ExperimentProvenance({text: text}, (tried,), {text: text}, {RESULTS: text}),
     }
 
 

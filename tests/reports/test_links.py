@@ -17,7 +17,7 @@ from commodel.reports.sections.origins import RESULTS
 from commodel.reports.shape import raw_link
 from commodel.reports.stored import results_from
 from commodel.reports.verify import verify
-from commodel.results.provenance import Traces
+from commodel.results.provenance import ExperimentProvenance
 
 SHEETS = {"Comparison": "T_Comparison", "Raw summary": "T_Raw"}
 
@@ -139,7 +139,7 @@ def test_the_way_to_the_results_ends_at_the_project():
 def test_a_workbook_may_not_choose_where_links_lead(small, tmp_path):
     """What a received workbook says of the way is taken for the one that it is laid beside."""
     tools = {RESULTS: "http://example.org/results"}
-    write_xlsx(build(small, experiment="e", traces=Traces({}, (), {}, tools)), tmp_path / "e.xlsx")
+    write_xlsx(build(small, experiment="e", traces=ExperimentProvenance({}, (), {}, tools)), tmp_path / "e.xlsx")
     assert all(target is None for _, _, target in linked(tmp_path / "e.xlsx", "Comparison"))
 
 

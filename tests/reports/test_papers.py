@@ -15,7 +15,7 @@ from commodel.reports import stored, write_xlsx
 from commodel.reports.html.page import page_html
 from commodel.reports.pictures.render import drawn
 from commodel.reports.sections.papers import sections
-from commodel.reports.shape import Axis, Chart, Report, Section, Series
+from commodel.reports.shape import Axis, Chart, Remark, Report, Section, Series
 
 ROWS = (
     Row(("a", 1500), 100e-6, (150e-6, math.nan)),
@@ -115,6 +115,13 @@ def test_the_first_sheet_lists_the_figures_with_the_spread_of_ratios():
     lead = made()[0]
     assert lead.name == "The paper"
     assert lead.tables[0].rows == (("Figure 9", "something over something", 1, *[pytest.approx(1.5)] * 3),)
+
+
+def test_the_first_sheet_names_the_platforms_where_processes_share_processors():
+    evidence = Evidence(None, None, (), {"there": PlatformKind.REAL})
+    lead, *_ = sections(PAPER, evidence, [Remark("there", "65 processes share 2 processors.")])
+    assert lead.blocks[0].sentences[-1] == "there: 65 processes share 2 processors."
+    assert "there: 65 processes share 2 processors." in page_html(Report("e", "t", "", (lead,)))
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from commodel.reports import stored, write_xlsx
 from commodel.reports.html.page import page_html
 from commodel.reports.stored import find_similar_names, make_anonymizer, ranges, short
 from commodel.reports.verify import REPACKED, letters, verify
-from commodel.results.attempts import DAMAGED
+from commodel.results.attempts import DAMAGED_OUTCOME
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,9 @@ def test_a_damaged_story_stops_no_report(folder):
     assert [row["attempt"] for row in rows if row["batch"] == whole.name] == [1, 2]
     lost = [row for row in rows if row["batch"] != whole.name]
     assert [row["batch"] for row in lost] == [batch.name for batch in damaged]
-    assert {(row["outcome"], row["host"], row["nodes"], row["commit"]) for row in lost} == {(DAMAGED, "", "", "")}
+    assert {(row["outcome"], row["host"], row["nodes"], row["commit"]) for row in lost} == {
+        (DAMAGED_OUTCOME, "", "", "")
+    }
 
 
 def test_versions_and_digests_are_listed(made, folder):

@@ -8,7 +8,7 @@ from pathlib import Path
 from commodel.files.atomic import write_json
 from commodel.plan.planning import make_plan
 from commodel.results.campaign import Campaign
-from commodel.results.progress import Reader
+from commodel.results.progress import StatusReader
 
 HERE = Path(__file__).parents[1] / "workflow"
 EXPERIMENT = """
@@ -49,9 +49,9 @@ def leave(campaign, index: int, attempts=(), samples=0, done=False, turn=1, in_p
     if attempts:
         write_json(folder / "state.json", {"attempts": attempts, "pass": turn})
     if done:
-        campaign.done(batch).touch()
+        campaign.done_file(batch).touch()
     return folder
 
 
 def read(campaign, now: float | None = None):
-    return Reader(campaign).read("", time.time() if now is None else now)
+    return StatusReader(campaign).read("", time.time() if now is None else now)

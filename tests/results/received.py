@@ -114,7 +114,7 @@ def write_raw(raw: Path, cases: list[str]) -> None:
         for turn, path in passes.items():
             rows = [f"{case},{k},{1e-6 * (number + 1 + 0.1 * k * turn):.9e},1e-9,1,samples" for k in range(5)]
             path.write_text("\n".join([raw_samples.HEADERS[0], *rows]) + "\n")
-        raw_samples.join(passes, raw, case)
+        raw_samples.join_passes(passes, raw, case)
         for path in passes.values():
             path.unlink()
     write_json(raw / "player-2r-block2.json", PROGRAM)

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.results.attempts import DAMAGED, DONE, OwnAttempt, read_attempts
-from commodel.results.campaign import LOCK_VARIABLE, holder, lock_folder, open_lock
+from commodel.results.attempts import DAMAGED_OUTCOME, DONE_OUTCOME, OwnAttempt, read_attempts
+from commodel.results.campaign import LOCK_VARIABLE, lock_folder, open_lock, read_lock_holder
 from tests.results.damages import DAMAGES
 
 
@@ -27,28 +27,28 @@ def test_what_is_written_is_read(tmp_path):
     own = OwnAttempt(tmp_path, 60, "4f2a91c-dirty")
     own.record_nodes(["n1", "n2"])
     own.record_nodes(["n2", "n3"])
-    own.turn = 2
+    own.current_pass = 2
     own.write()
     stored = read_attempts(tmp_path)
-    assert stored.attempts == (own.own,)
-    assert stored.turn == 2
-    assert stored.written == (tmp_path / "state.json").stat().st_mtime
+    assert stored.attempts == (own.attempt,)
+    assert stored.current_pass == 2
+    assert stored.modified_at == (tmp_path / "state.json").stat().st_mtime
     assert (stored.last.host, stored.last.pid) == (platform.node(), os.getpid())
     assert (stored.last.commit, stored.last.nodes) == ("4f2a91c-dirty", ("n1", "n2", "n3"))
-    assert not stored.last.gone
+    assert not stored.last.is_dead
     own.end("error:\nno srun\x1b")
     again = OwnAttempt(tmp_path, None, "")
     assert again.number == 2
-    again.end(DONE)
+    again.end(DONE_OUTCOME)
     first, second = read_attempts(tmp_path).attempts
-    assert (first.outcome, second.outcome) == ("error: no srun ", DONE)
+    assert (first.outcome, second.outcome) == ("error: no srun ", DONE_OUTCOME)
     assert OwnAttempt(tmp_path, None, "").follows_done_attempt
-    assert read_attempts(tmp_path).end == "2 attempts, the last one: done"
+    assert read_attempts(tmp_path).summary == "2 attempts, the last one: done"
 
 
 def test_where_none_began_there_is_no_story(tmp_path):
     assert read_attempts(tmp_path / "none").attempts == ()
-    assert read_attempts(tmp_path).end == "never started"
+    assert read_attempts(tmp_path).summary == "never started"
 
 
 def test_keys_that_another_version_writes_are_passed_over(tmp_path):
@@ -58,7 +58,7 @@ def test_keys_that_another_version_writes_are_passed_over(tmp_path):
     del written["attempts"][0]["commit"], written["attempts"][0]["nodes"], written["pass"]
     (tmp_path / "state.json").write_text(json.dumps(written | {"weather": "fine"}))
     stored = read_attempts(tmp_path)
-    assert (stored.last.pid, stored.last.commit, stored.turn) == (os.getpid(), "", 1)
+    assert (stored.last.pid, stored.last.commit, stored.current_pass) == (os.getpid(), "", 1)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -66,29 +66,29 @@ def test_a_damaged_file_is_one_ended_attempt_that_the_writer_keeps(damage, tmp_p
     path = tmp_path / "state.json"
     path.write_bytes(DAMAGES[damage])
     (lost,) = read_attempts(tmp_path).attempts
-    assert lost.how == DAMAGED
+    assert lost.outcome_text == DAMAGED_OUTCOME
     assert lost.ended == path.stat().st_mtime
-    assert read_attempts(tmp_path).end == f"1 attempt, the last one: {DAMAGED}"
+    assert read_attempts(tmp_path).summary == f"1 attempt, the last one: {DAMAGED_OUTCOME}"
     own = OwnAttempt(tmp_path, 60, "")
     assert not own.follows_done_attempt
     assert own.count_crashes("case") == 0  # it ended, as far as anybody knows
-    own.end(DONE)
+    own.end(DONE_OUTCOME)
     first, second = read_attempts(tmp_path).attempts
-    assert (first, second.outcome) == (lost, DONE)
+    assert (first, second.outcome) == (lost, DONE_OUTCOME)
 
 
 @given(st.data())
 def test_whatever_is_in_the_file_it_is_a_story(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("batch")
     own = OwnAttempt(folder, 60, "c")
-    own.end(DONE)
+    own.end(DONE_OUTCOME)
     whole = (folder / "state.json").read_bytes()
     at = data.draw(st.integers(0, len(whole)))
     junk = data.draw(st.binary(max_size=6) | st.sampled_from([b"null", b"1e999", b"-1", b"[]", b"{}", b'"', b"true"]))
     (folder / "state.json").write_bytes(whole[:at] + junk + whole[at + len(junk) :])
     stored = read_attempts(folder)
-    assert stored.last.how
-    assert stored.last.gone in (True, False)
+    assert stored.last.outcome_text
+    assert stored.last.is_dead in (True, False)
     again = OwnAttempt(folder, 60, "c")
     again.write()
     assert read_attempts(folder).attempts[:-1] == stored.attempts
@@ -104,7 +104,7 @@ def test_a_case_that_attempts_died_in_is_counted_until_it_is_forgiven(tmp_path):
     own.clear_crashes("other")
     own.write()
     assert {attempt.case for attempt in read_attempts(tmp_path).attempts} == {""}
-    assert replace(own.own, ended=None).how == "ended without a message"
+    assert replace(own.attempt, ended=None).outcome_text == "ended without a message"
 
 
 HOLD = "import sys, time; from pathlib import Path; from commodel.results.campaign import lock_folder\n"
@@ -126,10 +126,10 @@ def test_a_second_holder_is_reported_who_the_first_is_until_that_is_gone(tmp_pat
 
 
 def test_a_look_states_who_holds_it_and_disturbs_nobody(tmp_path):
-    assert holder(tmp_path) == ""
+    assert read_lock_holder(tmp_path) == ""
     with lock_folder(tmp_path, "it"):
-        assert f"process {os.getpid()}, since" in holder(tmp_path)
-    assert holder(tmp_path) == ""
+        assert f"process {os.getpid()}, since" in read_lock_holder(tmp_path)
+    assert read_lock_holder(tmp_path) == ""
 
 
 def test_where_there_are_no_locks_nobody_is_kept_out_and_that_is_stated(tmp_path, monkeypatch, capsys):
@@ -140,9 +140,10 @@ def test_where_there_are_no_locks_nobody_is_kept_out_and_that_is_stated(tmp_path
     with lock_folder(tmp_path, "it"), lock_folder(tmp_path, "it"):
         assert (
             capsys.readouterr().err
-            == 2 * f"commodel: {tmp_path}: no locks here: take care that nobody else works in it\n"
+            == 2
+            * f"commodel: {tmp_path}: no locks on this file system: run only one process at a time in this folder\n"
         )
-    assert holder(tmp_path) == ""
+    assert read_lock_holder(tmp_path) == ""
 
 
 SHARE = """

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.results.latency_distributions import FEWEST_BINS, MOST_BINS, distributions, histogram, modes
+from commodel.results.latency_distributions import (
+    MAX_BINS,
+    MIN_BINS,
+    count_modes,
+    make_histogram,
+    tabulate_distributions,
+)
 
 times = st.lists(st.floats(1e-7, 1e-2), min_size=1, max_size=300)
 
@@ -16,10 +22,10 @@ times = st.lists(st.floats(1e-7, 1e-2), min_size=1, max_size=300)
 @given(times)
 def test_every_sample_is_in_exactly_one_bin(samples):
     samples = np.array(samples)
-    bins = histogram(samples)
+    bins = make_histogram(samples)
     body, tail = [part for part in bins if not part["tail"]], [part for part in bins if part["tail"]]
     assert sum(part["count"] for part in bins) == len(samples)
-    assert len(body) == 1 or FEWEST_BINS <= len(body) <= MOST_BINS
+    assert len(body) == 1 or MIN_BINS <= len(body) <= MAX_BINS
     assert body[0]["low"] == samples.min()
     assert (tail or body)[-1]["high"] == samples.max()
     for part in tail:
@@ -28,7 +34,7 @@ def test_every_sample_is_in_exactly_one_bin(samples):
 
 
 def test_a_noise_free_simulator_gives_one_bin():
-    (only,) = histogram(np.full(30, 5e-6) + np.arange(30) * 1e-14)
+    (only,) = make_histogram(np.full(30, 5e-6) + np.arange(30) * 1e-14)
     assert only["count"] == 30
     assert not only["tail"]
 
@@ -51,7 +57,9 @@ def test_modes_are_counted(kind, wanted, count):
     random = np.random.default_rng(3)
     counted = []
     for _ in range(60):
-        counted.append(modes([part["count"] for part in histogram(drawn(random, kind, count)) if not part["tail"]]))
+        counted.append(
+            count_modes([part["count"] for part in make_histogram(drawn(random, kind, count)) if not part["tail"]])
+        )
     assert np.mean(np.array(counted) == wanted) >= 0.95
 
 
@@ -68,7 +76,7 @@ def test_modes_are_counted(kind, wanted, count):
     ],
 )
 def test_what_counts_as_a_mode(counts, wanted):
-    assert modes(counts) == wanted
+    assert count_modes(counts) == wanted
 
 
 def test_only_valid_samples_of_the_ping_pong_count():
@@ -77,9 +85,9 @@ def test_only_valid_samples_of_the_ping_pong_count():
     rows += [head | {"id": "x", "seconds": 9.0, "valid": False}]
     rows += [head | {"id": "y", "name": "prtt", "seconds": 1.0, "valid": True}]
     rows += [head | {"id": "z", "kind": "point", "seconds": 1.0, "valid": True}]
-    table = distributions(pd.DataFrame(rows))
+    table = tabulate_distributions(pd.DataFrame(rows))
     assert set(table["id"]) == {"x"}
     assert table["count"].sum() == 3
     assert table["low"].min() == 1e-6  # half the round trip
     assert table["high"].max() == 3e-6
-    assert distributions(pd.DataFrame(rows[-1:])).empty
+    assert tabulate_distributions(pd.DataFrame(rows[-1:])).empty

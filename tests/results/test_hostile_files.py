@@ -10,7 +10,7 @@ from commodel.files.results_folder import Results
 from commodel.interchange import taulop
 from commodel.plan.planning import load_plan
 from commodel.reports.stored import list_machines
-from commodel.results.provenance import NO_TRACES
+from commodel.results.provenance import NO_PROVENANCE
 from tests.fuzz import forms, readers, targets
 
 
@@ -121,14 +121,14 @@ def test_a_range_of_bytes_that_is_none_has_its_key(tmp_path, ends):
 def test_tables_of_tau_lop(tmp_path, text):
     (tmp_path / "SHM.txt").write_text(text)
     with pytest.raises(UserError, match=r"SHM\.txt:1: "):
-        taulop.read(tmp_path)
+        taulop.read_tables(tmp_path)
 
 
 def test_a_gamma_without_the_column_that_its_head_names(tmp_path):
     (tmp_path / "SHM.txt").write_text(forms.CHANNEL)
     (tmp_path / "gamma.txt").write_text("#size a b c SUM_I\n0 1 2\n")
     with pytest.raises(UserError, match=r"gamma\.txt: found 2 numbers in a row"):
-        taulop.read(tmp_path)
+        taulop.read_tables(tmp_path)
 
 
 def test_a_plan_that_is_in_order_is_read(tmp_path):
@@ -164,4 +164,4 @@ def test_a_platform_s_text_that_is_none_names_no_machines(tmp_path, text):
     place.mkdir(parents=True)
     (place / "p.yaml").write_text(text)
     with pytest.raises(UserError, match=r"p\.yaml:1: .*wanted a (mapping|list)"):
-        list_machines({}, NO_TRACES, Results.of(tmp_path))
+        list_machines({}, NO_PROVENANCE, Results.of(tmp_path))

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.files.atomic import write_json
 from commodel.plan.planning import write_plan
-from commodel.results.attempts import DAMAGED
+from commodel.results.attempts import DAMAGED_OUTCOME
 from commodel.results.campaign import forget_failures
 from commodel.results.progress import (
     FINISHED,
@@ -30,14 +30,14 @@ from commodel.results.progress import (
     STOPPED,
     WAITING,
     Work,
-    as_data,
-    batch_rows,
-    beside_estimates,
+    as_json_data,
+    compare_with_earlier_durations,
     forecast_parallel,
-    platform_rows,
+    forecast_running_batch,
+    format_status,
     read_earlier_durations,
-    running,
-    sentence,
+    tabulate_batches,
+    tabulate_platforms,
 )
 from tests.results.damages import DAMAGES
 from tests.results.drivers import attempt, leave, read
@@ -46,8 +46,8 @@ from tests.results.drivers import attempt, leave, read
 def test_nothing_is_there_yet(campaign):
     status = read(campaign)
     assert [batch.state for batch in status.batches] == [WAITING] * 3
-    assert status.over  # nobody is at work
-    assert status.seconds is None
+    assert status.has_ended  # nobody is at work
+    assert status.forecast is None
 
 
 def test_a_process_that_is_gone_died_without_a_word(campaign):
@@ -57,7 +57,7 @@ def test_a_process_that_is_gone_died_without_a_word(campaign):
     leave(campaign, 2, [attempt(time.time() - 9, pid=gone.pid, host="elsewhere")])
     status = read(campaign)
     assert [batch.state for batch in status.batches] == [WAITING, STOPPED, RUNNING]
-    assert "ended without a message" in batch_rows(status)[1]["state"]
+    assert "ended without a message" in tabulate_batches(status)[1]["state"]
 
 
 def test_samples_of_a_batch_that_was_stopped_count(campaign):
@@ -72,8 +72,8 @@ def test_an_attempt_that_failed_before_its_first_pass_makes_no_pass_a_measuremen
     folder = leave(real, 1, [failed], in_passes=(4, 2))
     for _ in range(2):
         entry = read(real).batches[1]
-        assert (entry.state, entry.measured, entry.left) == (STOPPED, 0, entry.total)
-        assert entry.ahead.cases == pytest.approx(entry.total - 6 / 3)
+        assert (entry.state, entry.measured, entry.remaining) == (STOPPED, 0, entry.total)
+        assert entry.remaining_work.cases == pytest.approx(entry.total - 6 / 3)
         (folder / "state.json").write_bytes(b"")
 
 
@@ -84,8 +84,8 @@ def test_no_sign_of_life_for_minutes_is_stated(campaign):
     os.utime(folder / "state.json", (old, old))
     status = read(campaign)
     assert status.batches[1].state == SILENT
-    assert "no heartbeat for 17 min" in batch_rows(status)[1]["state"]
-    assert status.over
+    assert "no heartbeat for 17 min" in tabulate_batches(status)[1]["state"]
+    assert status.has_ended
 
 
 def test_an_error_is_reported_until_the_batch_is_done(campaign):
@@ -93,7 +93,7 @@ def test_an_error_is_reported_until_the_batch_is_done(campaign):
     leave(campaign, 1, [ended], samples=3)
     status = read(campaign)
     assert status.batches[1].state == STOPPED
-    assert batch_rows(status)[1]["state"].endswith(": error: n3: no route [2J")
+    assert tabulate_batches(status)[1]["state"].endswith(": error: n3: no route [2J")
 
 
 def test_given_up_cases_are_counted_by_reason_and_the_whole_is_over(campaign):
@@ -104,11 +104,11 @@ def test_given_up_cases_are_counted_by_reason_and_the_whole_is_over(campaign):
             write_json(folder / f"{case}.unmeasured.json", {"id": case, "status": kind, "reason": "so"})
     status = read(campaign)
     assert status.count(FINISHED) == 3
-    assert status.over
-    assert status.left == 0
-    assert "6 not (3 crash, 3 timeout)" in sentence(status)
-    assert platform_rows(status)[0]["crash"] == 3
-    data = json.loads(json.dumps(as_data(status)))
+    assert status.has_ended
+    assert status.remaining == 0
+    assert "6 not (3 crash, 3 timeout)" in format_status(status)
+    assert tabulate_platforms(status)[0]["crash"] == 3
+    data = json.loads(json.dumps(as_json_data(status)))
     assert data["unmeasured"] == {"crash": 3, "timeout": 3}
     assert data["batches"][0]["state"] == "finished"
 
@@ -118,18 +118,18 @@ def test_late_cases_are_no_measured_ones_and_are_tried_again_when_queried(campai
     for index, batch in enumerate(campaign.plan.batches):
         leave(campaign, index, [done], samples=len(batch.ids), done=True)
     first, other, *_ = campaign.plan.batches
-    folder = campaign.done(first).parent
+    folder = campaign.done_file(first).parent
     kept, late = folder / f"{first.ids[0]}.csv", folder / f"{first.ids[-1]}.late.csv"
     (folder / f"{first.ids[-1]}.csv").replace(late)
     total = sum(batch.total for batch in read(campaign).batches)
-    assert f"{total - 1} of {total} measured, 1 not (1 late)" in sentence(read(campaign))
-    assert platform_rows(read(campaign))[0]["late"] == 1
+    assert f"{total - 1} of {total} measured, 1 not (1 late)" in format_status(read(campaign))
+    assert tabulate_platforms(read(campaign))[0]["late"] == 1
     assert forget_failures(campaign) == 1
     assert not late.exists()
     assert kept.exists()
-    assert not campaign.done(first).exists()
-    assert campaign.done(other).exists()
-    assert f"{total - 1} of {total} measured, 1 left" in sentence(read(campaign))
+    assert not campaign.done_file(first).exists()
+    assert campaign.done_file(other).exists()
+    assert f"{total - 1} of {total} measured, 1 left" in format_status(read(campaign))
     assert forget_failures(campaign) == 0
 
 
@@ -139,12 +139,12 @@ def test_a_damaged_story_stops_no_status(campaign, damage):
     (folder / "state.json").write_bytes(DAMAGES[damage])
     entry = read(campaign).batches[1]
     assert (entry.state, entry.measured) == (STOPPED, 3)
-    assert batch_rows(read(campaign))[1]["state"].endswith(f": {DAMAGED}")
-    assert batch_rows(read(campaign))[1]["state"].startswith("stopped at ")
-    json.dumps(as_data(read(campaign)), allow_nan=False)
+    assert tabulate_batches(read(campaign))[1]["state"].endswith(f": {DAMAGED_OUTCOME}")
+    assert tabulate_batches(read(campaign))[1]["state"].startswith("stopped at ")
+    json.dumps(as_json_data(read(campaign)), allow_nan=False)
     for case in entry.batch.ids:
         (folder / f"{case}.csv").touch()
-    campaign.done(entry.batch).touch()
+    campaign.done_file(entry.batch).touch()
     assert read(campaign).batches[1].state == FINISHED
 
 
@@ -180,21 +180,21 @@ def test_a_driver_at_work_has_a_pace_and_one_that_has_just_begun_has_none(campai
     leave(campaign, 1, [attempt(began, job="42")], in_passes=(4,))
     spread(campaign, 1, 1, began + 25, 25.0)
     entry = read(campaign, began + 100).batches[1]
-    assert (entry.state, entry.measured, entry.left) == (RUNNING, 4, entry.total - 4)
-    low, high = entry.seconds
-    assert low < 100 * entry.left / 4 < high
+    assert (entry.state, entry.measured, entry.remaining) == (RUNNING, 4, entry.total - 4)
+    low, high = entry.forecast
+    assert low < 100 * entry.remaining / 4 < high
     leave(campaign, 2, [attempt(began)])
     status = read(campaign)
     assert status.batches[2].state == RUNNING
-    assert status.batches[2].seconds is None
-    assert status.seconds is None
-    assert f"running on {platform.node()} as job 42 since " in batch_rows(status)[1]["state"]
+    assert status.batches[2].forecast is None
+    assert status.forecast is None
+    assert f"running on {platform.node()} as job 42 since " in tabulate_batches(status)[1]["state"]
 
 
 def spread(campaign, index: int, number: int, first: float, step: float) -> None:
     """A pass's samples as if they had been written one after the other."""
     batch = campaign.plan.batches[index]
-    folder = campaign.done(batch).parent / f".pass-{number}"
+    folder = campaign.done_file(batch).parent / f".pass-{number}"
     for place, path in enumerate(folder / f"{case}.csv" for case in batch.ids):
         if path.exists():
             os.utime(str(path), (first + place * step, first + place * step))
@@ -207,17 +207,17 @@ def test_the_start_of_a_driver_is_no_pace(campaign):
     spread(campaign, 1, 1, now - 3, 1.0)
     status = read(campaign, now)
     entry = status.batches[1]
-    low, high = entry.seconds
-    assert low < entry.left < high < 10 * entry.left
-    assert all(batch.seconds[1] < 600 for batch in status.batches)  # those that wait have their pace from it
+    low, high = entry.forecast
+    assert low < entry.remaining < high < 10 * entry.remaining
+    assert all(batch.forecast[1] < 600 for batch in status.batches)  # those that wait have their pace from it
     left = sum(batch.total for batch in status.batches)
-    assert status.seconds[0] < left + status.analysis < status.seconds[1]
+    assert status.forecast[0] < left + status.analysis_seconds < status.forecast[1]
 
 
 def test_one_sample_is_no_pace(campaign):
     now = time.time()
     leave(campaign, 1, [attempt(now - 600)], in_passes=(1,))
-    assert read(campaign, now).batches[1].seconds is None
+    assert read(campaign, now).batches[1].forecast is None
 
 
 def test_no_batch_is_expected_to_outlive_its_time(campaign):
@@ -226,8 +226,8 @@ def test_no_batch_is_expected_to_outlive_its_time(campaign):
     leave(campaign, 1, [attempt(now - 120, deadline=now + 100)], in_passes=(2,))
     spread(campaign, 1, 1, now - 60, 60.0)
     status = read(campaign, now)
-    assert status.batches[1].seconds[1] == pytest.approx(100)
-    assert all(batch.seconds[1] <= 60 * batch.batch.minutes for batch in status.batches)
+    assert status.batches[1].forecast[1] == pytest.approx(100)
+    assert all(batch.forecast[1] <= 60 * batch.batch.minutes for batch in status.batches)
 
 
 def test_passes_count_for_their_share(real):
@@ -235,11 +235,11 @@ def test_passes_count_for_their_share(real):
     status = read(real)
     entry = status.batches[1]
     assert entry.measured == 0
-    assert entry.done.cases == pytest.approx((15 - 1) / 3)  # the time of the first holds the start of all
-    assert entry.ahead.cases == pytest.approx(entry.total - 15 / 3)
-    assert "pass 2 of 3" in batch_rows(status)[1]["state"]
+    assert entry.done_work.cases == pytest.approx((15 - 1) / 3)  # the time of the first holds the start of all
+    assert entry.remaining_work.cases == pytest.approx(entry.total - 15 / 3)
+    assert "pass 2 of 3" in tabulate_batches(status)[1]["state"]
     total = sum(batch.total for batch in status.batches)
-    assert status.part == pytest.approx(5 / total)
+    assert status.fraction_done == pytest.approx(5 / total)
 
 
 def test_what_was_measured_before_does_not_make_the_pace_faster(campaign):
@@ -250,8 +250,8 @@ def test_what_was_measured_before_does_not_make_the_pace_faster(campaign):
     for path in folder.glob("*.csv"):
         os.utime(str(path), (now - 3600, now - 3600))
     entry = read(campaign, now).batches[1]
-    assert entry.done.cases == 3
-    assert (entry.measured, entry.left) == (14, 1)
+    assert entry.done_work.cases == 3
+    assert (entry.measured, entry.remaining) == (14, 1)
 
 
 @pytest.fixture
@@ -259,7 +259,7 @@ def told(real, monkeypatch):
     """What is said of a plan that is the same."""
     monkeypatch.chdir(real.folder.parent.parent)
     write_plan(real.plan, "e", real.folder.parent.parent)
-    return lambda: list(beside_estimates(real.plan, real.folder.parent))
+    return lambda: list(compare_with_earlier_durations(real.plan, real.folder.parent))
 
 
 def test_the_pace_of_what_was_measured_is_that_of_the_plan(real, told):
@@ -287,7 +287,7 @@ def test_where_nothing_was_measured_the_estimate_states_what_it_does_not_know(re
 
 
 def test_of_a_simulated_platform_nothing_unknown_is_stated(campaign):
-    assert list(beside_estimates(campaign.plan, campaign.folder.parent)) == []
+    assert list(compare_with_earlier_durations(campaign.plan, campaign.folder.parent)) == []
 
 
 def test_where_the_longest_cases_are_left_the_range_holds_what_they_will_take():
@@ -295,7 +295,7 @@ def test_where_the_longest_cases_are_left_the_range_holds_what_they_will_take():
     plan = [0.1 * 1.1**i for i in range(40)]
     for done in range(4, 40):
         spent, left = 3 * sum(plan[:done]), 3 * sum(plan[done:])
-        low, high = running(spent, Work(done, sum(plan[:done])), Work(40 - done, sum(plan[done:])))
+        low, high = forecast_running_batch(spent, Work(done, sum(plan[:done])), Work(40 - done, sum(plan[done:])))
         assert low <= left <= high, done
 
 

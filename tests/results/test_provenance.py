@@ -18,7 +18,7 @@ import commodel
 from commodel.compare.comparison import compare
 from commodel.errors import UserError
 from commodel.files.atomic import write_json
-from commodel.files.quantities import LONGEST_SETTING, parse_setting
+from commodel.files.quantities import MAX_SETTING_LENGTH, parse_setting
 from commodel.files.results_folder import PROVENANCE
 from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table, write_table
 from commodel.fits.measured_tables import read_points
@@ -27,16 +27,16 @@ from commodel.plan.config import load_platform
 from commodel.records import Batch, Case, PlannedPlatform, Point
 from commodel.results import provenance, raw_samples
 from commodel.results.collection import collect, summarize_raw
-from commodel.results.provenance import attempts, digests, same_setting, setting_of, texts
+from commodel.results.provenance import check_setting, compute_digests, list_attempts, read_input_texts, read_setting
 from tests.planning import planned
 
 
 @pytest.fixture(autouse=True)
 def afresh():
     """A process has one commit, but these tests look at several."""
-    provenance.revision.cache_clear()
+    provenance.find_revision.cache_clear()
     yield
-    provenance.revision.cache_clear()
+    provenance.find_revision.cache_clear()
 
 
 def git(folder, *arguments):
@@ -51,12 +51,12 @@ def test_a_clone_shows_its_commit_and_whether_it_was_edited(tmp_path, monkeypatc
     (tmp_path / "a").write_text("1")
     git(tmp_path, "add", "a")
     git(tmp_path, "commit", "-m", "one")
-    assert provenance.revision() == (git(tmp_path, "rev-parse", "HEAD"), False)
+    assert provenance.find_revision() == (git(tmp_path, "rev-parse", "HEAD"), False)
     (tmp_path / "a").write_text("2")
-    assert provenance.revision()[1] is False  # as it was when this process began
-    provenance.revision.cache_clear()
-    assert provenance.revision()[1] is True
-    assert provenance.commit() == f"{git(tmp_path, 'rev-parse', 'HEAD')}-dirty"
+    assert provenance.find_revision()[1] is False  # as it was when this process began
+    provenance.find_revision.cache_clear()
+    assert provenance.find_revision()[1] is True
+    assert provenance.describe_commit() == f"{git(tmp_path, 'rev-parse', 'HEAD')}-dirty"
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,11 @@ def test_an_image_shows_what_was_noted_when_it_was_built(noted, revision, tmp_pa
     monkeypatch.setattr(provenance, "ROOT", tmp_path)
     if noted:
         (tmp_path / "COMMIT").write_text(f"{noted}\n")
-    assert provenance.revision() == revision
+    assert provenance.find_revision() == revision
 
 
 def test_versions_name_what_can_change_a_number():
-    versions = provenance.versions(("no-such-package",))
+    versions = provenance.list_versions(("no-such-package",))
     assert {"commodel", "code_digest", "python", "numpy", "pandas", "scipy", "snakemake"} <= set(versions)
     assert versions["no-such-package"] == "not installed"
 
@@ -113,7 +113,7 @@ def folder(tmp_path):
 
 
 def test_digests_are_those_of_sha256sum(folder):
-    sums = digests(TRACED_PLAN, folder)
+    sums = compute_digests(TRACED_PLAN, folder)
     single = [name for name in sums if not name.startswith("raw/")]
     assert set(single) == {
         *("plan.json", "comparison.csv", "unmeasured.csv", "fitted/p/loggp.yaml", "inputs/experiments/e.yaml")
@@ -126,11 +126,11 @@ def test_digests_are_those_of_sha256sum(folder):
 
 
 def test_a_batch_looked_at_again_is_the_same_batch(folder):
-    before = digests(TRACED_PLAN, folder)
+    before = compute_digests(TRACED_PLAN, folder)
     (folder / "raw/p-1n-0/state.json").write_text('{"attempts": [{}]}')
-    assert digests(TRACED_PLAN, folder) == before
+    assert compute_digests(TRACED_PLAN, folder) == before
     (folder / "raw/p-1n-0/0a.csv").write_text("id\n0a\n0a\n")
-    assert {name for name in before if digests(TRACED_PLAN, folder)[name] != before[name]} == {"raw/p-1n-0"}
+    assert {name for name in before if compute_digests(TRACED_PLAN, folder)[name] != before[name]} == {"raw/p-1n-0"}
 
 
 def test_how_attempts_ended(folder):
@@ -141,16 +141,16 @@ def test_how_attempts_ended(folder):
     ]
     listed = [entry | {"pid": 7, "updated": 5.0} for entry in listed]
     (folder / "raw/p-1n-0/state.json").write_text(json.dumps({"attempts": listed}))
-    rows = list(attempts(BATCH, folder / "raw"))
-    assert [entry["outcome"] for entry in rows] == ["ended without a message", "error: no srun", "no end noted"]
+    rows = list(list_attempts(BATCH, folder / "raw"))
+    assert [entry["outcome"] for entry in rows] == ["ended without a message", "error: no srun", "no end recorded"]
     assert [entry["attempt"] for entry in rows] == [1, 2, 3]
     assert {entry["batch"] for entry in rows} == {"p-1n-0"}
 
 
 def test_results_of_an_older_commodel_have_no_attempts_or_texts(tmp_path):
-    assert list(attempts(BATCH, tmp_path)) == []
-    assert texts(tmp_path) == {}
-    assert digests(TRACED_PLAN, tmp_path) == {}
+    assert list(list_attempts(BATCH, tmp_path)) == []
+    assert read_input_texts(tmp_path) == {}
+    assert compute_digests(TRACED_PLAN, tmp_path) == {}
 
 
 POINT = Point("here", "bcast", "linear", "", "block:2", 2, 8)
@@ -183,7 +183,9 @@ def test_what_settings_are_called(text, called):
     assert parse_setting(text) == called
 
 
-@pytest.mark.parametrize("text", ["x" * (LONGEST_SETTING + 1), "two\nlines", "\x1b[2J", True, None, ["a"], "a=1 a=2"])
+@pytest.mark.parametrize(
+    "text", ["x" * (MAX_SETTING_LENGTH + 1), "two\nlines", "\x1b[2J", True, None, ["a"], "a=1 a=2"]
+)
 def test_what_is_no_setting(text):
     with pytest.raises(UserError):
         parse_setting(text)
@@ -198,7 +200,7 @@ def raw(tmp_path):
         file = tmp_path / "pass.csv"
         rows = [f"{case},{k},{1e-6 * (k + 1):.9e},1e-9,1,samples" for k in range(2)]
         file.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *rows]) + "\n")
-        raw_samples.join({1: file}, folder, case)
+        raw_samples.join_passes({1: file}, folder, case)
     return tmp_path
 
 
@@ -223,14 +225,14 @@ def test_what_a_provenance_may_not_state(raw, noted):
 
 def test_a_batch_goes_on_in_the_setting_that_it_began_in(tmp_path):
     path = tmp_path / PROVENANCE
-    assert setting_of(path) == ""
+    assert read_setting(path) == ""
     write_json(path, {"setting": "monday"})
-    assert [same_setting(path, wanted) for wanted in ("", "monday")] == ["monday", "monday"]
+    assert [check_setting(path, wanted) for wanted in ("", "monday")] == ["monday", "monday"]
     with pytest.raises(UserError, match="found setting 'friday', but this batch was begun in setting 'monday'"):
-        same_setting(path, "friday")
+        check_setting(path, "friday")
     write_json(path, {})
     with pytest.raises(UserError, match="begun without a setting"):
-        same_setting(path, "friday")
+        check_setting(path, "friday")
 
 
 @pytest.fixture

@@ -14,23 +14,23 @@ from hypothesis import strategies as st
 
 from commodel.compare.comparison import compare
 from commodel.errors import UserError
-from commodel.files.tables import UNMEASURED, names, write_table
+from commodel.files.tables import UNMEASURED, list_columns, write_table
 from commodel.records import Batch, Case, Point
 from commodel.results import raw_samples
-from commodel.results.attempts import DAMAGED, OwnAttempt
+from commodel.results.attempts import DAMAGED_OUTCOME, OwnAttempt
 from commodel.results.collection import collect, summarize_raw
 from commodel.results.raw_samples import (
     LATE,
     LATE_SUFFIX,
     DamagedError,
-    finished,
-    is_whole,
-    join,
-    raw_file,
+    find_raw_file,
+    is_complete,
+    join_passes,
+    list_finished,
     read_marker,
     read_samples,
     read_unmeasured,
-    table_of,
+    tabulate_unmeasured,
 )
 from tests.planning import planned
 from tests.refusals import message
@@ -51,8 +51,8 @@ def two_passes(tmp_path_factory):
             tails = (",count", ",7") if counts else ("", "")
             passes[number].write_text("\n".join([HEADER + tails[0], *(row + tails[1] for row in PASS_ROWS)]) + "\n")
         (folder / str(counts)).mkdir()
-        join(passes, folder / str(counts), "c")
-        return raw_file(folder / str(counts), "c")
+        join_passes(passes, folder / str(counts), "c")
+        return find_raw_file(folder / str(counts), "c")
 
     return {counts: made(counts) for counts in (False, True)}
 
@@ -61,8 +61,8 @@ def streamed(folder, tail=",2.0e-05,3.0e-05"):
     """The raw file of a stream of waves."""
     path = folder / "pass.csv"
     path.write_text("\n".join([f"{HEADER},first,last", *(row + tail for row in PASS_ROWS)]) + "\n")
-    join({1: path, 2: path}, folder, "c")
-    return raw_file(folder, "c")
+    join_passes({1: path, 2: path}, folder, "c")
+    return find_raw_file(folder, "c")
 
 
 def test_the_latencies_of_waves_are_read(tmp_path):
@@ -98,11 +98,11 @@ def test_the_name_shows_whether_a_sample_is_valid(counts, valid, tmp_path):
         rows = [row.replace(",1,precision", f",{mark if k == number else 0},time") for k, row in enumerate(PASS_ROWS)]
         rows = [row + ",1" if counts else row for row in rows]  # a count of 1 makes no sample valid
         passes[number].write_text("\n".join([HEADER + (",count" if counts else ""), *rows]) + "\n")
-    join(passes, tmp_path, "c")
-    path = raw_file(tmp_path, "c")
+    join_passes(passes, tmp_path, "c")
+    path = find_raw_file(tmp_path, "c")
     assert path.name == ("c.csv" if "1" in valid else f"c{LATE_SUFFIX}")
     assert any(row["valid"] for row in read_samples(path, "c")) == ("1" in valid)
-    assert raw_file(tmp_path, "d") is None
+    assert find_raw_file(tmp_path, "d") is None
 
 
 @given(st.data())
@@ -120,7 +120,7 @@ def test_no_cut_and_no_flipped_bit_goes_unnoticed(two_passes, tmp_path_factory, 
 
 
 def test_samples_of_another_case_are_not_taken(two_passes):
-    with pytest.raises(DamagedError, match="it holds samples of 'c'"):
+    with pytest.raises(DamagedError, match="it has samples of 'c'"):
         read_samples(two_passes[False], "d")
 
 
@@ -137,7 +137,7 @@ def test_samples_of_another_case_are_not_taken(two_passes):
 )
 def test_what_a_lost_machine_leaves_of_a_pass(tmp_path, text, whole):
     (tmp_path / "c.csv").write_text(text)
-    assert is_whole(tmp_path / "c.csv") == whole
+    assert is_complete(tmp_path / "c.csv") == whole
 
 
 ROWS = [
@@ -150,7 +150,7 @@ ROWS = [
 
 
 def test_the_table_is_read_as_it_was_written(tmp_path):
-    write_table(tmp_path / "u.csv", table_of(ROWS))
+    write_table(tmp_path / "u.csv", tabulate_unmeasured(ROWS))
     first, second = read_unmeasured(tmp_path / "u.csv").to_dict("records")
     assert first == ROWS[0] | {"reason": "'=signal 9"}  # guarded, for spreadsheets
     assert {key: second[key] for key in ROWS[1]} == ROWS[1]
@@ -158,7 +158,7 @@ def test_the_table_is_read_as_it_was_written(tmp_path):
     assert pd.isna(second["leaves"])
     assert pd.isna(second["bytes"])
     assert pd.isna(second["waves"])
-    write_table(tmp_path / "none.csv", table_of([]))
+    write_table(tmp_path / "none.csv", tabulate_unmeasured([]))
     assert read_unmeasured(tmp_path / "none.csv").empty
     assert read_unmeasured(tmp_path / "no such.csv") is None
 
@@ -176,7 +176,7 @@ def test_the_table_is_read_as_it_was_written(tmp_path):
     ],
 )
 def test_an_edited_table_is_refused_in_one_line(old, new, complaint, tmp_path):
-    write_table(tmp_path / "u.csv", table_of(ROWS))
+    write_table(tmp_path / "u.csv", tabulate_unmeasured(ROWS))
     text = (tmp_path / "u.csv").read_text()
     assert old in text
     (tmp_path / "u.csv").write_text(text.replace(old, new, 1))
@@ -188,14 +188,14 @@ def test_marks_and_samples(tmp_path):
     raw_samples.write_marker(tmp_path, "b", "crash", "measured after all", 1)
     for name in ("b.csv", "c.csv", "d.late.csv", ".e.csv.7.tmp", "f.csv.damaged"):
         (tmp_path / name).touch()
-    assert finished(tmp_path) == ({"b", "c"}, {"a", "d"})
+    assert list_finished(tmp_path) == ({"b", "c"}, {"a", "d"})
     assert read_marker(tmp_path, "a") == ("crash", "signal 9")
     assert read_marker(tmp_path, "d")[0] == LATE
     assert [read_marker(tmp_path, case) for case in "bcef"] == [None] * 4
     for case in "abd":
         raw_samples.remove_marker(tmp_path, case)
-    assert finished(tmp_path) == ({"b", "c"}, set())
-    assert finished(tmp_path / "none") == (set(), set())
+    assert list_finished(tmp_path) == ({"b", "c"}, set())
+    assert list_finished(tmp_path / "none") == (set(), set())
 
 
 POINTS = tuple(Point("here", "bcast", "linear", "", "block:2", 2, 1 << size) for size in range(4))
@@ -215,7 +215,7 @@ def raw(tmp_path):
             pass_file = tmp_path / "pass.csv"
             rows = [f"{case},{k},{1e-6 * (k + 1):.9e},1e-9,1,samples" for k in range(2)]
             pass_file.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *rows]) + "\n")
-            raw_samples.join({1: pass_file, 2: pass_file}, folder, case)
+            raw_samples.join_passes({1: pass_file, 2: pass_file}, folder, case)
     return tmp_path
 
 
@@ -223,7 +223,7 @@ def test_every_sample_has_its_case_s_columns(raw):
     observations, lacking = collect(PLAN, raw)
     assert len(observations) == 5 * 4
     assert lacking.empty
-    assert list(lacking) == names(UNMEASURED)
+    assert list(lacking) == list_columns(UNMEASURED)
     for batch in BATCHES:
         for point in batch.points:
             samples = observations[observations["id"] == point.id]
@@ -240,7 +240,7 @@ def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
     pass_file = raw / "pass.csv"
     pass_file.write_text(f"id,sample,seconds,skew,valid,stop\n{late.id},0,1e-6,0,0,time\n")
     (raw / "first" / f"{late.id}.csv").unlink()
-    raw_samples.join({1: pass_file, 2: pass_file}, raw / "first", late.id)
+    raw_samples.join_passes({1: pass_file, 2: pass_file}, raw / "first", late.id)
     (raw / "second" / f"{lost.id}.csv").unlink()
     observations, lacking = collect(PLAN, raw, unfinished=True)
     prediction = {"family": "f", "validity": "valid"} | dict.fromkeys(
@@ -269,12 +269,12 @@ def test_a_case_without_a_valid_sample_was_not_measured(raw):
     for valid, expected in ((0, ["late"]), (1, [])):
         text = [rows[0].format(0), rows[1].format(valid)]
         pass_file.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *text]) + "\n")
-        raw_samples.raw_file(raw / "first", POINTS[1].id).unlink()
-        raw_samples.join({1: pass_file}, raw / "first", POINTS[1].id)
+        raw_samples.find_raw_file(raw / "first", POINTS[1].id).unlink()
+        raw_samples.join_passes({1: pass_file}, raw / "first", POINTS[1].id)
         observations, lacking = collect(PLAN, raw)
         assert (observations["id"] == POINTS[1].id).sum() == 2
         assert list(lacking["status"]) == expected
-        assert [POINTS[1].id in cases for cases in raw_samples.finished(raw / "first")] == [bool(valid), not valid]
+        assert [POINTS[1].id in cases for cases in raw_samples.list_finished(raw / "first")] == [bool(valid), not valid]
     assert collect(PLAN, raw)[1].empty
 
 
@@ -351,7 +351,7 @@ def test_a_batch_that_did_not_finish_is_an_error_unless_requested(raw):
     assert set(lacking["reason"]) == {"2 attempts, the last one: error: no MPI"}
     (raw / "second/state.json").write_text("{")
     _, lacking = collect(PLAN, raw, unfinished=True)
-    assert set(lacking["reason"]) == {f"1 attempt, the last one: {DAMAGED}"}
+    assert set(lacking["reason"]) == {f"1 attempt, the last one: {DAMAGED_OUTCOME}"}
 
 
 def test_the_table_of_a_probe_case_has_its_columns_too(raw, tmp_path):
@@ -370,7 +370,7 @@ def test_what_streams_state_of_their_first_and_last_wave(tmp_path):
     for point, head, tail in ((wave, "", ""), (stream, ",first,last", ",{}e-6,9e-6")):
         rows = [f"{point.id},{k},{k + 1}e-6,1e-9,{int(k < 3)},samples{tail.format(10 + k)}" for k in range(4)]
         (tmp_path / "pass.csv").write_text("\n".join([f"id,sample,seconds,skew,valid,stop{head}", *rows]) + "\n")
-        raw_samples.join({1: tmp_path / "pass.csv"}, tmp_path / "first", point.id)
+        raw_samples.join_passes({1: tmp_path / "pass.csv"}, tmp_path / "first", point.id)
     plan = planned(batch)
     observations, _ = collect(plan, tmp_path)
     streamed = observations[observations["id"] == stream.id]

@@ -27,7 +27,7 @@ from commodel.files import cache
 from commodel.files.cache import archive_input, find_input, record_input, use_archived_inputs
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import SafePath
-from commodel.files.safe_reading import MIB, unpacked
+from commodel.files.safe_reading import MIB, open_unpacked
 from commodel.measure.provenance import provenance
 from commodel.models.parameter_sets import published
 from commodel.patterns.layouts import place
@@ -35,7 +35,7 @@ from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import written
 from commodel.plan.planning import load_plan
 from commodel.predictions.papers import paper, paper_names
-from commodel.results.campaign import holder, open_lock
+from commodel.results.campaign import open_lock, read_lock_holder
 from tests.results.received import FOLDER, NAMED, OTHERS, copy_of
 
 RAW = "raw/BATCH"
@@ -242,7 +242,7 @@ def test_logs_and_locks_are_files_of_their_own(plant, tmp_path):
         open_lock(folder, "it")
     if plant != "other name":
         with pytest.raises(UserError):
-            holder(folder)
+            read_lock_holder(folder)
         with pytest.raises(UserError, match=r"run\.log: "):
             run_snakemake(["true"], Results(folder).log("run"), lambda line: None, lambda: None)
     else:
@@ -356,7 +356,7 @@ def test_a_copy_that_is_not_the_plan_s_is_refused(verb, name, here):
     done = here.invoke(verb)
     assert (done.exit_code, done.output.count("\n")) == ((1, done.output.count("\n")) if verb == "verify" else (2, 1))
     assert copy.name in done.output
-    assert ("differs" if verb == "verify" else "something else than the plan's copy") in done.output
+    assert ("differs" if verb == "verify" else "differs from the plan's copy") in done.output
 
 
 @pytest.mark.parametrize("name", ["../../../../precious", "/etc/passwd", "a/b", "..", ".x", "x" * 200, 3])
@@ -376,12 +376,12 @@ def test_without_a_copy_the_project_s_file_is_read_if_it_is_still_the_same(here)
     change(here, "halo.csv", OTHERS["halo.csv"])
     done = here.invoke("predict")
     assert done.output == (
-        "commodel: halo.csv: is not what it was when it was planned, and results/e holds no copy of it; plan again\n"
+        "commodel: halo.csv: has changed since it was planned, and results/e has no copy of it; plan again\n"
     )
     change(here, "halo.csv", None)
     done = here.invoke("predict")
     assert done.output == (
-        "commodel: halo.csv: cannot be read: No such file or directory, and results/e holds no copy of it\n"
+        "commodel: halo.csv: cannot be read: No such file or directory, and results/e has no copy of it\n"
     )
 
 
@@ -417,8 +417,8 @@ def test_reports_state_what_they_rest_on(here):
 
 
 def test_of_too_large_a_file_the_digest_is_kept_and_that_is_stated(here, monkeypatch):
-    monkeypatch.setattr(cache, "LARGEST_KEPT", 20)
-    monkeypatch.setattr("commodel.plan.view.LARGEST_KEPT", 20)
+    monkeypatch.setattr(cache, "MAX_COPY_BYTES", 20)
+    monkeypatch.setattr("commodel.plan.view.MAX_COPY_BYTES", 20)
     done = here.invoke("plan")
     lines = [line for line in done.output.splitlines() if "no copy" in line]
     assert lines[0].partition(". ")[2] == (
@@ -428,7 +428,7 @@ def test_of_too_large_a_file_the_digest_is_kept_and_that_is_stated(here, monkeyp
     assert not (here.results / copy_of("halo.csv")).exists()
     predictions(here)
     change(here, "halo.csv", OTHERS["halo.csv"])
-    assert "is not what it was when it was planned" in here.invoke("predict").output
+    assert "has changed since it was planned" in here.invoke("predict").output
 
 
 @pytest.mark.parametrize("name", paper_names())
@@ -485,7 +485,7 @@ def test_a_bomb_is_no_copy(results, tmp_path):
     with gzip.open(place, "wb", compresslevel=1) as stream:
         for _ in range(256):
             stream.write(bytes(MIB))
-    with pytest.raises(UserError, match="something else"), use_archived_inputs(results, {"a.csv": file}):
+    with pytest.raises(UserError, match="differs from the plan"), use_archived_inputs(results, {"a.csv": file}):
         pass
 
 
@@ -534,5 +534,5 @@ def test_outside_of_results_the_project_s_files_are_read(results, tmp_path):
 
 def test_unpacked_takes_an_empty_file(tmp_path):
     (tmp_path / "empty").touch()
-    with unpacked(tmp_path / "empty") as stream:
+    with open_unpacked(tmp_path / "empty") as stream:
         assert stream.read() == b""

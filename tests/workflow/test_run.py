@@ -14,7 +14,7 @@ import pytest
 from commodel.files.parameter_sets import read_parameters
 from commodel.files.results_folder import Results
 from commodel.plan.planning import load_plan
-from commodel.results.attempts import DAMAGED
+from commodel.results.attempts import DAMAGED_OUTCOME
 from tests.results.damages import DAMAGES
 from tests.workflow.conftest import raw_paths
 
@@ -129,10 +129,10 @@ def test_no_damage_stops_a_driver(project):
         (raw / victim).unlink()
         status = project.verb("status", "small")
         assert "5 of 35 measured, 30 left" in status
-        assert DAMAGED in " ".join(status.split())
+        assert DAMAGED_OUTCOME in " ".join(status.split())
         project.measure("small", batch["name"])
         assert len(project.raw_files()) == 6
         lost, own = json.loads(state.read_text())["attempts"]
-        assert (lost["outcome"], own["outcome"]) == (DAMAGED, "done")
+        assert (lost["outcome"], own["outcome"]) == (DAMAGED_OUTCOME, "done")
     project.measure("small", batch["name"])  # nothing is missing
     assert len(json.loads(state.read_text())["attempts"]) == 2

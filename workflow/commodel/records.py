@@ -242,7 +242,7 @@ class PlannedPlatform:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptFile:
+class ArchivedFile:
     """A file that a plan depends on, besides its experiment and platforms, and its copy in the results."""
 
     kind: Literal["matrix", "pattern", "tree", "layout", "partition", "published", "speeds"]
@@ -269,7 +269,7 @@ class Plan:
     batches: tuple[Batch, ...]
     version: str
     paper: str = ""  # whose figures the report rebuilds
-    files: Mapping[str, KeptFile] = field(default_factory=dict)  # by the path that names them
+    files: Mapping[str, ArchivedFile] = field(default_factory=dict)  # by the path that names them
 
     @property
     def points(self) -> list[Point]:

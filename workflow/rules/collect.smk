@@ -6,7 +6,7 @@ if FINISH and not CAMPAIGN.finished:
 
 rule collect:
     input:
-        [str(CAMPAIGN.done(batch)) for batch in (CAMPAIGN.finished if FINISH else PLAN.batches)],
+        [str(CAMPAIGN.done_file(batch)) for batch in (CAMPAIGN.finished if FINISH else PLAN.batches)],
         left=[str(path) for batch in CAMPAIGN.unfinished if FINISH and (path := RESULTS.state(batch.name)).exists()],
         plan=str(RESULTS.plan),
         code=sources("results.collection", "results.latency_distributions"),

@@ -4,7 +4,7 @@
 import sys
 from shlex import quote
 
-from commodel.results.campaign import begin
+from commodel.results.campaign import begin_campaign
 from commodel.errors import UserError
 from commodel.sources import PACKAGE, sources
 from snakemake.exceptions import WorkflowError
@@ -15,7 +15,7 @@ FINISH = bool(config.get("finish"))
 
 try:
     SURVEY = config.get("survey", True) not in (False, "false", "False")
-    CAMPAIGN = begin(str(config.get("experiment", "demo")), config.get("only"), workflow.is_main_process, SURVEY)
+    CAMPAIGN = begin_campaign(str(config.get("experiment", "demo")), config.get("only"), workflow.is_main_process, SURVEY)
 except UserError as error:
     raise WorkflowError(error.message)
 except OSError as error:

@@ -14,7 +14,7 @@ def networks_of(batch):
 # The survey of a platform becomes its network, and results/EXPERIMENT/plan.json a plan with its levels.
 rule learn:
     input:
-        lambda wildcards: str(CAMPAIGN.done(SURVEYED[wildcards.platform])),
+        lambda wildcards: str(CAMPAIGN.done_file(SURVEYED[wildcards.platform])),
     output:
         str(network_file("{platform}", "{digest}")),
     log:

@@ -12,7 +12,7 @@ import yaml
 from commodel.files.atomic import write_atomically
 from commodel.files.cache import record_input, use_archived_inputs
 from commodel.files.results_folder import Results
-from commodel.files.tables import COMPARISON, SUMMARY, names
+from commodel.files.tables import COMPARISON, SUMMARY, list_columns
 from commodel.models import parameter_sets
 from commodel.platforms.tools import ROOT
 from commodel.predictions.papers import NO_NUMBER, STYLES, Evidence, paper, paper_names
@@ -24,7 +24,7 @@ EXPERIMENTS = {file.stem: yaml.safe_load(file.read_text()) for file in ROOT.glob
 
 def nothing(kind: PlatformKind = PlatformKind.SIMULATED) -> Evidence:
     """Of an experiment that measured nothing: what is left are predictions with printed values."""
-    comparison, summary = (pd.DataFrame(columns=names(schema)) for schema in (COMPARISON, SUMMARY))
+    comparison, summary = (pd.DataFrame(columns=list_columns(schema)) for schema in (COMPARISON, SUMMARY))
     return Evidence(comparison, summary, (), {"somewhere": kind})
 
 

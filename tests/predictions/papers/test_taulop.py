@@ -6,7 +6,7 @@ from math import isnan
 import pandas as pd
 import pytest
 
-from commodel.files.tables import COMPARISON, SUMMARY, names
+from commodel.files.tables import COMPARISON, SUMMARY, list_columns
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.platforms.tools import ROOT
@@ -140,10 +140,10 @@ def evidence(*rows, sets=()) -> Evidence:
     columns = ["platform", "operation", "layout", "ranks", "bytes", "family", "measured", "predicted"]
     comparison = pd.DataFrame(rows, columns=columns)
     comparison["point"] = comparison["platform"] + comparison["operation"] + comparison["layout"]
-    comparison = comparison.assign(algorithm="paper", topology="").reindex(columns=names(COMPARISON))
+    comparison = comparison.assign(algorithm="paper", topology="").reindex(columns=list_columns(COMPARISON))
     return Evidence(
         comparison,
-        pd.DataFrame(columns=names(SUMMARY)),
+        pd.DataFrame(columns=list_columns(SUMMARY)),
         sets,
         {"fermi": PlatformKind.SIMULATED, "fermi-ib": PlatformKind.SIMULATED},
     )

@@ -18,7 +18,7 @@ from commodel.compare.comparison import STREAM, is_library_default, name_streams
 from commodel.compare.recommended import Recommender
 from commodel.errors import UserError
 from commodel.files.results_folder import Results
-from commodel.files.tables import COMPARISON, needed, read_table, with_defaults
+from commodel.files.tables import COMPARISON, add_default_columns, read_table, select_fields
 from commodel.models.parameter_sets import by_hand, note, read_set
 from commodel.parameters import SHEETS, ParameterSet, origins
 from commodel.patterns.operations import base
@@ -30,7 +30,7 @@ from commodel.stats import NORMAL
 from commodel.units import format_bytes
 
 MIN_NAMED_DOUBLINGS = 0.05  # doublings
-JUDGED = needed(  # the columns that models are judged by
+JUDGED = select_fields(  # the columns that models are judged by
     COMPARISON,
     "point platform operation algorithm choice layout ranks leaves bytes nodes levels_crossed waves batch workload"
     " simulated family predicted validity measured measured_low measured_high mu held_out",
@@ -72,7 +72,7 @@ class Evidence:
 
     def predicted_points(self, streams: bool = False) -> pd.DataFrame:
         """Return the held-out rows with predictions, of single waves or of streams."""
-        rows = with_defaults(self.held_out, COMPARISON)
+        rows = add_default_columns(self.held_out, COMPARISON)
         rows = rows[rows["operation"].str.startswith(STREAM).astype(bool) == streams]
         return rows[rows["family"].ne("") & ~is_library_default(rows)]
 

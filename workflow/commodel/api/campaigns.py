@@ -28,7 +28,7 @@ from commodel.plan.planning import launcher_of, load_plan, make_plan, missing_co
 from commodel.plan.surveys import is_survey
 from commodel.plan.view import totals
 from commodel.records import Batch, Plan
-from commodel.results.campaign import RUN, Campaign, forget_failures, forget_surveys, open_lock, results
+from commodel.results.campaign import OTHER_RUN, Campaign, find_results, forget_failures, forget_surveys, open_lock
 from commodel.results.raw_samples import read_unmeasured
 
 if TYPE_CHECKING:
@@ -232,9 +232,11 @@ def run_campaign(
     settings = {"experiment": find("experiment", experiment), "only": only, "survey": None if survey else False}
     command = partial(snakemake_command, "Snakefile", cores=cores, profile=profile)
     command(settings=settings)  # an unknown profile is refused before anything is done
-    folder = results(experiment)
+    folder = find_results(experiment)
     Results(folder).check()
-    with open_lock(folder, RUN) as lock:  # the workflow shares it, and keeps the folder locked without this process
+    with open_lock(
+        folder, OTHER_RUN
+    ) as lock:  # the workflow shares it, and keeps the folder locked without this process
         campaign = Campaign(make_plan(experiment, Path.cwd(), only, survey), folder, lock)
         forget_surveys(campaign)
         require_jobs(campaign, profile)
@@ -254,7 +256,7 @@ def show_dry_run(
     """Print the rules that the workflow would run and return its exit code."""
     settings = {"experiment": find("experiment", experiment), "only": only, "survey": None if survey else False}
     command = snakemake_command("Snakefile", settings, cores, profile)
-    Results(results(experiment)).check()
+    Results(find_results(experiment)).check()
     plan = make_plan(experiment, Path.cwd(), only, survey)
     require_compilers(plan, plan.batches)
     for line in totals(plan):

@@ -22,7 +22,7 @@ from commodel.api.campaigns import load_altair, tabulate_parameters
 from commodel.compare.baselines import predict_baselines, score_choices
 from commodel.compare.held_out import fit_seen, predict_held_out, split
 from commodel.errors import UserError
-from commodel.files.atomic import MAX_FILE
+from commodel.files.atomic import MAX_FILE_BYTES
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.files.safe_reading import read_bytes
 from commodel.fits.data_sheets import Costs, of_sheets
@@ -121,7 +121,7 @@ class FitEvaluation:
 def digest_of(table: Path, family: str, *how: str | None) -> str:
     """Return a digest of the table and of everything else that a fit depends on: options, the model's code, and the
     messages of algorithms."""
-    hashed = hashlib.sha256(read_bytes(table, MAX_FILE, "a smaller table"))
+    hashed = hashlib.sha256(read_bytes(table, MAX_FILE_BYTES, "a smaller table"))
     for word in how:
         hashed.update(f"\0{word or ''}".encode())
     named = {Path(path) for path in sources.sources("fits.settings", f"models.families.{family}")}

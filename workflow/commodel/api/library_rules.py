@@ -36,7 +36,7 @@ from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.safe_paths import SafePath
 from commodel.files.tables import write_table
 from commodel.interchange import rules, selection
-from commodel.interchange.rules import BENCHMARK, NONE_ASSUMED, Assumptions
+from commodel.interchange.rules import BENCHMARK_ASSUMPTIONS, NO_ASSUMPTIONS, Assumptions
 from commodel.measure.library_collectives import Place
 from commodel.patterns.libraries import MPICH, OPEN_MPI
 from commodel.patterns.operations import own_spelling
@@ -69,14 +69,14 @@ class Dialect:
     spread: bool  # whether a rule changes the library default at other sizes of the operation
     # Operations for which ranks of a correct program may look up different sizes.
     one_for_all_sizes: tuple[str, ...] = ()
-    assumptions: Assumptions = NONE_ASSUMED  # of the programs that will use the rules
+    assumptions: Assumptions = NO_ASSUMPTIONS  # of the programs that will use the rules
 
     def can_name(self, operation: str, spec: str, ranks: int) -> bool:
         return self.names(operation, spec, ranks, self.assumptions)
 
     def text(self, choices: Iterable[Choice]) -> str:
         """Return the rules file for timing: our own program passes the same counts on all ranks."""
-        return self._text(choices, BENCHMARK)
+        return self._text(choices, BENCHMARK_ASSUMPTIONS)
 
     def user_text(self, choices: Iterable[Choice]) -> str:
         """Return the rules file for the user's programs, under the assumptions about them."""
@@ -97,8 +97,8 @@ def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
     if kind(version) == OPEN_MPI:
         return replace(OF_OPEN_MPI, spread=HAN_VERSIONS.search(version) is not None)
     if kind(version) == MPICH:
-        own = selection.own_tree(shared_library(program))
-        return replace(OF_MPICH, write=lambda choices, assumptions: selection.selection(choices, own))
+        own = selection.read_builtin_tree(shared_library(program))
+        return replace(OF_MPICH, write=lambda choices, assumptions: selection.format_selection(choices, own))
     raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH: no rules of others are known here")
 
 
@@ -121,18 +121,18 @@ def _mpich(path: Path, operations: Iterable[str]) -> dict[str, str]:
 OF_OPEN_MPI = Dialect(
     OPEN_MPI,
     "rules.conf",
-    tuple(rules.COLLECTIVES),
-    lambda name, spec, ranks, assumptions: rules.has(name, spec, assumptions),
-    rules.rules,
+    tuple(rules.COLLECTIVE_NUMBERS),
+    lambda name, spec, ranks, assumptions: rules.can_select(name, spec, assumptions),
+    rules.format_rules,
     _open_mpi,
     spread=False,  # rule 0 is the choice that `tuned` makes without rules, where nothing comes before it
-    one_for_all_sizes=rules.ONE_FOR_ALL_SIZES,
+    one_for_all_sizes=rules.SIZE_INDEPENDENT_OPERATIONS,
 )
 OF_MPICH = Dialect(
     MPICH,
     "rules.json",
     tuple(selection.COLLECTIVES),
-    lambda name, spec, ranks, assumptions: bool(selection.function_of(name, spec, ranks)),
+    lambda name, spec, ranks, assumptions: bool(selection.find_function(name, spec, ranks)),
     lambda choices, assumptions: "",
     _mpich,
     spread=True,  # the device's own collectives are off where there is a rule
@@ -297,12 +297,12 @@ def choices_for_rules(only: Sequence[str], assumptions: Assumptions) -> Callable
         if workload.leaves:
             raise UserError("Open MPI's rules are of collectives: give --ranks, not --leaves")
         for spec in only:
-            if not rules.has(workload.operation, spec):
+            if not rules.can_select(workload.operation, spec):
                 raise UserError(f"Open MPI's rules cannot name '{spec}' for {workload.operation}")
             if risk := rules.find_risk(workload.operation, spec, assumptions):
                 raise UserError(f"found --only {spec} for {workload.operation}, which {risk}; {_permission(risk)}")
         specs = only or list_algorithms(workload.operation, workload.ranks, workload.bytes)
-        return [spec for spec in specs if rules.has(workload.operation, spec, assumptions)]
+        return [spec for spec in specs if rules.can_select(workload.operation, spec, assumptions)]
 
     return list_choices
 
@@ -318,7 +318,9 @@ def leave_out_unsafe(
             for workload in workloads
             if workload.operation == operation
         )
-        risk = next(filter(None, (rules.find_risk(operation, spec) for spec in specs)), rules.DATATYPES)
+        risk = next(
+            filter(None, (rules.find_risk(operation, spec) for spec in specs)), rules.FAILS_WITH_MIXED_DATATYPES
+        )
         text = f"no algorithm of {operation} is safe in a rule; {_permission(risk)}"
         if not safe:
             raise UserError(text)
@@ -327,5 +329,5 @@ def leave_out_unsafe(
 
 
 def _permission(risk: str) -> str:
-    option = "--commutative" if risk == rules.ORDER else "--same-types"
+    option = "--commutative" if risk == rules.REORDERS_OPERANDS else "--same-types"
     return f"wanted: {option}, if no program minds"

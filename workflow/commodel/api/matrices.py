@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.streams import arrow, piece, write_stream
+from commodel.files.streams import make_arrow_schema, make_piece, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS
 from commodel.models.parameter_sets import by_hand, note, read_set
 from commodel.parameters import ParameterSet
@@ -43,12 +43,12 @@ def write_matrix_predictions(
     Memory does not grow with the matrix. `watch` passes the shapes on and may show how many of them are done.
     """
     setting = load_setting(platform) if platform else Setting.unlimited()
-    types = arrow(MATRIX_PREDICTIONS)
+    types = make_arrow_schema(MATRIX_PREDICTIONS)
     with use_received_files(experiment):
         wanted = shapes(load_experiment(experiment), setting)
         chosen = part_of(wanted, *part) if part else wanted
         predictions = predict_shapes(watch(chosen, "patterns predicted"), sets, draws)
-        rows = write_stream(out, types, (piece(columns, types) for columns in predictions))
+        rows = write_stream(out, types, (make_piece(columns, types) for columns in predictions))
     return rows, sum(len(shape.sizes) for shape in chosen)
 
 

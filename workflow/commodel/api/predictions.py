@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
 from commodel.errors import UserError, mistakes_in
-from commodel.files.quantities import expand
+from commodel.files.quantities import expand_axis
 from commodel.files.safe_paths import AnyPath
 from commodel.models.families import family, unit
 from commodel.models.parameter_sets import BY_HAND, by_hand, note, read_set, set_given
@@ -148,7 +148,7 @@ def list_points(
     if not operation:
         raise UserError("operation is missing")
     setting = setting or Setting.unlimited()
-    repeats = [{"waves": count} for count in expand(waves, parse_waves)] if waves is not None else [{}]
+    repeats = [{"waves": count} for count in expand_axis(waves, parse_waves)] if waves is not None else [{}]
     if is_written(operation):
         given = {"algorithm": algorithm, "topology": topology, "ranks": ranks, "bytes": sizes}
         if wrong := [key for key, value in given.items() if value]:
@@ -166,9 +166,9 @@ def list_points(
     every = [spec for spec, entry in find_algorithms(name).items() if not entry.needs_argument]
     alternatives = [{"topology": spec} for spec in topology] or [{"algorithm": spec} for spec in algorithm or every]
     with mistakes_in(key="ranks"):
-        counts = [{"ranks": count} for count in expand(ranks, parse_count)] if ranks else [{}]
+        counts = [{"ranks": count} for count in expand_axis(ranks, parse_count)] if ranks else [{}]
     with mistakes_in(key="bytes"):
-        lengths = expand(sizes, parse_bytes) if sized(name) else [0]
+        lengths = expand_axis(sizes, parse_bytes) if sized(name) else [0]
     combinations = len(alternatives) * len(counts) * len(lengths) * len(repeats)
     if combinations > MAX_PATTERNS:
         raise UserError(f"found {combinations} patterns, wanted at most {MAX_PATTERNS}")

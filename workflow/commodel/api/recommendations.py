@@ -22,7 +22,7 @@ from commodel.advice.evidence import (
 from commodel.api.campaigns import Run
 from commodel.api.predictions import Amounts, Source, as_text, read_sets
 from commodel.errors import UserError, mistakes_in
-from commodel.files.quantities import expand
+from commodel.files.quantities import expand_axis
 from commodel.files.results_folder import Results
 from commodel.patterns.operations import own_spelling, ranks_of, sized
 from commodel.plan.planning import load_setting
@@ -130,4 +130,4 @@ def list_workloads(
 
 def _expand(name: str, text: str, parse: Callable[[str], int]) -> list[int]:
     with mistakes_in(key=name):
-        return expand(text, parse)
+        return expand_axis(text, parse)

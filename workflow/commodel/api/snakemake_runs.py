@@ -27,7 +27,7 @@ from commodel.files.safe_paths import AnyPath
 from commodel.platforms.slurm import STOP_FILE, cancel
 from commodel.platforms.tools import ROOT
 from commodel.results.campaign import LOCK_VARIABLE, Campaign
-from commodel.results.progress import Reader, sentence
+from commodel.results.progress import StatusReader, format_status
 
 
 class Display(Protocol):
@@ -264,12 +264,12 @@ LEFT_BEHIND = "commodel: jobs may still be in Slurm's queue ({}); once it answer
 
 def follow(campaign: Campaign, command: list[str], name: str, display: Display) -> int:
     """Run the workflow of a campaign and return Snakemake's exit code; its output is kept in NAME.log."""
-    reader, errors = Reader(campaign), JobErrors(display.show_message)
+    reader, errors = StatusReader(campaign), JobErrors(display.show_message)
     log = campaign.results.log(name)
 
     def tick() -> None:
         try:
-            display.show_progress(sentence(reader.read("", time.time()), errors.stage))
+            display.show_progress(format_status(reader.read("", time.time()), errors.stage))
         except (UserError, OSError):  # a damaged or missing file stops no campaign
             display.clear()
 
@@ -280,7 +280,7 @@ def follow(campaign: Campaign, command: list[str], name: str, display: Display) 
         errors.read_line(text)
 
     command = [*command, "--quiet", "host", "reason", "--show-failed-logs"]  # jobs may run on other machines
-    code, stopped = run_snakemake(command, log, show, tick, campaign.hold)
+    code, stopped = run_snakemake(command, log, show, tick, campaign.lock)
     display.clear()
     if stopped:
         for run in slurm_runs:
@@ -294,5 +294,5 @@ def follow(campaign: Campaign, command: list[str], name: str, display: Display) 
             display.show_message(text)
         display.show_message(f"commodel: the run did not end well; all that it printed is in {log}")
     else:
-        display.show_progress(sentence(reader.read("", time.time())), last=True)
+        display.show_progress(format_status(reader.read("", time.time())), last=True)
     return code

@@ -11,14 +11,14 @@ from commodel.files.results_folder import Results
 from commodel.plan.planning import load_plan, make_plan, write_plan
 from commodel.plan.surveys import LearnedNetwork, is_survey, write_network
 from commodel.records import Batch, Plan
-from commodel.results.campaign import results
+from commodel.results.campaign import find_results
 from commodel.results.collection import collect, summarize_raw
 
 
 def learn_network(experiment: str, platform: str, only: str | None = None) -> Path:
     """Return the file of the network of a platform, learned from the survey of a run. The plan of the run is made
     again: its probes are chosen by the levels."""
-    own = Results(results(experiment))
+    own = Results(find_results(experiment))
     plan = load_plan(own.plan)
     surveys = {batch.platform: batch for batch in plan.batches if is_survey(batch)}
     if platform not in surveys:

@@ -153,7 +153,7 @@ def advise(
     from commodel.advice.decision_tables import decide
     from commodel.advice.evidence import replace_values
     from commodel.api.recommendations import find_evidence, list_workloads
-    from commodel.interchange.rules import ONE_FOR_ALL_SIZES, Assumptions
+    from commodel.interchange.rules import SIZE_INDEPENDENT_OPERATIONS, Assumptions
 
     if out and out.suffix not in OUT_SUFFIXES:
         raise UserError(f"found '{out.name}', wanted a file .csv, .xlsx or .conf")
@@ -176,7 +176,11 @@ def advise(
 
         if len(layouts) > 1:
             raise UserError("Open MPI's rules hold for any layout; give one --layout: that of the programs")
-        layouts, choices, together = layouts or ("block",), choices_for_rules(only, assumptions), ONE_FOR_ALL_SIZES
+        layouts, choices, together = (
+            layouts or ("block",),
+            choices_for_rules(only, assumptions),
+            SIZE_INDEPENDENT_OPERATIONS,
+        )
         workloads = leave_out_unsafe(workloads, choices, progress(False))
     if out or len(workloads) > 1:
         with show_waiting("advising", aloud=True):
@@ -341,7 +345,7 @@ def _write_decisions(
             from commodel.files.atomic import write_text
             from commodel.interchange import rules
 
-            write_text(out, rules.rules(rules.of_frame(decisions), assumptions))
+            write_text(out, rules.format_rules(rules.choices_of_frame(decisions), assumptions))
         elif out.suffix == ".csv":
             from commodel.files.tables import write_table
 

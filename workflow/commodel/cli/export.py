@@ -54,12 +54,12 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     from commodel.models.parameter_sets import read_set
 
     schedule = build_one_schedule(**pattern)
-    of_set, arguments = goal.from_set(read_set(params), unit) if params else (None, "")
+    of_set, arguments = goal.convert_parameters(read_set(params), unit) if params else (None, "")
     per_byte = parse_seconds(gamma) if gamma else of_set
-    if goal.untimed(schedule, per_byte):
+    if goal.has_untimed_work(schedule, per_byte):
         click.echo("commodel: reduce and copy work takes no time in this file; give --gamma or --params", err=True)
     with show_waiting("writing"):
-        text = goal.goal(schedule, per_byte, unit, arguments)
+        text = goal.format_goal(schedule, per_byte, unit, arguments)
     emit(text, out)
 
 
@@ -93,7 +93,7 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
     from commodel.patterns.trees.files import mrnet as mrnet_text
     from commodel.patterns.trees.topologies import tree
 
-    emit(mrnet_text(mrnet.on_hosts(tree(spec), hosts) if hosts else tree(spec)), out)
+    emit(mrnet_text(mrnet.name_hosts(tree(spec), hosts) if hosts else tree(spec)), out)
 
 
 @export.command(
@@ -119,8 +119,8 @@ def to_extrap(table: Path, style: str, out: Path) -> None:
     """Write the measurements of observations.csv or comparison.csv for Extra-P."""
     from commodel.interchange import extrap
 
-    regions = extrap.regions(extrap.read(table), table)
-    click.echo("\n".join(str(name) for name in extrap.write(regions, style, out)))
+    regions = extrap.group_times(extrap.read_measurements(table), table)
+    click.echo("\n".join(str(name) for name in extrap.write_files(regions, style, out)))
 
 
 @export.command(
@@ -144,7 +144,7 @@ def to_simgrid(params: Path, nodes: str, out: Path) -> None:
     from commodel.interchange import simgrid
     from commodel.models.parameter_sets import read_set
 
-    if note := simgrid.write(read_set(params), parse_count(nodes, 2), out):
+    if note := simgrid.write_platform(read_set(params), parse_count(nodes, 2), out):
         click.echo(f"commodel: {note}", err=True)
 
 
@@ -162,4 +162,4 @@ def to_rules(table: Path, out: Path | None, commutative: bool, same_types: bool)
     """Write Open MPI's rules from a table of operation, ranks, bytes and algorithm."""
     from commodel.interchange import rules
 
-    emit(rules.rules(rules.read_table(table), rules.Assumptions(commutative, same_types)).rstrip("\n"), out)
+    emit(rules.format_rules(rules.read_choices(table), rules.Assumptions(commutative, same_types)).rstrip("\n"), out)

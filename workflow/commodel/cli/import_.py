@@ -76,7 +76,7 @@ def import_() -> None:
 
 
 def _table(entry: Format) -> click.Command:
-    what = [OPTIONS[name] for name in ("algorithm", "ranks", "layout", *entry.asks)]
+    what = [OPTIONS[name] for name in ("algorithm", "ranks", "layout", *entry.extra_options)]
 
     @click.command(
         name=entry.name,
@@ -89,9 +89,9 @@ def _table(entry: Format) -> click.Command:
     @option_group("Output", TABLE)
     def command(files, out: Path, ranks: str | None, **given) -> None:
         from commodel.files.atomic import write_text
-        from commodel.interchange import Given, left_out, read_times
+        from commodel.interchange import StatedProperties, describe_left_out, read_times
 
-        options = Given(**given, ranks=parse_count(ranks, 2) if ranks else 0)
+        options = StatedProperties(**given, ranks=parse_count(ranks, 2) if ranks else 0)
         with show_waiting("reading"):
             imported = read_times(entry, files, options)
         write_text(out, as_csv([asdict(time) for time in imported.times]) + "\n")
@@ -102,7 +102,7 @@ def _table(entry: Format) -> click.Command:
         for remark in imported.remarks:
             click.echo(f"commodel: {remark}", err=True)
         if imported.left_out:
-            click.echo(f"commodel: left out what cannot be used: {left_out(imported)}", err=True)
+            click.echo(f"commodel: left out what cannot be used: {describe_left_out(imported)}", err=True)
 
     return command
 
@@ -123,7 +123,7 @@ def tau_lop(folder: Path, network: str, out: Path) -> None:
     """Read parameter tables of the τ–Lop tools: SHM.txt, IB.txt or TCP.txt, gamma.txt."""
     from commodel.interchange import taulop
 
-    _write(out, taulop.read(folder, network))
+    _write(out, taulop.read_tables(folder, network))
 
 
 @import_.command(
@@ -139,7 +139,7 @@ def net_gauge(file: Path, out: Path) -> None:
     """Read LogGP parameters that Netgauge printed or wrote."""
     from commodel.interchange import netgauge
 
-    _write(out, netgauge.parameters(file))
+    _write(out, netgauge.read_parameters(file))
 
 
 @import_.command(

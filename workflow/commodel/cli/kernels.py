@@ -304,7 +304,7 @@ def advise_kernel(
         write_core_layouts,
     )
     from commodel.api.recommendations import find_evidence
-    from commodel.files.quantities import expand
+    from commodel.files.quantities import expand_axis
     from commodel.models.speeds import read_speeds
 
     if not (layouts or cores):
@@ -320,7 +320,7 @@ def advise_kernel(
     with _folder_for(out) as folder:
         tables = [table for layout in layouts for table in list_process_tables(layout)]
         if cores:
-            tables += write_core_layouts(evidence.setting, expand(cores, parse_count), curves.kinds, folder)
+            tables += write_core_layouts(evidence.setting, expand_axis(cores, parse_count), curves.kinds, folder)
         rows = rank_configurations(
             problem, tables, declared, evidence, family, folder, lambda best: _tell(best, family)
         )

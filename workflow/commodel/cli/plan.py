@@ -53,14 +53,14 @@ def plan(
         return
     from commodel.plan.planning import make_plan, write_plan
     from commodel.plan.view import batch_rows, point_rows, totals, write_plan_workbook
-    from commodel.results.progress import beside_estimates
+    from commodel.results.progress import compare_with_earlier_durations
 
     with show_waiting("planning"):
         made = make_plan(experiment, Path.cwd(), only, not no_survey)
     if write:
         write_plan(made, experiment, Path.cwd())
     if style == "table":
-        answer, *notes = totals(made, beside_estimates(made, Path("results")))
+        answer, *notes = totals(made, compare_with_earlier_durations(made, Path("results")))
         print_answer(f"{answer}.", table(batch_rows(made)), [f"{note}." for note in notes], verbose)
     elif style == "xlsx":
         from commodel.plan import editable_matrix

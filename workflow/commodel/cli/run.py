@@ -126,31 +126,33 @@ BETWEEN_LOOKS = 5.0  # seconds between two looks
 def status(experiment: str, watch: bool, style: str) -> None:
     from commodel.files.results_folder import Results
     from commodel.plan.planning import load_plan
-    from commodel.results.campaign import Campaign, holder, results
-    from commodel.results.progress import Reader, as_data, sentence
+    from commodel.results.campaign import Campaign, find_results, read_lock_holder
+    from commodel.results.progress import StatusReader, as_json_data, format_status
 
     named = Results.of(Path("results") / experiment)
-    there = named if named.plan.exists() else Results(results(experiment))
+    there = named if named.plan.exists() else Results(find_results(experiment))
     folder = there.folder
-    reader = Reader(Campaign(load_plan(there.plan), folder))
+    reader = StatusReader(Campaign(load_plan(there.plan), folder))
     shown = ""
     while True:
-        now = reader.read(holder(folder), time.time())
-        text = json.dumps(as_data(now)) if style == "json" else _status_table(now)
+        now = reader.read(read_lock_holder(folder), time.time())
+        text = json.dumps(as_json_data(now)) if style == "json" else _status_table(now)
         if watch and style == "table" and sys.stdout.isatty():
             click.clear()
-        elif watch and style == "table" and not now.over:
-            text = sentence(now)
+        elif watch and style == "table" and not now.has_ended:
+            text = format_status(now)
         if text != shown:
             click.echo(text)
         shown = text
-        if not watch or now.over:
+        if not watch or now.has_ended:
             return
         time.sleep(BETWEEN_LOOKS)
 
 
 def _status_table(status: Status) -> str:
-    from commodel.results.progress import batch_rows, platform_rows, sentence
+    from commodel.results.progress import format_status, tabulate_batches, tabulate_platforms
 
-    at_work = f"at work: {status.at_work}" if status.at_work else "no run is active here"
-    return "\n".join([sentence(status), at_work, "", table(platform_rows(status)), "", table(batch_rows(status))])
+    at_work = f"at work: {status.lock_holder}" if status.lock_holder else "no run is active here"
+    return "\n".join(
+        [format_status(status), at_work, "", table(tabulate_platforms(status)), "", table(tabulate_batches(status))]
+    )

@@ -136,7 +136,7 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     from commodel.plan.planning import load_plan
     from commodel.results.collection import collect as gather
     from commodel.results.collection import summarize_raw
-    from commodel.results.latency_distributions import distributions
+    from commodel.results.latency_distributions import tabulate_distributions
 
     plan_file = plan_file / PLAN if plan_file.is_dir() else plan_file
     results = Results.of(plan_file.parent)
@@ -146,7 +146,7 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
         out = SafePath.given(out or plan_file.with_name("observations.csv"), plan_file.parent)
         write_table(out.with_name("unmeasured.csv"), lacking)
         write_table(out.with_name("summary.csv"), summarize_raw(observations))
-        write_table(out.with_name("distributions.csv"), distributions(observations))
+        write_table(out.with_name("distributions.csv"), tabulate_distributions(observations))
         write_table(out, observations)
 
 
@@ -175,7 +175,7 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
     from commodel.files.safe_paths import SafePath
     from commodel.files.tables import OBSERVATIONS, PREDICTIONS, read_table, write_table
     from commodel.plan.planning import load_plan
-    from commodel.results.provenance import processors
+    from commodel.results.provenance import count_processors
     from commodel.results.raw_samples import read_unmeasured
 
     with show_waiting("comparing"):
@@ -185,7 +185,7 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
         parts = [read_table(results.predictions(name), PREDICTIONS) for name in plan.families]
         unmeasured = read_unmeasured(results.table("unmeasured"))
         with use_archived_inputs(results, plan.files):
-            room = {batch.name: processors(results.programs(batch.name)) for batch in plan.batches}
+            room = {batch.name: count_processors(results.programs(batch.name)) for batch in plan.batches}
             compared = comparing.compare(plan, observations, pd.concat(parts), unmeasured, room)
         write_table(SafePath.given(out or folder / "comparison.csv", folder), compared)
         for platform in plan.platforms if sets else ():

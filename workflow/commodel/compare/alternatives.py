@@ -13,7 +13,7 @@ import pandas as pd
 from commodel.compare.comparison import is_clearly_faster, is_library_default, select_measured_points
 from commodel.compare.model_ranking import rank_models
 from commodel.errors import UserError
-from commodel.files.safe_paths import file_of
+from commodel.files.safe_paths import parse_file_path
 from commodel.parameters import ParameterSet
 from commodel.patterns.trees.drawing import positions, walks
 from commodel.patterns.trees.topologies import tree
@@ -127,7 +127,7 @@ def _fastest_rows(part: pd.DataFrame) -> list:
 def _draw(point: Point, measured: float, families: Sequence[ParameterSet]) -> Iterator[PredictedTree]:
     """Yield the tree with its critical path by the first model that has one. Trees from files and large trees are left
     out."""
-    if file_of(point.topology) or point.waves > 1 or point.ranks > MOST_NODES:
+    if parse_file_path(point.topology) or point.waves > 1 or point.ranks > MOST_NODES:
         return
     for parameters in families:
         with suppress(

@@ -15,14 +15,14 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison_intervals import add_intervals
-from commodel.files.tables import COMPARISON, names, with_defaults
+from commodel.files.tables import COMPARISON, add_default_columns, list_columns
 from commodel.patterns.build import fan_ins
 from commodel.patterns.layouts import place
 from commodel.predictions.residuals import STREAM
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.records import LIBRARY, Plan, Point
-from commodel.results.collection import LATENCIES, iterate_cases, summary_of
-from commodel.results.raw_samples import raw_name
+from commodel.results.collection import LATENCY_COLUMNS, iterate_cases, summarize_case
+from commodel.results.raw_samples import raw_file_path
 from commodel.stats import NEGLIGIBLE
 
 EQUAL = 1e-9  # predictions that differ by less, relatively, are equal: the order of a sum can do as much
@@ -78,7 +78,7 @@ def compare(
     frame = points.merge(_summarize_samples(observations), on="point", how="left")
     frame = frame.merge(predictions, on="point", how="left")
     frame = frame.fillna({"family": "", "setting": "", "validity": "", "stop": "", "samples": 0, "invalid": 0})
-    frame = with_defaults(frame.astype({"samples": int, "invalid": int}), COMPARISON)
+    frame = add_default_columns(frame.astype({"samples": int, "invalid": int}), COMPARISON)
     frame["workload"] += np.where(frame["setting"].eq(""), "", " in " + frame["setting"])
     without_schedule = frame["point"].isin([point.id for point in plan.points if point.measured_only])
     frame["validity"] = np.select(
@@ -93,12 +93,12 @@ def compare(
         for row, spread in zip(frame.itertuples(), compute_spreads(frame), strict=True)
     ]
     frame["raw"] = [
-        raw_name(row.batch, row.point, row.samples > 0) if row.samples or row.invalid else ""
+        raw_file_path(row.batch, row.point, row.samples > 0) if row.samples or row.invalid else ""
         for row in frame.itertuples()
     ]
     frame = add_choices(add_errors(add_intervals(frame)))
     lacking = {"single_message_ratio"} - set(predictions) | ({"setting"} if frame["setting"].eq("").all() else set())
-    return frame[[name for name in names(COMPARISON) if name not in lacking]]
+    return frame[[name for name in list_columns(COMPARISON) if name not in lacking]]
 
 
 def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None) -> dict:
@@ -120,11 +120,23 @@ def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None
 def _summarize_samples(observations: pd.DataFrame) -> pd.DataFrame:
     noted = observations.assign(setting="") if "setting" not in observations else observations
     points = iterate_cases(noted[noted["kind"] == "point"])
-    rows = [{"point": case, "setting": group["setting"].iloc[0], **summary_of(group)} for case, group in points]
-    columns = ["point", "setting", "median", "low", "high", "samples", "invalid", "stop", "skew", "passes", *LATENCIES]
+    rows = [{"point": case, "setting": group["setting"][0], **summarize_case(group)} for case, group in points]
+    columns = [
+        "point",
+        "setting",
+        "median",
+        "low",
+        "high",
+        "samples",
+        "invalid",
+        "stop",
+        "skew",
+        "passes",
+        *LATENCY_COLUMNS,
+    ]
     renamed = {"median": "measured", "low": "measured_low", "high": "measured_high"}
     frame = pd.DataFrame(rows, columns=columns).rename(columns=renamed)
-    return frame.astype(dict.fromkeys((*renamed.values(), *LATENCIES), float))  # also where nothing was measured
+    return frame.astype(dict.fromkeys((*renamed.values(), *LATENCY_COLUMNS), float))  # also where nothing was measured
 
 
 def _measurement(row, why: str, planned: int, spread: float) -> Measurement:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from commodel.files.tables import COMPARISON, with_defaults
+from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.parameters import Errors
 from commodel.predictions.prediction_intervals import (
     PARAMETERS,
@@ -92,7 +92,7 @@ def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Res
 
 def read_residuals(comparison: pd.DataFrame, platform: str, family: str) -> dict[str, Errors]:
     """Return the residuals that a parameter set of a model on a platform keeps."""
-    rows = with_defaults(comparison, COMPARISON)
+    rows = add_default_columns(comparison, COMPARISON)
     rows = rows[(rows["platform"] == platform) & (rows["family"] == family)]
     rows = rows[_has_residual(rows) & have_weight(rows["validity"])]
     return fit_bands(collect_residuals(rows)) if len(rows) else {}
@@ -102,7 +102,7 @@ def combined_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Resid
     """Return the residuals of the combined prediction at the points that models with most of the weight predict; None
     where nothing was measured. `rows` are of single waves on one platform; a model has no weight at sizes that it
     ignores."""
-    rows = with_defaults(rows, COMPARISON)
+    rows = add_default_columns(rows, COMPARISON)
     rows = rows[rows["family"].isin([name for name, share in shares.items() if share > 0])]
     rows = rows[have_weight(rows["validity"])]
     if rows.empty or (rows := rows[_has_residual(rows)]).empty:

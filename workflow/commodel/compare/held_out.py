@@ -33,7 +33,7 @@ class Split:
 
 def split(measured: Measured, where: str) -> Split:
     with mistakes_in(key="--hold-out"):
-        held_out = expressions.parse(where, (*AXES, "setting"))
+        held_out = expressions.parse_expression(where, (*AXES, "setting"))
         both = zip(measured.points, list_settings(measured), strict=True)
         flags = [bool(held_out(_names(point) | {"setting": setting})) for point, setting in both]
     if all(flags) or not any(flags):

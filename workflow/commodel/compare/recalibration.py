@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.errors import UserError
-from commodel.files.tables import COMPARISON, with_defaults
+from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.fits.settings import Effect, estimate_factors
 from commodel.hierarchy import Hierarchy
 from commodel.parameters import Errors, ParameterSet
@@ -255,7 +255,7 @@ def _calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
 
 def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet]) -> Iterator[dict]:
     points = {point.id: point for point in plan.points}
-    comparison = with_defaults(comparison, COMPARISON)
+    comparison = add_default_columns(comparison, COMPARISON)
     seen = comparison[comparison["held_out"] & (comparison["measured"] > 0) & (comparison["predicted"] > 0)]
     seen = seen[have_weight(seen["validity"]) & (seen["waves"] == 1)]
     for platform, own in seen.groupby("platform"):

@@ -27,7 +27,7 @@ import pandas as pd
 from commodel.compare.comparison import add_choices, add_errors, is_library_default
 from commodel.compare.comparison_intervals import MAJORITY, collect_residuals, scale_predictions
 from commodel.compare.model_ranking import MIN_SHARE_OF_POINTS
-from commodel.files.tables import COMPARISON, with_defaults
+from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.models import Array
 from commodel.parameters import Errors
 from commodel.patterns.operations import base
@@ -277,7 +277,7 @@ class Recommender:
 
 def _usable(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with a residual and a weight."""
-    rows = with_defaults(rows, COMPARISON)
+    rows = add_default_columns(rows, COMPARISON)
     finite = (rows["predicted"] > 0) & (rows["measured"] > 0) & np.isfinite(rows["predicted"].astype(float))
     rows = rows[finite & rows["held_out"].astype(bool) & rows["family"].ne("") & ~is_library_default(rows)]
     return rows[have_weight(rows["validity"])]
@@ -433,7 +433,7 @@ def evaluate(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a comparison for the recommended prediction of each held-out point that models with most of
     the weight predict: with its interval, error and choices. Fits leave out the point's workload, so that its own
     residual never helps."""
-    rows = with_defaults(comparison, COMPARISON)
+    rows = add_default_columns(comparison, COMPARISON)
     rows = rows[(rows["waves"] == 1) & rows["measured"].notna()]
     usable = _usable(rows)
     parts = [part for _, part in usable.groupby(["platform", _find_sides(usable)], sort=False)]
@@ -493,7 +493,7 @@ def _evaluate_folds(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each point with the recommended prediction in place of those of models."""
-    rows = with_defaults(rows, COMPARISON)
+    rows = add_default_columns(rows, COMPARISON)
     about = rows.drop_duplicates("point").set_index("point", drop=False)
     scaled = scale_predictions(rows).groupby([rows["point"], rows["family"]]).first().unstack().reindex(about.index)
     scaled = scaled.reindex(columns=list(recommender.weights))

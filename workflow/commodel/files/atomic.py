@@ -12,7 +12,7 @@ from commodel.errors import UserError, one_line
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.files.safe_reading import MIB, read_text
 
-MAX_FILE = 512 * MIB
+MAX_FILE_BYTES = 512 * MIB
 
 
 def write_atomically(path: AnyPath) -> AbstractContextManager[IO[bytes]]:
@@ -20,12 +20,12 @@ def write_atomically(path: AnyPath) -> AbstractContextManager[IO[bytes]]:
 
     If the name is a link, the link is replaced and its target is not written.
     """
-    return (path if isinstance(path, SafePath) else SafePath(path.parent) / path.name).whole()
+    return (path if isinstance(path, SafePath) else SafePath(path.parent) / path.name).replace_atomically()
 
 
 @contextmanager
-def temporary_path(path: Path) -> Iterator[str]:
-    """Yield a folder for parts of a file, on the disk that will hold the file: the system's own folder may be small."""
+def temporary_folder(path: Path) -> Iterator[str]:
+    """Yield a temporary folder on the same disk as the file `path`, since the system's may be small."""
     with TemporaryDirectory(dir=path.parent, prefix=".") as folder:
         yield folder
 
@@ -42,7 +42,7 @@ def write_json(path: AnyPath, data: object) -> None:
 def read_json(path: AnyPath) -> dict[str, object]:
     """Return the object in a JSON file; all JSON files of this project have an object."""
     try:
-        data = json.loads(read_text(path, MAX_FILE, "a smaller file"))
+        data = json.loads(read_text(path, MAX_FILE_BYTES, "a smaller file"))
     except (ValueError, RecursionError) as error:
         raise UserError(f"cannot read: {error}", file=path) from None
     if not isinstance(data, dict):

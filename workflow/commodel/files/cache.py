@@ -18,12 +18,12 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_atomically
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath, SafePath
-from commodel.files.safe_reading import CHUNK, MIB, PACKED, open_file, unpacked
-from commodel.records import KeptFile
+from commodel.files.safe_reading import CHUNK_BYTES, GZIP_MAGIC, MIB, open_file, open_unpacked
+from commodel.records import ArchivedFile
 
-LARGEST_KEPT = 256 * MIB  # of a file that is kept; of a larger one the digest alone is
-LARGEST_PLAIN = MIB  # of a copy that people can read; a larger one is packed
-LONGEST_NAME = 80  # characters of its name
+MAX_COPY_BYTES = 256 * MIB  # of a larger file only the digest is stored
+MAX_PLAIN_COPY_BYTES = MIB  # a larger copy is compressed by gzip
+MAX_NAME_LENGTH = 80  # characters of the file's name in the name of its copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,25 +31,25 @@ class ArchivedInputs:
     """A results folder, and the records of the files that its plan depends on."""
 
     results: Results
-    files: Mapping[str, KeptFile]
-    unchanged: set[tuple] = field(default_factory=set)  # files of the project whose digest has been checked
+    files: Mapping[str, ArchivedFile]
+    unchanged: set[tuple] = field(default_factory=set)  # name, mtime and size of files whose digest was checked
 
 
-_INPUTS: ContextVar[ArchivedInputs | None] = ContextVar("ground", default=None)
+_ARCHIVE: ContextVar[ArchivedInputs | None] = ContextVar("archived_inputs", default=None)
 
 
 @contextmanager
-def use_archived_inputs(results: Results, files: Mapping[str, KeptFile]) -> Iterator[None]:
+def use_archived_inputs(results: Results, files: Mapping[str, ArchivedFile]) -> Iterator[None]:
     """Use the copies of a plan's files while a block runs; refuse a copy that differs from its record."""
     for name, file in files.items():
         copy = file.copy and results.copy(file.copy)
-        if copy and copy.exists() and not _is(copy, file):
-            raise UserError(f"found something else than the plan's copy of '{name}', SHA-256 {file.digest}", file=copy)
-    before = _INPUTS.set(ArchivedInputs(results, files))
+        if copy and copy.exists() and not _matches_record(copy, file):
+            raise UserError(f"differs from the plan's copy of '{name}', SHA-256 {file.digest}", file=copy)
+    before = _ARCHIVE.set(ArchivedInputs(results, files))
     try:
         yield
     finally:
-        _INPUTS.reset(before)
+        _ARCHIVE.reset(before)
 
 
 def find_input(name: str, root: Path = Path()) -> AnyPath:
@@ -57,68 +57,69 @@ def find_input(name: str, root: Path = Path()) -> AnyPath:
 
     Outside of a block of `use_archived_inputs`, it is the file itself.
     """
-    own, ground = root / name, _INPUTS.get()
-    if ground is None or name not in ground.files:
-        return own
-    file = ground.files[name]
-    copy = file.copy and ground.results.copy(file.copy)
+    path, archive = root / name, _ARCHIVE.get()
+    if archive is None or name not in archive.files:
+        return path
+    file = archive.files[name]
+    copy = file.copy and archive.results.copy(file.copy)
     if copy and copy.exists():
         return copy
-    lacking = f"{ground.results.folder} holds no copy of it"
+    no_copy = f"{archive.results.folder} has no copy of it"
     try:
-        about = own.stat()
+        status = path.stat()
     except (OSError, ValueError) as error:
-        raise UserError(f"cannot be read: {getattr(error, 'strerror', error)}, and {lacking}", file=own) from None
-    state = name, about.st_mtime_ns, about.st_size
-    if state not in ground.unchanged and not _is(own, file):
-        raise UserError(f"is not what it was when it was planned, and {lacking}; plan again", file=own)
-    ground.unchanged.add(state)
-    return own
+        raise UserError(f"cannot be read: {getattr(error, 'strerror', error)}, and {no_copy}", file=path) from None
+    version = name, status.st_mtime_ns, status.st_size
+    if version not in archive.unchanged and not _matches_record(path, file):
+        raise UserError(f"has changed since it was planned, and {no_copy}; plan again", file=path)
+    archive.unchanged.add(version)
+    return path
 
 
-def record_input(kind: str, name: str, root: Path = Path(), source: str = "") -> KeptFile:
+def record_input(kind: str, name: str, root: Path = Path(), source: str = "") -> ArchivedFile:
     """Return the record of a file for a plan: its kind, digest, size, and the name of its copy."""
-    path, ground = find_input(name, root), _INPUTS.get()
-    if ground and name in ground.files:
-        return ground.files[name]
+    path, archive = find_input(name, root), _ARCHIVE.get()
+    if archive and name in archive.files:
+        return archive.files[name]
     with open_file(path) as stream:
-        packs = stream.peek(2)[:2] != PACKED
+        compressible = stream.peek(2)[:2] != GZIP_MAGIC
         digest, size = _digest(stream)
-    plain = re.sub(r"[^A-Za-z0-9._-]", "-", path.name)[-LONGEST_NAME:]
-    copy = f"{digest[:12]}-{plain}{'.gz' if packs and size > LARGEST_PLAIN else ''}" if size <= LARGEST_KEPT else ""
-    return KeptFile(kind, digest, size, copy, source)
+    safe_name = re.sub(r"[^A-Za-z0-9._-]", "-", path.name)[-MAX_NAME_LENGTH:]
+    suffix = ".gz" if compressible and size > MAX_PLAIN_COPY_BYTES else ""
+    copy = f"{digest[:12]}-{safe_name}{suffix}" if size <= MAX_COPY_BYTES else ""
+    return ArchivedFile(kind, digest, size, copy, source)
 
 
-def archive_input(name: str, file: KeptFile, results: Results, root: Path = Path()) -> None:
-    """Write the copy of a file into a results folder, unless it is there."""
+def archive_input(name: str, file: ArchivedFile, results: Results, root: Path = Path()) -> None:
+    """Write the copy of a file into a results folder, unless it exists there."""
     place = results.copy(file.copy)
-    if place.exists() and _is(place, file):
+    if place.exists() and _matches_record(place, file):
         return
     path = find_input(name, root)
     with open_file(path) as stream, write_atomically(place) as target:
-        packs = not isinstance(path, SafePath) and file.bytes > LARGEST_PLAIN and stream.peek(2)[:2] != PACKED
-        packed = gzip.GzipFile("", "wb", fileobj=target, mtime=0) if packs else nullcontext(target)
-        with packed as copy:
-            while part := stream.read(CHUNK):
+        large = not isinstance(path, SafePath) and file.bytes > MAX_PLAIN_COPY_BYTES
+        compress = large and stream.peek(2)[:2] != GZIP_MAGIC
+        with gzip.GzipFile("", "wb", fileobj=target, mtime=0) if compress else nullcontext(target) as copy:
+            while part := stream.read(CHUNK_BYTES):
                 copy.write(part)
-    if not _is(place, file):
+    if not _matches_record(place, file):
         place.unlink()
         raise UserError("has changed while it was planned; plan again", file=path)
 
 
-def _is(path: AnyPath, file: KeptFile) -> bool:
-    """Return whether a file, possibly packed, has the content that its record names."""
-    for opened in (open_file, unpacked):
-        with opened(path) as stream:
+def _matches_record(path: AnyPath, file: ArchivedFile) -> bool:
+    """Return whether a file, possibly compressed, has the digest and the size of its record."""
+    for open_stream in (open_file, open_unpacked):
+        with open_stream(path) as stream:
             if _digest(stream, file.bytes) == (file.digest, file.bytes):
                 return True
     return False
 
 
 def _digest(stream: IO[bytes], most: int | None = None) -> tuple[str, int]:
-    """Return SHA-256 and length of a stream; reading ends when the length exceeds `most`."""
+    """Return the SHA-256 and the length of a stream; reading ends when the length exceeds `most`."""
     hashed, size = hashlib.sha256(), 0
-    while (most is None or size <= most) and (part := stream.read(CHUNK)):
+    while (most is None or size <= most) and (part := stream.read(CHUNK_BYTES)):
         hashed.update(part)
         size += len(part)
     return hashed.hexdigest(), size

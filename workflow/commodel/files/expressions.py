@@ -25,7 +25,7 @@ def is_power_of_two(number: float) -> bool:
     return whole == number and whole > 0 and whole & (whole - 1) == 0
 
 
-def _numeric(function: Callable) -> Callable:
+def _accept_only_numbers(function: Callable) -> Callable:
     def checked(*operands):
         for operand in operands:
             if not isinstance(operand, int | float):
@@ -54,8 +54,8 @@ ARITHMETIC = {
     ast.UAdd: operator.pos,
 }
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
-CALLABLE = {"__builtins__": {}} | {name: _numeric(function) for name, (function, _, _) in FUNCTIONS.items()}
-CALLABLE |= {sign.__name__: _numeric(function) for sign, function in ARITHMETIC.items()}
+CALLABLE = {"__builtins__": {}} | {name: _accept_only_numbers(function) for name, (function, _, _) in FUNCTIONS.items()}
+CALLABLE |= {sign.__name__: _accept_only_numbers(function) for sign, function in ARITHMETIC.items()}
 
 
 @dataclass(frozen=True)
@@ -67,19 +67,19 @@ class Expression:
 
     def __call__(self, values: Mapping[str, Value]) -> Value:
         try:
-            return eval(self.code, CALLABLE, values)  # noqa: S307  of white-listed nodes alone
+            return eval(self.code, CALLABLE, values)  # noqa: S307  all nodes are on the white list
         except NameError as error:
             raise UserError(f"'{one_line(self.text)}': '{error.name}' has no value here") from None
         except (TypeError, ValueError, ArithmeticError) as error:
-            raise UserError(f"'{one_line(self.text)}' cannot be worked out: {error}") from None
+            raise UserError(f"'{one_line(self.text)}' cannot be evaluated: {error}") from None
 
 
-def parse(text: str, names: Iterable[str]) -> Expression:
+def parse_expression(text: str, names: Iterable[str]) -> Expression:
     """Return the expression over `names` in a text; raise a UserError that names the part that is not allowed."""
     if len(text) > MAX_LENGTH:
         raise UserError(f"found an expression of {len(text)} characters, wanted at most {MAX_LENGTH}")
     if "\\" in text or not text.strip().isprintable():
-        raise UserError(f"'{one_line(text)}' holds a character that expressions do not use")
+        raise UserError(f"'{one_line(text)}' has a character that expressions do not use")
     try:
         with warnings.catch_warnings():  # the parser warns about `1and 2` on stderr, the compiler about `2 == 'a'`
             warnings.simplefilter("ignore")

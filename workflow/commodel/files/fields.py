@@ -1,7 +1,8 @@
-"""Field types of experiment and platform files: mappings with known keys (`Part`), safe words, sizes, times and axes.
+"""Field types of experiment and platform files: mappings with known keys (`FileMapping`), safe words, sizes, times and
+axes.
 
-Every text that can reach a command line passes a white list here. A text that is a whole argument may not start with
-'-'.
+Every text that can reach a command line is checked against a white list here. A text that is a whole argument may not
+start with '-'.
 """
 
 import re
@@ -26,7 +27,7 @@ from commodel import units
 from commodel.errors import MOST_SHOWN, UserError, near, suggest
 from commodel.files import quantities
 from commodel.files import yaml as yamltext
-from commodel.files.quantities import LONGEST_SETTING, parse_setting
+from commodel.files.quantities import MAX_SETTING_LENGTH, parse_setting
 from commodel.files.yaml import Document
 from commodel.records import digest
 from commodel.units import shown
@@ -39,14 +40,14 @@ def make_refusal(message: str, *path: str | int) -> PydanticCustomError:
     return PydanticCustomError("refused", "{message}", {"message": message, "path": path})
 
 
-def _again(error: Mapping[str, Any]) -> InitErrorDetails:
+def _copy_error(error: Mapping[str, Any]) -> InitErrorDetails:
     """Return a reported pydantic error in the form in which pydantic accepts one."""
     context = error.get("ctx", {})
     of = PydanticCustomError(error["type"], "{message}", context) if error["type"] == "refused" else error["type"]
     return InitErrorDetails(type=of, loc=error["loc"], input=error["input"], ctx=context)
 
 
-class Part(BaseModel):
+class FileMapping(BaseModel):
     """A mapping in a file, with a fixed set of keys; after loading it has its place in the file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,7 +70,7 @@ class Part(BaseModel):
         try:
             validate({key: value for key, value in data.items() if key in cls.model_fields})
         except ValidationError as errors:
-            details += [_again(error) for error in errors.errors(include_url=False)]
+            details += [_copy_error(error) for error in errors.errors(include_url=False)]
         raise ValidationError.from_exception_data(cls.__name__, details)
 
     @property
@@ -96,8 +97,8 @@ class Part(BaseModel):
         return self._document.error((*self._path, *path), message)
 
 
-def checked(parse: Parse) -> Parse:
-    """Return `parse` with its UserErrors handed to pydantic, which knows the place of the value in the file."""
+def convert_user_errors(parse: Parse) -> Parse:
+    """Return `parse` with its UserErrors as pydantic errors, to which pydantic adds the place of the value."""
 
     def run(value: Any) -> Any:
         try:
@@ -110,10 +111,10 @@ def checked(parse: Parse) -> Parse:
 
 def field_type(parse: Parse, of: type = str, **schema: Any) -> Any:
     """Return a field type from a function that converts a value of the file or raises a UserError."""
-    return Annotated[of, PlainValidator(checked(parse)), WithJsonSchema(schema)]
+    return Annotated[of, PlainValidator(convert_user_errors(parse)), WithJsonSchema(schema)]
 
 
-def text(pattern: str, wanted: str, limit: int = 64) -> Any:
+def text_type(pattern: str, wanted: str, limit: int = 64) -> Any:
     allowed = re.compile(pattern)
 
     def parse(value: Any) -> str:
@@ -128,7 +129,7 @@ def text(pattern: str, wanted: str, limit: int = 64) -> Any:
     return field_type(parse, type="string", pattern=f"^(?:{pattern})$", maxLength=limit)
 
 
-def count(low: int, high: int) -> Any:
+def count_type(low: int, high: int) -> Any:
     return field_type(
         lambda value: units.parse_count(value, low, high),
         of=int,
@@ -136,7 +137,7 @@ def count(low: int, high: int) -> Any:
     )
 
 
-def one_of(*names: str) -> Any:
+def choice_type(*names: str) -> Any:
     def parse(value: Any) -> str:
         if not isinstance(value, str) or value not in names:
             raise UserError(f"found {shown(value)}; {suggest(value if isinstance(value, str) else '', names)}")
@@ -145,7 +146,7 @@ def one_of(*names: str) -> Any:
     return field_type(parse, enum=list(names))
 
 
-def quantity(parse: Parse, example: str, bare: bool = True) -> Any:
+def quantity_type(parse: Parse, example: str, bare: bool = True) -> Any:
     """Return the field type of a number above 0 with a unit; with `bare`, the unit may be missing.
 
     Zero is refused: no measurement takes no time or has no error.
@@ -159,8 +160,8 @@ def quantity(parse: Parse, example: str, bare: bool = True) -> Any:
     return field_type(above_zero, of=float, type=["number", "string"] if bare else "string", examples=[example])
 
 
-def names_or(everything: str) -> Any:
-    """Return the field type of a list of names, or of the word that stands for all names."""
+def names_type(everything: str) -> Any:
+    """Return the field type of a list of names, or of the word `everything`, which means all names."""
 
     def parse(value: Any, handler: Callable[[Any], Any]) -> Any:
         if value == everything:
@@ -174,23 +175,23 @@ def names_or(everything: str) -> Any:
     return Annotated[tuple[NAME, ...], WrapValidator(parse), WithJsonSchema(schema)]
 
 
-def axis(item: Any, parse: Parse | None = None, auto: str = "") -> Any:
-    """Return the field type of an axis: one value, a list, or a range if `parse` can read its ends.
+def axis_type(item: Any, parse: Parse | None = None, auto: str = "") -> Any:
+    """Return the field type of an axis: one value, a list, or, with `parse` for its ends, a range.
 
-    `auto` is a word that leaves the values open.
+    `auto` is a word in place of the values, which are then chosen later.
     """
 
-    def spread(value: Any) -> list:
+    def expand(value: Any) -> list:
         if auto and value == auto:
             return []
         if auto and isinstance(value, str) and near(value, [auto]):
             raise UserError(f"found {shown(value)}; did you mean '{auto}'?")
         ranged = isinstance(value, dict) or (isinstance(value, str) and (":" in value or "," in value))
         if parse and ranged:
-            return quantities.expand(value, parse)
+            return quantities.expand_axis(value, parse)
         if value == []:
             raise UserError("found an empty list, wanted at least one value")
-        return quantities.bounded(value) if isinstance(value, list) else [value]
+        return quantities.check_entry_count(value) if isinstance(value, list) else [value]
 
     entry = TypeAdapter(item).json_schema()
     forms = [entry, {"type": "array", "items": entry, "minItems": 1}]
@@ -198,13 +199,13 @@ def axis(item: Any, parse: Parse | None = None, auto: str = "") -> Any:
         forms.insert(0, {"const": auto})
     if parse:
         forms += [
-            _range(entry, "factor", "each entry is this times the last"),
-            _range(entry, "step", "added each time"),
+            _range_schema(entry, "factor", "each entry is this times the last"),
+            _range_schema(entry, "step", "added each time"),
         ]
-    return Annotated[tuple[item, ...], BeforeValidator(checked(spread)), WithJsonSchema({"anyOf": forms})]
+    return Annotated[tuple[item, ...], BeforeValidator(convert_user_errors(expand)), WithJsonSchema({"anyOf": forms})]
 
 
-def _range(end: dict, growth: str, meaning: str) -> dict:
+def _range_schema(end: dict, growth: str, meaning: str) -> dict:
     return {
         "type": "object",
         "properties": {
@@ -217,46 +218,46 @@ def _range(end: dict, growth: str, meaning: str) -> dict:
     }
 
 
-def _title(value: Any) -> str:
+def _parse_title(value: Any) -> str:
     if not isinstance(value, str) or not value.isprintable() or len(value) > 200:
         raise UserError(f"found {shown(value)}, wanted one line of text, at most 200 characters")
     return value
 
 
-def _setting(value: Any) -> Any:
+def _as_setting_text(value: Any) -> Any:
     """Return a number or boolean of YAML as text, since settings of SimGrid and parameters of operations are texts."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value) if isinstance(value, int | float) else value
 
 
-def _flag(value: Any) -> bool:
+def _parse_flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise UserError(f"found {shown(value)}, wanted true or false")
     return value
 
 
-FLAG = field_type(_flag, of=bool, type="boolean")
-TITLE = field_type(_title, type="string", maxLength=200)
+FLAG = field_type(_parse_flag, of=bool, type="boolean")
+TITLE = field_type(_parse_title, type="string", maxLength=200)
 NAME_PATTERN = r"[a-z0-9][a-z0-9-]{0,40}"
-NAME = text(NAME_PATTERN, "a name of a-z, 0-9 and -", 41)
-NODE_TYPE = text(r"(?!same$)[a-z][a-z0-9-]{0,20}", "a name of a-z, 0-9 and - ('same': two ranks of one node)", 21)
-WORD = text(r"[A-Za-z0-9_][A-Za-z0-9_.:,+-]*", "a word of A-Z, a-z, 0-9 and _ . : , + -")
-HOST = text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a host name of A-Z, a-z, 0-9 and _ . -", 253)
-FILE = text(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the folder of this one, of A-Z, a-z, 0-9 and _ . / -", 200)
-TABLE = text(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the project, of A-Z, a-z, 0-9 and _ . / -", 200)
-SPEC = text(r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/ -]*", "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / - only", 200)
-SETTING_KEY = text(r"[A-Za-z][A-Za-z0-9/_-]*", "a SimGrid setting of A-Z, a-z, 0-9 and / _ -")
+NAME = text_type(NAME_PATTERN, "a name of a-z, 0-9 and -", 41)
+NODE_TYPE = text_type(r"(?!same$)[a-z][a-z0-9-]{0,20}", "a name of a-z, 0-9 and - ('same': two ranks of one node)", 21)
+WORD = text_type(r"[A-Za-z0-9_][A-Za-z0-9_.:,+-]*", "a word of A-Z, a-z, 0-9 and _ . : , + -")
+HOST = text_type(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a host name of A-Z, a-z, 0-9 and _ . -", 253)
+FILE = text_type(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the folder of this one, of A-Z, a-z, 0-9 and _ . / -", 200)
+TABLE = text_type(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", "a file in the project, of A-Z, a-z, 0-9 and _ . / -", 200)
+SPEC = text_type(r"[A-Za-z0-9_][A-Za-z0-9_.:,^@=+/ -]*", "A-Z, a-z, 0-9, space and _ . : , ^ @ = + / - only", 200)
+SETTING_KEY = text_type(r"[A-Za-z][A-Za-z0-9/_-]*", "a SimGrid setting of A-Z, a-z, 0-9 and / _ -")
 PARAMETER = Annotated[
-    text(r"[A-Za-z0-9_][A-Za-z0-9_.,^@+/-]*", "A-Z, a-z, 0-9 and _ . , ^ @ + / - only", 200),
-    BeforeValidator(_setting),
+    text_type(r"[A-Za-z0-9_][A-Za-z0-9_.,^@+/-]*", "A-Z, a-z, 0-9 and _ . , ^ @ + / - only", 200),
+    BeforeValidator(_as_setting_text),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
 SETTING = Annotated[
-    text(r"[A-Za-z0-9:.;+/_-]+", "A-Z, a-z, 0-9 and : . ; + / _ - only", 20_000),
-    BeforeValidator(_setting),
+    text_type(r"[A-Za-z0-9:.;+/_-]+", "A-Z, a-z, 0-9 and : . ; + / _ - only", 20_000),
+    BeforeValidator(_as_setting_text),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
-SETTING_NAME = field_type(parse_setting, type=["string", "integer", "number"], maxLength=LONGEST_SETTING)
+SETTING_NAME = field_type(parse_setting, type=["string", "integer", "number"], maxLength=MAX_SETTING_LENGTH)
 SIZE = field_type(units.parse_bytes, of=int, type=["integer", "number", "string"], examples=[4096, "64KiB", "1 MB"])
-RANKS = count(1, units.MAX_COUNT)
+RANKS = count_type(1, units.MAX_COUNT)

@@ -13,9 +13,8 @@ from commodel.files.atomic import write_text
 from commodel.files.quantities import parse_with_unit
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB
-from commodel.files.typed_records import record_of
-from commodel.files.yaml import ANY, Document, rename_keys, written
-from commodel.files.yaml import read as read_yaml
+from commodel.files.typed_records import parse_record
+from commodel.files.yaml import ANY_KEY, Document, format_yaml, read_yaml, rename_keys
 from commodel.parameters import ENDS, Curve, Errors, Estimate, ParameterSet
 from commodel.units import MAX_COUNT, parse_count, shown
 
@@ -51,7 +50,7 @@ class SingleMessages(BaseModel):
 Ranks = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 
 
-# Which messages are mispredicted: `predictions.validity.CONTENTION_CASES` explains the words.
+# The concurrent messages that are mispredicted: `predictions.validity.CONTENTION_CASES` explains the words.
 BETWEEN_NODE_TYPES = Annotated[str, Field(pattern=r"^(row|fan)\.[a-z0-9-]+\.[a-z0-9-]+$")]  # sender's, receiver's type
 CONTENTION_CASE = Literal["nodes", "ranks", "rounds", "row", "fan"] | BETWEEN_NODE_TYPES
 
@@ -84,22 +83,22 @@ SETTINGS_TYPE = TypeAdapter(Settings)
 # Keys of files from before 0.1.0, and their present names. Keys below a renamed key are listed under its new name.
 OLD_KEYS = {
     ("settings", "alone"): "single_messages",
-    ("settings", "single_messages", ANY, "took"): "measured",
-    ("settings", "single_messages", ANY, "priced"): "predicted",
+    ("settings", "single_messages", ANY_KEY, "took"): "measured",
+    ("settings", "single_messages", ANY_KEY, "priced"): "predicted",
     ("settings", "crowded"): "contention",
-    ("settings", "contention", ANY, "from"): "from_bytes",
-    ("settings", "contention", ANY, "times"): "ratio",
+    ("settings", "contention", ANY_KEY, "from"): "from_bytes",
+    ("settings", "contention", ANY_KEY, "times"): "ratio",
     ("settings", "apart"): "distance_ratios",
     ("settings", "uneven"): "heterogeneity",
     ("settings", "unlike"): "heterogeneity_by_class",
     ("settings", "unlike_types"): "heterogeneity_by_types",
     ("settings", "probed"): "probed_classes",
     ("settings", "half"): "half_duplex",
-    ("errors", ANY, "groups"): "workloads",
-    ("errors", ANY, "jobs"): "allocations",
-    ("errors", ANY, "seen"): "measured",
-    ("errors", ANY, "wider"): "widening",
-    ("errors", ANY, "reach"): "levels_crossed",
+    ("errors", ANY_KEY, "groups"): "workloads",
+    ("errors", ANY_KEY, "jobs"): "allocations",
+    ("errors", ANY_KEY, "seen"): "measured",
+    ("errors", ANY_KEY, "wider"): "widening",
+    ("errors", ANY_KEY, "reach"): "levels_crossed",
 }
 
 
@@ -127,7 +126,7 @@ def parameters_text(parameters: ParameterSet) -> str:
         "curves": [_curve_fields(curve) for curve in parameters.curves],
         "draws": {name: [float(f"{draw:.6g}") for draw in draws] for name, draws in parameters.draws.items()},
     }
-    return written({key: value for key, value in document.items() if value not in (None, {}, [])})
+    return format_yaml({key: value for key, value in document.items() if value not in (None, {}, [])})
 
 
 def _estimate_fields(estimate: Estimate) -> dict:
@@ -150,15 +149,15 @@ def _curve_fields(curve: Curve) -> dict:
 
 
 def read_parameters(path: AnyPath) -> ParameterSet:
-    """Return the parameter set of a file, which commodel or a person wrote; intervals may be omitted."""
+    """Return the parameter set of a file; intervals may be omitted, as in sets written by hand."""
     return parse_parameters(read_yaml(path, MAX_FILE_BYTES))
 
 
 def parse_parameters(document: Document) -> ParameterSet:
     """Return the parameter set of a YAML document, after all checks."""
     document = rename_keys(document, OLD_KEYS)
-    parameters = record_of(PARAMETER_SET, _fill_defaults(document), document)
-    record_of(SETTINGS_TYPE, dict(parameters.settings), document, ("settings",))
+    parameters = parse_record(PARAMETER_SET, _fill_defaults(document), document)
+    parse_record(SETTINGS_TYPE, dict(parameters.settings), document, ("settings",))
     for key, complaint in _find_contradictions(parameters):
         raise document.error(key, complaint)
     return parameters

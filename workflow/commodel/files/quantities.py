@@ -1,8 +1,8 @@
-"""Quantities as users write them: numbers with units (`parse_with_unit`), axes (`expand`), and names of settings
+"""Quantities as users write them: numbers with units (`parse_with_unit`), axes (`expand_axis`), and names of settings
 (`parse_setting`).
 
-A number with a unit is converted to the unit that commodel counts in. An axis is one value, a list or a range, with at
-most `MAX_ENTRIES` values.
+A number with a unit is converted to seconds, bytes, s/B or B/s. An axis is one value, a list or a range, with at most
+`MAX_ENTRIES` values.
 
 A setting names the circumstances of a measurement, for platforms whose allocations differ. It is a text of one line, or
 pairs such as `rails=2 transport=ucx` in any order; blank means no setting. Times of different settings are never
@@ -27,7 +27,7 @@ from commodel.units import (
     with_time_unit,
 )
 
-WANTED = "a number, or one with its unit: 2.5us, 0.1ns/B or 12.5 GB/s"
+WANTED_QUANTITY = "a number, or one with its unit: 2.5us, 0.1ns/B or 12.5 GB/s"
 
 
 def parse_with_unit(value: str) -> tuple[float, str]:
@@ -41,7 +41,7 @@ def parse_with_unit(value: str) -> tuple[float, str]:
     if unit in TIME_UNITS:
         return sign * parse_number_of_seconds(before_per), "s/B" if per_byte else "s"
     if not unit or unit == before_per or per_byte:
-        raise UserError(f"found {shown(value)}, wanted {WANTED}")
+        raise UserError(f"found {shown(value)}, wanted {WANTED_QUANTITY}")
     if unit in RATE_UNITS:
         return sign * parse_bandwidth(text), "B/s"
     if unit in BYTE_UNITS:
@@ -72,19 +72,19 @@ RANGE = "{from, to, factor} or {from, to, step}"
 TEXT_RANGE = "FROM:TO:*FACTOR or FROM:TO:+STEP"
 
 
-def expand(values: object, parse: Callable[[object], int] = parse_bytes) -> list[int]:
+def expand_axis(values: object, parse: Callable[[object], int] = parse_bytes) -> list[int]:
     """Return an axis as a list, from a scalar, a list, a range mapping, or the text of a command line option."""
     match values:
         case Mapping():
             return _expand_mapping(values, parse)
         case list() | tuple():
-            entries = [parse(value) for value in bounded(values)]
+            entries = [parse(value) for value in check_entry_count(values)]
         case str() if "," in values or ":" in values:
-            # Bounded as it grows: many short ranges could add up to more than one may.
+            # Checked after each part, since many short ranges together may be too many.
             entries = []
             for part in values.split(","):
                 entries += _expand_text(part, parse)
-                bounded(entries)
+                check_entry_count(entries)
         case _:
             entries = [parse(values)]
     if not entries:
@@ -92,7 +92,7 @@ def expand(values: object, parse: Callable[[object], int] = parse_bytes) -> list
     return entries
 
 
-def bounded(entries: Sequence) -> Sequence:
+def check_entry_count(entries: Sequence) -> Sequence:
     """Return the entries; refuse more than an axis may have."""
     if len(entries) > MAX_ENTRIES:
         raise UserError(f"found {len(entries)} values, wanted at most {MAX_ENTRIES}")
@@ -107,8 +107,8 @@ def _expand_mapping(values: Mapping, parse: Callable[[object], int]) -> list[int
         raise UserError(f"found a range of {', '.join(values) or 'nothing'}, wanted {RANGE}")
     low, high = parse(values["from"]), parse(values["to"])
     if "step" in values:
-        return _steps(low, high, parse(values["step"]))
-    return _factors(low, high, parse_number(values["factor"]))
+        return _expand_steps(low, high, parse(values["step"]))
+    return _expand_factors(low, high, parse_number(values["factor"]))
 
 
 def _expand_text(part: str, parse: Callable[[object], int]) -> list[int]:
@@ -121,14 +121,14 @@ def _expand_text(part: str, parse: Callable[[object], int]) -> list[int]:
     return _expand_mapping({"from": pieces[0], "to": pieces[1], key: pieces[2][1:]}, parse)
 
 
-def _steps(low: int, high: int, step: int) -> list[int]:
+def _expand_steps(low: int, high: int, step: int) -> list[int]:
     if step < 1:
         raise UserError(f"found a range with step {step}, wanted a step of at least 1")
     _check_range(low, high, (high - low) // step + 1)
     return list(range(low, high + 1, step))
 
 
-def _factors(low: int, high: int, factor: float) -> list[int]:
+def _expand_factors(low: int, high: int, factor: float) -> list[int]:
     """Return low, low·factor, … up to high. With fractional factors, entries are rounded, and equal ones are
     omitted."""
     if factor <= 1:
@@ -137,7 +137,7 @@ def _factors(low: int, high: int, factor: float) -> list[int]:
         raise UserError("found a range with a factor from 0, wanted from: 1 or more")
     count = math.log(high / low) / math.log(factor) + 1 if high >= low else 0
     _check_range(low, high, count)
-    factor = min(factor, 2.0 * MAX_BYTES)  # beyond every entry already; its powers must not overflow
+    factor = min(factor, 2.0 * MAX_BYTES)  # larger factors give the same entries, but their powers overflow
     exact = int(factor) if factor == int(factor) else factor
     entries = (round(low * exact**power) for power in range(int(count) + 2))
     return list(dict.fromkeys(entry for entry in entries if entry <= high))
@@ -150,15 +150,15 @@ def _check_range(low: int, high: int, count: float) -> None:
         raise UserError(f"found a range of {count:.0f} values, wanted at most {MAX_ENTRIES}")
 
 
-VARIABLE = "COMMODEL_SETTING"  # environment: name of the setting of a measurement
-LONGEST_SETTING = 80  # characters
+SETTING_VARIABLE = "COMMODEL_SETTING"  # environment: name of the setting of a measurement
+MAX_SETTING_LENGTH = 80  # characters
 
 
 def parse_setting(value: object) -> str:
     """Return the name of a setting with single blanks; if it consists of pairs, these are sorted by name."""
     text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-    if not isinstance(text, str) or not text.isprintable() or len(text) > LONGEST_SETTING:
-        raise UserError(f"found {shown(value)}, wanted one line of text, at most {LONGEST_SETTING} characters")
+    if not isinstance(text, str) or not text.isprintable() or len(text) > MAX_SETTING_LENGTH:
+        raise UserError(f"found {shown(value)}, wanted one line of text, at most {MAX_SETTING_LENGTH} characters")
     words = text.split()
     if not all(word.partition("=")[0] and "=" in word for word in words):
         return " ".join(words)

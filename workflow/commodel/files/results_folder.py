@@ -14,15 +14,15 @@ from commodel.files.safe_paths import AnyPath, SafePath
 
 PLAN, PROVENANCE, STATE, DONE = "plan.json", "provenance.json", "state.json", "done"
 CALIBRATED, CALIBRATION = "calibrated", "calibration.json"
-RAW = "raw"  # a folder for each batch
-WORK = ".work"  # in a batch's folder while it is measured: input and output of programs
+RAW_FOLDER = "raw"  # has a folder for each batch
+WORK_FOLDER = ".work"  # input and output of programs, in a batch's folder while it is measured
 TABLES = ("observations", "summary", "distributions", "unmeasured", "comparison")
-COPIES = "files"  # of the files that a plan depends on besides its experiment and platforms
-WRITTEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.(yaml|yml|xml)")
-COPY = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9._-]{1,100}")
-INPUTS = {"experiments": WRITTEN, "platforms": WRITTEN, COPIES: COPY}  # inputs of a plan, by kind
-PROGRAM = re.compile(r"[a-z]+(-[a-z]+)?-[0-9]+r-.+\.json")  # report of a native program about itself and its ranks
-SAMPLES = re.compile(r"(?!\.).+\.csv")
+COPIES_FOLDER = "files"  # of the files that a plan depends on besides its experiment and platforms
+INPUT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.(yaml|yml|xml)")
+COPY_NAME = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9._-]{1,100}")
+INPUTS = {"experiments": INPUT_NAME, "platforms": INPUT_NAME, COPIES_FOLDER: COPY_NAME}  # inputs of a plan, by kind
+PROGRAM_NAME = re.compile(r"[a-z]+(-[a-z]+)?-[0-9]+r-.+\.json")  # report of a native program about itself and its ranks
+SAMPLES_NAME = re.compile(r"(?!\.).+\.csv")
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Results:
         return self.folder / f"{name}.csv"
 
     def cases(self, batch: str) -> SafePath:
-        """Return the file with the ids of a batch. A new age of it makes the workflow measure new points."""
+        """Return the file with the ids of a batch. If it is newer than the results, the workflow measures again."""
         return self.folder / "batches" / f"{batch}.txt"
 
     @property
     def all_raw(self) -> SafePath:
-        return self.folder / RAW
+        return self.folder / RAW_FOLDER
 
     def raw(self, batch: str) -> SafePath:
         return self.all_raw / batch
@@ -85,15 +85,15 @@ class Results:
         return self.folder / CALIBRATED / name
 
     def calibrations(self) -> list[SafePath]:
-        """Return the folders of the completed recalibrations, whose record is written last."""
-        return [path for path in files(self.folder / CALIBRATED) if (path / CALIBRATION).exists()]
+        """Return the folders of the completed recalibrations: those with a record, which is written last."""
+        return [path for path in list_folder(self.folder / CALIBRATED) if (path / CALIBRATION).exists()]
 
     def platforms(self) -> list[str]:
         """Return the names of the platforms with fitted sets."""
-        return [path.name for path in files(self.folder / "fitted")]
+        return [path.name for path in list_folder(self.folder / "fitted")]
 
     def sets(self, platform: str) -> list[SafePath]:
-        return [path for path in files(self.folder / "fitted" / platform) if path.suffix == ".yaml"]
+        return [path for path in list_folder(self.folder / "fitted" / platform) if path.suffix == ".yaml"]
 
     def predictions(self, family: str) -> SafePath:
         return self.folder / "predictions" / f"{family}.csv"
@@ -110,12 +110,12 @@ class Results:
         return self.folder / "inputs" / kind / name
 
     def copy(self, name: str) -> SafePath:
-        return self.input(COPIES, name)
+        return self.input(COPIES_FOLDER, name)
 
     def inputs(self) -> Iterator[SafePath]:
         """Yield the copies of the inputs of the plan, unchanged: the experiment, its platforms, then other files."""
         for kind, names in INPUTS.items():
-            yield from (path for path in files(self.folder / "inputs" / kind) if names.fullmatch(path.name))
+            yield from (path for path in list_folder(self.folder / "inputs" / kind) if names.fullmatch(path.name))
 
     def provenance(self, batch: str) -> SafePath:
         return self.raw(batch) / PROVENANCE
@@ -125,11 +125,11 @@ class Results:
         return self.raw(batch) / "network.yaml"
 
     def programs(self, batch: str) -> list[SafePath]:
-        return [path for path in files(self.raw(batch)) if PROGRAM.fullmatch(path.name)]
+        return [path for path in list_folder(self.raw(batch)) if PROGRAM_NAME.fullmatch(path.name)]
 
     def measured(self, batch: str) -> list[SafePath]:
         """Return all files of measurements in a batch, except its state file, which changes with every attempt."""
-        tables = (path for path in files(self.raw(batch)) if path.suffix in (".csv", ".json"))
+        tables = (path for path in list_folder(self.raw(batch)) if path.suffix in (".csv", ".json"))
         return [path for path in tables if path.name != STATE and not path.name.startswith(".")]
 
     def stages(self, platforms: Iterable[str], families: Iterable[str]) -> Iterator[SafePath]:
@@ -142,11 +142,11 @@ class Results:
         yield from (folder / CALIBRATION for folder in self.calibrations())
 
 
-def pass_name(number: int) -> str:
+def pass_folder_name(number: int) -> str:
     """Return the name of the folder, in a batch's folder, with the samples of one pass over its cases."""
     return f".pass-{number + 1}"
 
 
-def files(folder: AnyPath) -> list[SafePath]:
+def list_folder(folder: AnyPath) -> list[SafePath]:
     """Return the content of a folder in order; empty if there is no folder."""
     return sorted(folder.iterdir()) if folder.exists() else []

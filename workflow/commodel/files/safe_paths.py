@@ -20,22 +20,23 @@ from typing import IO
 from commodel.errors import UserError
 from commodel.units import shown
 
-PASS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # a folder on the way, needing no right to list it
-LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-FILE = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC  # a pipe would keep us waiting for its other end
-FLAGS = {
+# For a folder on the way to a file, which need not be listable.
+TRAVERSE_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+LIST_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE_FLAGS = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC  # non-blocking: opening a pipe would wait for its other end
+MODE_FLAGS = {
     "r": os.O_RDONLY,
     "w": os.O_WRONLY | os.O_CREAT | os.O_EXCL,
     "a": os.O_RDWR | os.O_APPEND | os.O_CREAT,
 }
-DEEPEST = 40  # folders in folders
+MAX_FOLDER_DEPTH = 40
 
 
 @dataclass(frozen=True, order=True)
 class SafePath:
-    """A path below the folder `root`, with the methods of pathlib that are needed.
+    """A path below the folder `root`, with some methods of pathlib.
 
-    It is no os.PathLike on purpose: functions that take names and follow links, such as open(), do not accept it.
+    It is deliberately no os.PathLike: functions that follow links, such as open(), do not accept it.
     """
 
     root: Path
@@ -53,10 +54,10 @@ class SafePath:
     @classmethod
     def given(cls, path: Path, root: Path) -> "SafePath":
         """Return the path that a user gave: below `root` if it lies there, else below its own folder."""
-        whole, top = Path(os.path.abspath(path)), Path(os.path.abspath(root))
-        if whole.is_relative_to(top):
-            return cls(root, whole.relative_to(top).parts)
-        return cls(path.parent, (whole.name,))
+        full, top = Path(os.path.abspath(path)), Path(os.path.abspath(root))
+        if full.is_relative_to(top):
+            return cls(root, full.relative_to(top).parts)
+        return cls(path.parent, (full.name,))
 
     def __truediv__(self, names: str) -> "SafePath":
         return replace(self, parts=(*self.parts, *names.split("/")))
@@ -89,14 +90,14 @@ class SafePath:
 
     def resolve(self) -> Path:
         """Return the real path of the folder, for programs that are started in it."""
-        with self._entered(self.parts) as folder:
+        with self._open_folder(self.parts) as folder:
             return Path(os.readlink(f"/proc/self/fd/{folder}"))
 
     def stat(self) -> os.stat_result:
         if not self.parts:
             return self.root.stat()
-        with self._entered(self.parts[:-1]) as folder:
-            return self._looked_at(folder)
+        with self._open_folder(self.parts[:-1]) as folder:
+            return self._stat_without_links(folder)
 
     def exists(self) -> bool:
         try:
@@ -106,20 +107,20 @@ class SafePath:
         return True
 
     def iterdir(self) -> Iterator["SafePath"]:
-        with self._listed() as entries:
+        with self._scan_folder() as entries:
             names = sorted(entry.name for entry in entries)
         return (replace(self, parts=(*self.parts, name)) for name in names)
 
-    def changed(self) -> dict[str, float]:
+    def modification_times(self) -> dict[str, float]:
         """Return the modification time of each file of a folder, by name."""
-        with self._listed() as entries:
+        with self._scan_folder() as entries:
             return {entry.name: entry.stat(follow_symlinks=False).st_mtime for entry in entries}
 
     def check(self) -> None:
         """Refuse a folder that contains, at any depth, anything but folders and ordinary files."""
-        if len(self.parts) > DEEPEST:
-            raise UserError(f"found more than {DEEPEST} folders in one another", file=self.root)
-        with self._listed() as entries:
+        if len(self.parts) > MAX_FOLDER_DEPTH:
+            raise UserError(f"found more than {MAX_FOLDER_DEPTH} folders in one another", file=self.root)
+        with self._scan_folder() as entries:
             for entry in entries:
                 here = replace(self, parts=(*self.parts, entry.name))
                 if entry.is_dir(follow_symlinks=False):
@@ -129,34 +130,34 @@ class SafePath:
 
     def open(self, mode: str = "r", **settings) -> IO:
         """Open an ordinary file: `r` reads it, `w` replaces it by a new file, `a+` opens or creates it."""
-        with self._entered(self.parts[:-1]) as folder:
+        with self._open_folder(self.parts[:-1]) as folder:
             with suppress(FileNotFoundError):
-                kind = self._looked_at(folder).st_mode
+                kind = self._stat_without_links(folder).st_mode
                 if not stat.S_ISREG(kind):
                     raise self._refusal(kind)
                 if mode[0] == "w":
                     os.unlink(self.name, dir_fd=folder)
-            number = os.open(self.name, FLAGS[mode[0]] | FILE, 0o666, dir_fd=folder)
+            number = os.open(self.name, MODE_FLAGS[mode[0]] | FILE_FLAGS, 0o666, dir_fd=folder)
             try:
                 about = os.fstat(number)
                 if not stat.S_ISREG(about.st_mode):
                     raise self._refusal(about.st_mode)
                 if mode[0] == "a" and about.st_nlink > 1:
-                    raise UserError("found a file that has another name too, wanted one that is only here", file=self)
+                    raise UserError("found a file with a second hard link, wanted one with a single name", file=self)
                 return os.fdopen(number, mode, **settings)
             except BaseException:
                 os.close(number)
                 raise
 
     @contextmanager
-    def whole(self) -> Iterator[IO[bytes]]:
-        """Yield a new file, which takes this name and replaces what has it when the block ends without an error."""
+    def replace_atomically(self) -> Iterator[IO[bytes]]:
+        """Yield a new file; when the block ends without an error, it replaces the file of this name."""
         temporary = f".{self.name}.{os.getpid()}.tmp"
-        with self._entered(self.parts[:-1], make=True) as folder:
+        with self._open_folder(self.parts[:-1], make=True) as folder:
             with suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=folder)
             try:
-                new = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | FILE, 0o666, dir_fd=folder)
+                new = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | FILE_FLAGS, 0o666, dir_fd=folder)
                 with os.fdopen(new, "w+b") as stream:
                     yield stream
                 os.replace(temporary, self.name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -165,32 +166,32 @@ class SafePath:
                     os.unlink(temporary, dir_fd=folder)
 
     def mkdir(self, parents: bool = True, exist_ok: bool = True) -> None:
-        with self._entered(self.parts, make=True):
+        with self._open_folder(self.parts, make=True):
             pass
 
     def touch(self) -> None:
         self.open("a+b").close()
 
     def unlink(self, missing_ok: bool = False) -> None:
-        forgiven = (FileNotFoundError,) if missing_ok else ()
-        with suppress(*forgiven), self._entered(self.parts[:-1]) as folder:
+        suppressed = (FileNotFoundError,) if missing_ok else ()
+        with suppress(*suppressed), self._open_folder(self.parts[:-1]) as folder:
             os.unlink(self.name, dir_fd=folder)
 
     def replace(self, target: "SafePath") -> None:
         """Rename the file to another name in its folder."""
-        with self._entered(self.parts[:-1]) as folder:
+        with self._open_folder(self.parts[:-1]) as folder:
             os.replace(self.name, target.name, src_dir_fd=folder, dst_dir_fd=folder)
 
     def remove_tree(self) -> None:
         """Remove a folder with its content, if it exists."""
-        with suppress(FileNotFoundError), self._entered(self.parts[:-1]) as folder:
-            kind = self._looked_at(folder).st_mode
+        with suppress(FileNotFoundError), self._open_folder(self.parts[:-1]) as folder:
+            kind = self._stat_without_links(folder).st_mode
             if not stat.S_ISDIR(kind):
                 raise self._refusal(kind, "a folder")
             shutil.rmtree(self.name, ignore_errors=True, dir_fd=folder)
 
     @contextmanager
-    def _entered(self, parts: tuple[str, ...], make: bool = False) -> Iterator[int]:
+    def _open_folder(self, parts: tuple[str, ...], make: bool = False) -> Iterator[int]:
         """Open a folder, part by part from the root, while the block runs; errors name this path."""
         if make:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -201,7 +202,7 @@ class SafePath:
                     with suppress(FileExistsError):
                         os.mkdir(part, dir_fd=folder)
                 try:
-                    inner = os.open(part, PASS, dir_fd=folder)
+                    inner = os.open(part, TRAVERSE_FLAGS, dir_fd=folder)
                 except NotADirectoryError:
                     kind = os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode
                     raise replace(self, parts=parts[:depth])._refusal(kind, "a folder") from None
@@ -216,16 +217,16 @@ class SafePath:
             os.close(folder)
 
     @contextmanager
-    def _listed(self) -> Iterator[Iterator[os.DirEntry]]:
-        with self._entered(self.parts) as folder:
-            number = os.open(".", LIST, dir_fd=folder)
+    def _scan_folder(self) -> Iterator[Iterator[os.DirEntry]]:
+        with self._open_folder(self.parts) as folder:
+            number = os.open(".", LIST_FLAGS, dir_fd=folder)
             try:
                 with os.scandir(number) as entries:
                     yield entries
             finally:
                 os.close(number)
 
-    def _looked_at(self, folder: int) -> os.stat_result:
+    def _stat_without_links(self, folder: int) -> os.stat_result:
         about = os.stat(self.name, dir_fd=folder, follow_symlinks=False)
         if stat.S_ISLNK(about.st_mode):
             raise self._refusal(about.st_mode)
@@ -233,37 +234,36 @@ class SafePath:
 
     def _refusal(self, kind: int, wanted: str = "a file") -> UserError:
         if stat.S_ISLNK(kind):
-            return UserError(f"found a link, wanted {wanted}: nothing below {self.root} is reached by one", file=self)
+            return UserError(f"found a link, wanted {wanted}: below {self.root} no link is followed", file=self)
         what = "a folder" if stat.S_ISDIR(kind) else "a file" if stat.S_ISREG(kind) else "a pipe or a device"
         return UserError(f"cannot be read: found {what}, wanted {wanted}", file=self)
 
 
 AnyPath = Path | SafePath
 
-FILES = ("file", "processes")  # the prefix of its path
-NUMBERS = re.compile(r"@[0-9,]*$")  # nodes that a full layout adds to its file
+FILE_PREFIXES = ("file", "processes")  # of a layout, tree or pattern that a file describes: `file:PATH`
+NODES_SUFFIX = re.compile(r"@[0-9,]*$")  # the nodes that a layout appends to its PATH
 
 
-PARTITION = "partition"  # the parameter of an operation that names a file
+PARTITION_PARAMETER = "partition"  # parameter of an operation whose value is a path
 
 
-def file_of(spec: str) -> str:
-    """Return the PATH of `file:PATH` or `processes:PATH`, else an empty text. The nodes of a full layout may follow
-    it."""
+def parse_file_path(spec: str) -> str:
+    """Return the PATH of `file:PATH` or `processes:PATH`, with nodes if any follow it; else an empty text."""
     name, _, path = spec.partition(":")
-    return path.strip() if name.strip() in FILES else ""
+    return path.strip() if name.strip() in FILE_PREFIXES else ""
 
 
-def partitions_of(spec: str) -> list[str]:
+def parse_partition_paths(spec: str) -> list[str]:
     """Return every PATH of `partition=PATH` in an operation, such as `summa:partition=PATH`."""
-    named = (part.partition("=") for part in spec.split(":")[1:])
-    return [path.strip() for name, equals, path in named if equals and name.strip() == PARTITION]
+    parameters = (part.partition("=") for part in spec.split(":")[1:])
+    return [path.strip() for name, equals, path in parameters if equals and name.strip() == PARTITION_PARAMETER]
 
 
 def check_inside(spec: str) -> None:
     """Refuse `file:PATH`, `processes:PATH` or `partition=PATH` if the path, or a link, leads out of the project."""
-    path = file_of(spec)
-    paths = {path, NUMBERS.sub("", path)} - {""} or partitions_of(spec)
+    path = parse_file_path(spec)
+    paths = {path, NODES_SUFFIX.sub("", path)} - {""} or parse_partition_paths(spec)
     for written in paths:
         check_path(written, spec)
 

@@ -1,5 +1,5 @@
 """Bounded reading of files from unknown sources: binary (`read_bytes`), text (`read_text`, `read_lines`), and the files
-of folders and archives (`files_in`).
+of folders and archives (`read_files_in`).
 
 Only ordinary files are read, up to a limit. Text is UTF-8 with or without a byte order mark. Anything else raises a
 UserError with the file and, if there is one, the line.
@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from commodel.errors import UserError
-from commodel.files.safe_paths import DEEPEST, AnyPath, SafePath
+from commodel.files.safe_paths import MAX_FOLDER_DEPTH, AnyPath, SafePath
 
 MIB = 1 << 20
-LONGEST_LINE = MIB
-MOST_LINES = 2_000_000
-CHUNK = 4 * MIB
+MAX_LINE_BYTES = MIB
+MAX_LINES = 2_000_000
+CHUNK_BYTES = 4 * MIB
 T = TypeVar("T")
-PACKED = b"\x1f\x8b"  # how a file of gzip begins
+GZIP_MAGIC = b"\x1f\x8b"  # first bytes of a file of gzip
 
 
 def open_file(path: str | AnyPath) -> io.BufferedReader:
@@ -49,50 +49,50 @@ def open_file(path: str | AnyPath) -> io.BufferedReader:
 
 
 @contextmanager
-def bounded(path: str | AnyPath, limit: int, wanted: str) -> Iterator[io.BufferedReader]:
+def open_bounded(path: str | AnyPath, limit: int, wanted: str) -> Iterator[io.BufferedReader]:
     """Open an ordinary file of at most `limit` bytes; a sparse file counts with its full size."""
     with open_file(path) as stream:
         if os.fstat(stream.fileno()).st_size > limit:
-            raise _too_large(path, limit, wanted)
+            raise _file_too_large(path, limit, wanted)
         yield stream
 
 
-def read_once(files: int) -> Callable[[Callable[[AnyPath], T]], Callable[[AnyPath], T]]:
+def cache_reads(files: int) -> Callable[[Callable[[AnyPath], T]], Callable[[AnyPath], T]]:
     """Return a decorator for functions that read a file.
 
     The results for the last `files` paths are reused while the modification time and the size of the file stay the
     same.
     """
 
-    def remembering(read: Callable[[AnyPath], T]) -> Callable[[AnyPath], T]:
+    def decorate(read: Callable[[AnyPath], T]) -> Callable[[AnyPath], T]:
         @lru_cache(maxsize=files)
-        def remembered(path: AnyPath, changed: int, size: int) -> T:
+        def read_version(path: AnyPath, mtime_ns: int, size: int) -> T:
             return read(path)
 
-        def reading(path: AnyPath) -> T:
+        def read_if_changed(path: AnyPath) -> T:
             with open_file(path) as stream:
-                about = os.fstat(stream.fileno())
-            return remembered(path, about.st_mtime_ns, about.st_size)
+                status = os.fstat(stream.fileno())
+            return read_version(path, status.st_mtime_ns, status.st_size)
 
-        return reading
+        return read_if_changed
 
-    return remembering
+    return decorate
 
 
 def read_bytes(path: str | AnyPath, limit: int, wanted: str) -> bytes:
-    with bounded(path, limit, wanted) as stream:
+    with open_bounded(path, limit, wanted) as stream:
         content = stream.read(limit + 1)
     if len(content) > limit:  # it has grown
-        raise _too_large(path, limit, wanted)
+        raise _file_too_large(path, limit, wanted)
     return content
 
 
 @contextmanager
-def unpacked(path: str | AnyPath) -> Iterator[IO[bytes]]:
-    """Open an ordinary file, decompressed if gzip has packed it. The caller has to bound the bytes that it reads."""
+def open_unpacked(path: str | AnyPath) -> Iterator[IO[bytes]]:
+    """Open an ordinary file, decompressed if it is a file of gzip. The caller has to bound the bytes that it reads."""
     with open_file(path) as stream:
         try:
-            yield gzip.GzipFile(fileobj=stream) if stream.peek(2)[:2] == PACKED else stream
+            yield gzip.GzipFile(fileobj=stream) if stream.peek(2)[:2] == GZIP_MAGIC else stream
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise UserError(f"cannot be unpacked: {error}", file=path) from None
 
@@ -100,25 +100,25 @@ def unpacked(path: str | AnyPath) -> Iterator[IO[bytes]]:
 def read_unpacked(path: str | AnyPath, limit: int, wanted: str) -> bytearray:
     """Return the decompressed content of a file in one buffer."""
     content = bytearray()
-    with bounded(path, limit, wanted), unpacked(path) as stream:
-        while part := stream.read(CHUNK):
+    with open_bounded(path, limit, wanted), open_unpacked(path) as stream:
+        while part := stream.read(CHUNK_BYTES):
             content += part
             if len(content) > limit:
-                raise _too_large(path, limit, wanted)
+                raise _file_too_large(path, limit, wanted)
     return content
 
 
-def _too_large(path: str | AnyPath, limit: int, wanted: str) -> UserError:
+def _file_too_large(path: str | AnyPath, limit: int, wanted: str) -> UserError:
     size = f"{limit // MIB} MiB" if limit >= MIB else f"{limit} bytes"
     return UserError(f"found more than {size}, wanted {wanted}", file=path)
 
 
 def read_text(path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True) -> str:
     """Return the text of a file; unless `strict`, invalid UTF-8 is replaced."""
-    return as_text(read_bytes(path, limit, wanted), path, strict=strict)
+    return decode_text(read_bytes(path, limit, wanted), path, strict=strict)
 
 
-def as_text(content: bytes, path: str | AnyPath, *, strict: bool = True) -> str:
+def decode_text(content: bytes, path: str | AnyPath, *, strict: bool = True) -> str:
     try:
         return content.decode("utf-8-sig", errors="strict" if strict else "replace")
     except UnicodeDecodeError as error:
@@ -126,18 +126,18 @@ def as_text(content: bytes, path: str | AnyPath, *, strict: bool = True) -> str:
 
 
 def read_lines(
-    path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True, most: int = MOST_LINES
+    path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True, most: int = MAX_LINES
 ) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file with their numbers, without line ends, also of a file that gzip has packed.
+    """Yield the lines of a file, which may be compressed by gzip, with their numbers and without line ends.
 
-    One line is in memory at a time. Unless `strict`, invalid UTF-8 is replaced; this is for files in which only names
-    can have it.
+    One line is in memory at a time. Unless `strict`, invalid UTF-8 is replaced, for files in which only names can
+    contain it.
     """
-    used = number = 0
-    with unpacked(path) as stream:
-        while line := stream.readline(LONGEST_LINE + 1):
-            number, used = number + 1, used + len(line)
-            if used > limit:
+    bytes_read = number = 0
+    with open_unpacked(path) as stream:
+        while line := stream.readline(MAX_LINE_BYTES + 1):
+            number, bytes_read = number + 1, bytes_read + len(line)
+            if bytes_read > limit:
                 raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
             if number > most:
                 raise UserError(f"found more than {most:,} lines, wanted {wanted}", file=path)
@@ -146,8 +146,8 @@ def read_lines(
 
 def decode_line(line: bytes, path: str | AnyPath, number: int, *, strict: bool = True) -> str:
     """Return the text of a line without its line end."""
-    if len(line) > LONGEST_LINE:
-        raise UserError(f"found a line of more than {LONGEST_LINE // MIB} MiB", file=path, line=number)
+    if len(line) > MAX_LINE_BYTES:
+        raise UserError(f"found a line of more than {MAX_LINE_BYTES // MIB} MiB", file=path, line=number)
     if b"\0" in line:
         raise UserError("found a zero byte, wanted text", file=path, line=number)
     if number == 1:
@@ -162,21 +162,21 @@ def decode_line(line: bytes, path: str | AnyPath, number: int, *, strict: bool =
 def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, most: int) -> Iterator[tuple[int, bytes]]:
     """Yield blocks of whole lines, each with the number of its first line.
 
-    A block ends after the line `end` if there is one within a few chunks.
+    A block ends after a line with the text `end`, if there is one within four chunks, else after any line.
     """
-    used, number, rest = 0, 1, b""
-    with unpacked(path) as stream:
-        while part := stream.read(CHUNK):
-            used += len(part)
-            if used > limit:
+    bytes_read, number, rest = 0, 1, b""
+    with open_unpacked(path) as stream:
+        while part := stream.read(CHUNK_BYTES):
+            bytes_read += len(part)
+            if bytes_read > limit:
                 raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
             rest += part
             cut = rest.rfind(b"\n" + end)
-            if cut < 0 and len(rest) < 4 * CHUNK:
+            if cut < 0 and len(rest) < 4 * CHUNK_BYTES:
                 continue
             cut = cut + 1 + len(end) if cut >= 0 else rest.rfind(b"\n") + 1
-            if len(rest) - cut > 4 * CHUNK:
-                raise UserError(f"found a line of more than {LONGEST_LINE // MIB} MiB", file=path)
+            if len(rest) - cut > 4 * CHUNK_BYTES:
+                raise UserError(f"found a line of more than {MAX_LINE_BYTES // MIB} MiB", file=path)
             block, rest = rest[:cut], rest[cut:]
             yield number, block
             number += block.count(b"\n")
@@ -188,7 +188,7 @@ def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, most: int
             raise UserError(f"found more than {most:,} lines, wanted {wanted}", file=path)
 
 
-def text_if_any(path: Path) -> str:
+def read_text_or_empty(path: Path) -> str:
     """Return the text of a small file of this machine, without blanks around it; empty if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8").strip()
@@ -196,30 +196,37 @@ def text_if_any(path: Path) -> str:
         return ""
 
 
-MOST_FILES = 50_000  # including omitted entries
-MOST_BYTES = 1024 * MIB  # of all files together
-LARGEST_FILE = 128 * MIB  # of one file
-LONGEST_HEADER = 64 * 1024  # of a prefix that describes a file
-WANTED = "files of results"
-FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
-LONG_NAMES, RECORDS = (tarfile.GNUTYPE_LONGNAME,), (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)
-EMPTY = (tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.DIRTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE)
+MAX_FILES = 50_000  # including omitted entries
+MAX_TOTAL_BYTES = 1024 * MIB  # of all files together
+MAX_FILE_BYTES = 128 * MIB  # of one file
+MAX_NAME_BYTES = 64 * 1024  # of the extra header of a file with a long name
+WANTED_FILES = "files of results"
+FILE_TYPES = (tarfile.REGTYPE, tarfile.AREGTYPE)
+GNU_LONG_NAMES, PAX_RECORDS = (tarfile.GNUTYPE_LONGNAME,), (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)
+TYPES_WITHOUT_CONTENT = (
+    tarfile.LNKTYPE,
+    tarfile.SYMTYPE,
+    tarfile.DIRTYPE,
+    tarfile.CHRTYPE,
+    tarfile.BLKTYPE,
+    tarfile.FIFOTYPE,
+)
 
 
-def files_in(path: Path, ending: str = "") -> Iterator[tuple[str, bytes]]:
+def read_files_in(path: Path, ending: str = "") -> Iterator[tuple[str, bytes]]:
     """Return names and contents of the files in a folder or an archive whose names have this ending.
 
     Names are relative to the folder or the archive.
     """
-    return _in_folder(path, ending) if path.is_dir() else _in_archive(path, ending)
+    return _read_folder(path, ending) if path.is_dir() else _read_archive(path, ending)
 
 
-def _in_folder(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
-    waiting, number, left = [SafePath.at(path.resolve())], 0, MOST_BYTES
-    while waiting:
-        folder = waiting.pop()
-        if len(folder.parts) >= DEEPEST:
-            raise UserError(f"found more than {DEEPEST} folders in one another", file=path)
+def _read_folder(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
+    folders, number, bytes_left = [SafePath.at(path.resolve())], 0, MAX_TOTAL_BYTES
+    while folders:
+        folder = folders.pop()
+        if len(folder.parts) >= MAX_FOLDER_DEPTH:
+            raise UserError(f"found more than {MAX_FOLDER_DEPTH} folders in one another", file=path)
         for entry in folder.iterdir():
             number += 1
             _check_count(number, path)
@@ -228,20 +235,20 @@ def _in_folder(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
             except UserError:  # a link is not followed
                 continue
             if stat.S_ISDIR(kind):
-                waiting.append(entry)
+                folders.append(entry)
             elif stat.S_ISREG(kind) and entry.name.endswith(ending):
-                with bounded(entry, LARGEST_FILE, WANTED) as stream:
-                    content = stream.read(LARGEST_FILE)
-                left -= len(content)
-                if left < 0:
-                    raise _too_much(path)
+                with open_bounded(entry, MAX_FILE_BYTES, WANTED_FILES) as stream:
+                    content = stream.read(MAX_FILE_BYTES)
+                bytes_left -= len(content)
+                if bytes_left < 0:
+                    raise _total_too_large(path)
                 yield "/".join(entry.parts), content
 
 
-def _in_archive(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
-    """Yield names and contents of the files in a tar archive, header by header: each has the length of its file."""
-    with unpacked(path) as packed:
-        stream, number, longer = _Counted(packed, path), 0, ""
+def _read_archive(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
+    """Yield names and contents of the files in a tar archive; each header has the length of the file after it."""
+    with open_unpacked(path) as packed:
+        stream, number, long_name = _BoundedStream(packed, path), 0, ""
         while (header := stream.read(tarfile.BLOCKSIZE)).strip(b"\0"):
             number += 1
             _check_count(number, path)
@@ -249,16 +256,16 @@ def _in_archive(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
                 member = tarfile.TarInfo.frombuf(header, "utf-8", "replace")
             except tarfile.HeaderError:
                 raise UserError("found no tar archive, or a damaged one", file=path) from None
-            size = 0 if member.type in EMPTY else member.size
-            if not 0 <= size <= MOST_BYTES:
-                raise _too_much(path)
-            name, ours = longer or member.name, member.type in FILES
-            if member.type in LONG_NAMES + RECORDS:
-                longer = _name(stream.exactly(size, LONGEST_HEADER), member.type) or longer
+            size = 0 if member.type in TYPES_WITHOUT_CONTENT else member.size
+            if not 0 <= size <= MAX_TOTAL_BYTES:
+                raise _total_too_large(path)
+            name, is_file = long_name or member.name, member.type in FILE_TYPES
+            if member.type in GNU_LONG_NAMES + PAX_RECORDS:
+                long_name = _parse_long_name(stream.read_exactly(size, MAX_NAME_BYTES), member.type) or long_name
             else:
-                longer = ""
-                if ours and name.endswith(ending):
-                    yield name, stream.exactly(size, LARGEST_FILE)
+                long_name = ""
+                if is_file and name.endswith(ending):
+                    yield name, stream.read_exactly(size, MAX_FILE_BYTES)
                 else:
                     stream.skip(size)
             stream.skip(-size % tarfile.BLOCKSIZE)
@@ -266,20 +273,20 @@ def _in_archive(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
             raise UserError("found no tar archive, or an empty one", file=path)
 
 
-class _Counted:
+class _BoundedStream:
     """A stream of which at most `MOST_BYTES` are read."""
 
     def __init__(self, stream: IO[bytes], path: Path):
-        self.stream, self.path, self.left = stream, path, MOST_BYTES
+        self.stream, self.path, self.bytes_left = stream, path, MAX_TOTAL_BYTES
 
     def read(self, size: int) -> bytes:
         content = self.stream.read(size)
-        self.left -= len(content)
-        if self.left < 0:
-            raise _too_much(self.path)
+        self.bytes_left -= len(content)
+        if self.bytes_left < 0:
+            raise _total_too_large(self.path)
         return content
 
-    def exactly(self, size: int, most: int) -> bytes:
+    def read_exactly(self, size: int, most: int) -> bytes:
         if size > most:
             raise UserError(f"found a file of {size:,} bytes in it, wanted at most {most:,}", file=self.path)
         content = self.read(size)
@@ -289,15 +296,15 @@ class _Counted:
 
     def skip(self, size: int) -> None:
         while size > 0:
-            part = self.read(min(size, CHUNK))
+            part = self.read(min(size, CHUNK_BYTES))
             if not part:
                 raise UserError("ends in the middle of a file", file=self.path)
             size -= len(part)
 
 
-def _name(content: bytes, kind: bytes) -> str:
-    """Return the name of the next file if it is too long for its header: in GNU's form, or as a record of pax."""
-    if kind in LONG_NAMES:
+def _parse_long_name(content: bytes, kind: bytes) -> str:
+    """Return the name of the next file from an extra header in GNU's or pax's form, for names too long for its own."""
+    if kind in GNU_LONG_NAMES:
         return content.partition(b"\0")[0].decode("utf-8", "replace")
     while content:
         length, blank, _ = content.partition(b" ")
@@ -310,9 +317,9 @@ def _name(content: bytes, kind: bytes) -> str:
 
 
 def _check_count(number: int, path: Path) -> None:
-    if number > MOST_FILES:
-        raise UserError(f"found more than {MOST_FILES:,} files in it, wanted {WANTED}", file=path)
+    if number > MAX_FILES:
+        raise UserError(f"found more than {MAX_FILES:,} files in it, wanted {WANTED_FILES}", file=path)
 
 
-def _too_much(path: Path) -> UserError:
-    return UserError(f"found more than {MOST_BYTES // MIB:,} MiB in it, wanted {WANTED}", file=path)
+def _total_too_large(path: Path) -> UserError:
+    return UserError(f"found more than {MAX_TOTAL_BYTES // MIB:,} MiB in it, wanted {WANTED_FILES}", file=path)

@@ -1,8 +1,8 @@
 """Tables that are too long for memory, written and read in pieces (`write_stream`, `read_stream`): Parquet, or CSV with
 the same content, by the suffix.
 
-The result does not depend on the sizes of the pieces, since rows are collected into groups of one length. `give_back`
-returns freed memory to the system.
+The result does not depend on the sizes of the pieces, since rows are collected into groups of equal size.
+`return_freed_memory` returns memory to the operating system.
 """
 
 import ctypes
@@ -18,24 +18,24 @@ import pyarrow.parquet as pq
 from commodel.errors import UserError
 from commodel.files.atomic import write_atomically
 from commodel.files.safe_reading import open_file
-from commodel.files.tables import Schema, guarded
+from commodel.files.tables import Schema, make_cells_safe
 
-GROUP = 100_000  # rows
+GROUP_ROWS = 100_000
 TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64()}
 SUFFIXES = (".parquet", ".csv")
 
 
-def arrow(schema: Schema) -> pa.Schema:
+def make_arrow_schema(schema: Schema) -> pa.Schema:
     return pa.schema([(field.name, TYPES[field.type]) for field in schema])
 
 
-def piece(columns: Mapping[str, object], types: pa.Schema) -> pa.Table:
+def make_piece(columns: Mapping[str, object], types: pa.Schema) -> pa.Table:
     """Return columns as a table; a single value fills a whole column, and NaN and None become nulls."""
-    rows = max(len(values) for values in columns.values() if not _single(values))
+    rows = max(len(values) for values in columns.values() if not _is_single_value(values))
     return pa.table(
         [
             pa.repeat(pa.scalar(columns[field.name], field.type), rows)
-            if _single(columns[field.name])
+            if _is_single_value(columns[field.name])
             else pa.array(columns[field.name], field.type, from_pandas=True)
             for field in types
         ],
@@ -43,7 +43,7 @@ def piece(columns: Mapping[str, object], types: pa.Schema) -> pa.Table:
     )
 
 
-def _single(values: object) -> bool:
+def _is_single_value(values: object) -> bool:
     return values is None or isinstance(values, str | int | float)
 
 
@@ -51,8 +51,8 @@ def write_stream(path: Path, types: pa.Schema, pieces: Iterable[pa.Table]) -> in
     """Write a table from its pieces, complete or not at all, and return the number of rows."""
     check_suffix(path)
     rows = 0
-    with write_atomically(path) as stream, _writer(path.suffix, stream, types) as write:
-        for group in _groups(pieces):
+    with write_atomically(path) as stream, _open_writer(path.suffix, stream, types) as write:
+        for group in _group_rows(pieces):
             write(group)
             rows += len(group)
     return rows
@@ -63,60 +63,62 @@ def check_suffix(path: Path) -> None:
         raise UserError(f"found the suffix '{path.suffix}', wanted {' or '.join(SUFFIXES)}", file=path)
 
 
-def _groups(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    waiting, rows = [], 0
+def _group_rows(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    pending, rows = [], 0
     for table in pieces:
-        waiting.append(table)
+        pending.append(table)
         rows += len(table)
-        if rows >= GROUP:
-            together = pa.concat_tables(waiting)
-            full = rows - rows % GROUP
-            for start in range(0, full, GROUP):
-                yield together.slice(start, GROUP)
-            waiting, rows = [together.slice(full)], rows - full
+        if rows >= GROUP_ROWS:
+            joined = pa.concat_tables(pending)
+            full = rows - rows % GROUP_ROWS
+            for start in range(0, full, GROUP_ROWS):
+                yield joined.slice(start, GROUP_ROWS)
+            pending, rows = [joined.slice(full)], rows - full
     if rows:
-        yield pa.concat_tables(waiting).combine_chunks()
+        yield pa.concat_tables(pending).combine_chunks()
 
 
 @contextmanager
-def _writer(suffix: str, stream: IO[bytes], types: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+def _open_writer(suffix: str, stream: IO[bytes], types: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
     if suffix == ".parquet":
         with pq.ParquetWriter(stream, types) as writer:
-            yield lambda table: writer.write_table(table.combine_chunks(), row_group_size=GROUP)
+            yield lambda table: writer.write_table(table.combine_chunks(), row_group_size=GROUP_ROWS)
         return
     types.empty_table().to_pandas().to_csv(stream, index=False, lineterminator="\n")
-    yield lambda table: guarded(table.to_pandas()).to_csv(stream, index=False, header=False, lineterminator="\n")
+    yield lambda table: make_cells_safe(table.to_pandas()).to_csv(
+        stream, index=False, header=False, lineterminator="\n"
+    )
 
 
 def read_stream(paths: Iterable[Path]) -> tuple[pa.Schema, Iterator[pa.Table]]:
     """Return the schema of Parquet files with equal columns, and their rows, one file after the other."""
     paths = list(paths)
-    types = [_opened(path).schema_arrow for path in paths]
+    types = [_open_parquet(path).schema_arrow for path in paths]
     for path, schema in zip(paths, types, strict=True):
         if not schema.equals(types[0]):
             raise UserError(f"found columns other than those of {paths[0]}", file=path)
 
     def pieces():
         for path in paths:
-            for batch in _opened(path).iter_batches(GROUP, use_threads=False):
+            for batch in _open_parquet(path).iter_batches(GROUP_ROWS, use_threads=False):
                 yield pa.Table.from_batches([batch])
 
     return types[0], pieces()
 
 
-def _opened(path: Path) -> pq.ParquetFile:
+def _open_parquet(path: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(open_file(path))
     except (OSError, ValueError) as error:  # pyarrow's are ValueErrors
         raise UserError(f"cannot read it as Parquet: {str(error).partition(chr(10))[0]}", file=path) from None
 
 
-def give_back() -> None:
-    """Return freed memory to the system.
+def return_freed_memory() -> None:
+    """Return freed memory to the operating system.
 
-    Objects in reference cycles, such as a written workbook, are only freed by the collector. glibc keeps freed memory
-    between objects in use: a hundred megabytes and more after copies of a large table. Other C libraries have no such
-    function, and most do not need it.
+    Objects in reference cycles, such as a written workbook, are only freed by the garbage collector. glibc keeps freed
+    memory between objects in use: a hundred megabytes and more after copies of a large table. Other C libraries have no
+    `malloc_trim`, and most do not need it.
     """
     gc.collect()
     with suppress(AttributeError, OSError):

@@ -1,9 +1,9 @@
 """Tables as CSV and Parquet: the schemas of all tables that stages write for each other, and their reading and writing
 (`read_table`, `write_table`, `stream_rows`).
 
-A schema has the type, the unit and the meaning of each column, and says whether cells may be blank. Readers check it;
-writers and reports use it. In written tables, no text can be read as a formula by a spreadsheet program or end a row;
-numbers are unchanged. `stream_rows` and `read_rows` read tables of other sources, cell by cell as text.
+A schema has the type, the unit and the meaning of each column, and whether its cells may be blank. Readers check it;
+writers and reports use it. In written tables, texts that a spreadsheet program would take for a formula, or for the end
+of a row, are changed; numbers are not. `stream_rows` and `read_rows` read tables of other sources, all cells as text.
 """
 
 from __future__ import annotations
@@ -20,29 +20,30 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from commodel.errors import MOST_SHOWN, Mistakes, UserError, note_old_names, one_line
-from commodel.files.atomic import MAX_FILE, write_atomically
+from commodel.files.atomic import MAX_FILE_BYTES, write_atomically
 from commodel.files.safe_paths import AnyPath
-from commodel.files.safe_reading import MIB, bounded, read_lines
+from commodel.files.safe_reading import MIB, open_bounded, read_lines
 from commodel.records import STOPS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def guarded(frame: pd.DataFrame) -> pd.DataFrame:
+def make_cells_safe(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with safe cells, for a file that a spreadsheet program may open."""
     texts = frame.select_dtypes(include=["object", "string", "category"])
-    unsafe = {name: safe for name in texts if (safe := _unsafe(texts[name]))}
-    return frame.assign(**{name: frame[name].replace(safe) for name, safe in unsafe.items()}) if unsafe else frame
+    replacements = {name: found for name in texts if (found := _find_unsafe_texts(texts[name]))}
+    changed = {name: frame[name].replace(found) for name, found in replacements.items()}
+    return frame.assign(**changed) if changed else frame
 
 
-def _unsafe(column: pd.Series) -> dict[str, str]:
+def _find_unsafe_texts(column: pd.Series) -> dict[str, str]:
     """Return the texts of a column that are unsafe in a table, and their replacements."""
     return {value: safe for value in column.unique() if (safe := safe_cell(value)) is not value}
 
 
 def safe_cell(value: object) -> object:
-    """Return a cell that no spreadsheet program takes for a formula: such a text gets a quote in front."""
+    """Return a cell that no spreadsheet program takes for a formula: a quote is put before such a text."""
     if not isinstance(value, str):
         return value
     if "\r" in value:  # pandas does not quote it, and readers end a row there
@@ -51,8 +52,8 @@ def safe_cell(value: object) -> object:
 
 
 class Condition(Enum):
-    """The condition under which a report shows a column: whether its rows have points of several waves, of named
-    settings, or with more processes than processors."""
+    """The condition under which a report shows a column: some rows are points of several waves, of named settings, or
+    with more processes than processors."""
 
     ALWAYS = "always"
     WAVES = "waves"
@@ -61,9 +62,9 @@ class Condition(Enum):
     NEVER = "never"
 
 
-FORMATS = {str: "text", bool: "flag", int: "count", float: "number"}  # kinds of `report.shape.Column`
-SHOWN_UNITS = {"s": ("µs", 1e6), "B": ("B", 1.0)}  # of a file's unit: that of reports, and the factor to it
-PERCENT = ("%", 100.0)
+FORMATS = {str: "text", bool: "flag", int: "count", float: "number"}  # formats of `reports.shape.Column`
+SHOWN_UNITS = {"s": ("µs", 1e6), "B": ("B", 1.0)}  # by the unit in files: the unit in reports, and the factor to it
+PERCENT = ("%", 100.0)  # unit and factor of shares
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,18 @@ class Field:
     type: type  # str, bool, int (never below 0) or float
     unit: str = ""  # s or B; empty for names, counts and ratios
     blank: bool = False
-    optional: bool = False  # not every table has it
-    default: object = None  # value in tables that lack the column; None: no column
-    among: tuple[str, ...] = ()  # all that a text may be
-    old: tuple[str, ...] = ()  # its earlier names, which readers accept
-    old_texts: tuple[tuple[str, str], ...] = ()  # earlier texts under such a name, up to a colon, and the present ones
-    head: str = ""  # in reports, without the unit; empty: the name
+    optional: bool = False  # some tables lack it
+    default: object = None  # value in tables that lack the column; None: the column is not added
+    among: tuple[str, ...] = ()  # allowed texts; empty: any
+    old: tuple[str, ...] = ()  # earlier names of the column, which readers accept
+    old_texts: tuple[
+        tuple[str, str], ...
+    ] = ()  # pairs: text in a column of an earlier name, up to a colon; its new text
+    head: str = ""  # heading in reports, without the unit; empty: the name
     format: str = ""  # in reports; empty: that of its type
     note: str = ""  # its meaning, for readers of a report
     shown: Condition = Condition.ALWAYS
-    blank_without: str = ""  # reports leave a cell blank where this column of the row is blank, 0 or False, or SCHEDULE
+    blank_without: str = ""  # a report's cell is blank if this column of its row is blank, 0 or False; or SCHEDULE
 
     @property
     def shown_format(self) -> str:
@@ -97,7 +100,7 @@ class Field:
 
     @property
     def title(self) -> str:
-        """The column's head in reports, with its unit."""
+        """The column's heading in reports, with its unit."""
         unit, _ = self.shown_unit
         name = self.head or self.name.replace("_", " ")
         return f"{name} [{unit}]" if unit else name
@@ -106,20 +109,20 @@ class Field:
 Schema = tuple[Field, ...]
 
 
-def _fields(kind: type, names: str, **about) -> Schema:
-    return tuple(Field(name, kind, **about) for name in names.split())
+def _fields(kind: type, names: str, **properties) -> Schema:
+    return tuple(Field(name, kind, **properties) for name in names.split())
 
 
-def field_of(schema: Schema, name: str) -> Field:
+def find_field(schema: Schema, name: str) -> Field:
     return next(field for field in schema if field.name == name)
 
 
-def names(schema: Schema, *types: type) -> list[str]:
+def list_columns(schema: Schema, *types: type) -> list[str]:
     """Return the names of all columns, or of those with some types."""
     return [field.name for field in schema if not types or field.type in types]
 
 
-def needed(schema: Schema, wanted: str, optional: bool = False) -> Schema:
+def select_fields(schema: Schema, wanted: str, optional: bool = False) -> Schema:
     """Return the fields of the `wanted` columns; `optional` columns may be missing, and other columns are allowed.
 
     Fields with earlier names are always included as optional ones, so that they are renamed wherever a table is read.
@@ -143,7 +146,7 @@ OBSERVATIONS = (
     *_fields(float, "skew", unit="s", blank=True),
     *_fields(bool, "valid"),
     *_fields(str, "stop", among=STOPS),
-    # The settings of probes and points: each has some of them.
+    # Settings of probes and points; each probe has some of them.
     replace(ALTERNATIVE, optional=True),
     *_fields(str, "apart direction how level what path", optional=True),
     *_fields(str, "setting", optional=True),  # named allocation; blank: none (`files/quantities.py`)
@@ -155,11 +158,12 @@ OBSERVATIONS = (
         blank=True,
         optional=True,
     ),
-    *_fields(int, "one two nodes trips", blank=True, optional=True),  # a pair of nodes, of how many; there and back
+    # The two nodes of a pair, the number of nodes, and the number of round trips.
+    *_fields(int, "one two nodes trips", blank=True, optional=True),
     *_fields(float, "count", blank=True, optional=True),
     *_fields(float, "cpu", unit="s", blank=True, optional=True),  # of a wave, all processes of an overlay network
-    *_fields(float, "computation", unit="s", blank=True, optional=True),  # of a kernel, beside its communication
-    # Of points of several waves: how many; of a sample the latencies of the first and of the last of them.
+    *_fields(float, "computation", unit="s", blank=True, optional=True),  # of a kernel, without its communication
+    # Of points of several waves: their number, and the latencies of the first and of the last wave of a sample.
     *_fields(int, "waves", blank=True, optional=True),
     *_fields(float, "first last", unit="s", blank=True, optional=True),
 )
@@ -195,7 +199,7 @@ UNMEASURED = (
     *_fields(int, "waves", blank=True, optional=True),
     *_fields(str, "status reason"),
 )
-OLD_VALIDITY = {  # texts of the column `status`, which `validity` was
+OLD_VALIDITY = {  # texts of the column `status`, the earlier name of `validity`
     "ok": "valid",
     "misfit": "poor fit",
     "blind to size": "size not modelled",
@@ -213,13 +217,13 @@ PREDICTIONS = (
     *_fields(float, "predicted predicted_low predicted_high", unit="s", blank=True),
     VALIDITY,
     replace(RATIO, optional=True),
-    *_fields(bool, "held_out", optional=True),  # False where the family's own fit has seen the point
+    *_fields(bool, "held_out", optional=True),  # False if the model was fitted to the point
 )
-MATRIX_PREDICTIONS = (  # of a matrix without an experiment; a text is missing where it does not apply
+MATRIX_PREDICTIONS = (  # of a matrix that is predicted without an experiment; texts that do not apply are blank
     *_fields(str, "operation algorithm topology layout"),
     *_fields(int, "ranks"),
     *_fields(int, "bytes", unit="B"),
-    *_fields(int, "waves"),  # of several, seconds are those between two
+    *_fields(int, "waves"),  # if several, the column seconds has the time between two waves
     *_fields(str, "family parameters"),
     *_fields(float, "seconds low high", unit="s", blank=True),
     VALIDITY,
@@ -228,12 +232,12 @@ MATRIX_PREDICTIONS = (  # of a matrix without an experiment; a text is missing w
     replace(RATIO, optional=True),
     *_fields(float, "corrected", unit="s", blank=True, optional=True),
 )
-SCHEDULE = "a schedule"  # that models can predict: the row is no library default, and its pattern not only measured
+SCHEDULE = "a schedule"  # for `blank_without`: blank unless models can predict the row's pattern
 HIDDEN = Condition.NEVER
-_time = partial(_fields, float, unit="s", blank=True)
-_wave = partial(_time, default=nan, shown=Condition.WAVES)
-_processes = partial(Field, type=int, blank=True, default=nan, shown=Condition.OVERSUBSCRIBED)
-_of_schedule = partial(Field, blank_without=SCHEDULE)
+_time_fields = partial(_fields, float, unit="s", blank=True)
+_wave_fields = partial(_time_fields, default=nan, shown=Condition.WAVES)
+_process_count_field = partial(Field, type=int, blank=True, default=nan, shown=Condition.OVERSUBSCRIBED)
+_schedule_field = partial(Field, blank_without=SCHEDULE)
 COMPARISON = (
     *_fields(str, "point platform operation"),
     *_fields(str, "algorithm topology", shown=HIDDEN),
@@ -271,13 +275,13 @@ COMPARISON = (
         note="most messages that one rank receives in one step",
         blank_without=SCHEDULE,
     ),
-    *_time("measured measured_low measured_high"),
-    *_wave(
+    *_time_fields("measured measured_low measured_high"),
+    *_wave_fields(
         "first",
         head="first wave",
         note="median, from the common start to its end at the last rank; n/a: clocks are not known well enough",
     ),
-    *_wave(
+    *_wave_fields(
         "last",
         head="last wave",
         note="median, from when the first rank began it to its end at the last rank",
@@ -285,26 +289,26 @@ COMPARISON = (
     Field("samples", int),
     Field("invalid", int, note="samples discarded because a rank started late"),
     Field("stop", str, among=("", *STOPS), head="stopped by"),
-    *_time("skew"),
-    # Blank if the programs did not report it, and if all is simulated.
-    _processes("processes", note="on the host of the first rank", blank_without="processors"),
-    _processes(
+    *_time_fields("skew"),
+    # Blank if the programs did not report it, and in simulations.
+    _process_count_field("processes", note="on the host of the first rank", blank_without="processors"),
+    _process_count_field(
         "processors",
         note="of that host; where processes are more, they take turns",
         blank_without="processors",
     ),
     Field("family", str, head="model"),
-    *_time("predicted predicted_low predicted_high", blank_without=SCHEDULE),
+    *_time_fields("predicted predicted_low predicted_high", blank_without=SCHEDULE),
     VALIDITY,
     replace(RATIO, default=nan, shown=HIDDEN),
-    *_time(
+    *_time_fields(
         "corrected",
         default=nan,
         blank_without=SCHEDULE,
         note="the prediction times the median factor by which it is wrong elsewhere; inside predicted low and high",
     ),
-    # The interval from the parameters' uncertainty only: older tables have it in place of the other.
-    *_time("parameters_low parameters_high", default=nan, blank_without=SCHEDULE),
+    # The interval from the uncertainty of the parameters only. Older tables have no other interval.
+    *_time_fields("parameters_low parameters_high", default=nan, blank_without=SCHEDULE),
     Field(
         "interval_basis",
         str,
@@ -321,8 +325,8 @@ COMPARISON = (
         format="file",
         note="all its samples, of every pass; below the folder of the results",
     ),
-    _of_schedule("relative_error", float, blank=True, format="signed"),
-    _of_schedule("mu", float, blank=True, head="μ", format="ratio"),
+    _schedule_field("relative_error", float, blank=True, format="signed"),
+    _schedule_field("mu", float, blank=True, head="μ", format="ratio"),
     Field(
         "covered",
         bool,
@@ -330,25 +334,27 @@ COMPARISON = (
         note="the measured median lies between predicted low and high",
         blank_without="mu",
     ),
-    _of_schedule("held_out", bool, note="not used to fit the model"),
-    _of_schedule("best", bool, note="fastest measured alternative of its workload among those that the model predicts"),
-    _of_schedule("chosen", bool, note="the model chooses this alternative"),
-    _of_schedule("tie", bool, note="chosen as the first of alternatives with equal predictions"),
+    _schedule_field("held_out", bool, note="not used to fit the model"),
+    _schedule_field(
+        "best", bool, note="fastest measured alternative of its workload among those that the model predicts"
+    ),
+    _schedule_field("chosen", bool, note="the model chooses this alternative"),
+    _schedule_field("tie", bool, note="chosen as the first of alternatives with equal predictions"),
     Field("regret", float, blank=True, format="percent", blank_without="chosen"),
-    *_time("library_default", old=("library",), shown=HIDDEN),
-    *_time("fastest", shown=HIDDEN),
+    *_time_fields("library_default", old=("library",), shown=HIDDEN),
+    *_time_fields("fastest", shown=HIDDEN),
 )
 
-LARGEST_INTEGER = 2.0**53  # of whole numbers: up to there a float has all of them
-WANTED = {int: "a whole number, not negative", float: "a number", bool: "True or False"}
+MAX_EXACT_INTEGER = 2.0**53  # a float represents every whole number up to this one
+WANTED_BY_TYPE = {int: "a whole number, not negative", float: "a number", bool: "True or False"}
 SEPARATORS = {",": "commas", "\t": "tabs"}
-MAX_TABLE = 4096 * MIB  # of samples: 30 million of them
-PIECE = 100_000  # rows that are read at once
+MAX_TABLE_BYTES = 4096 * MIB  # enough for 30 million samples
+ROWS_PER_PIECE = 100_000  # rows that are read at once
 
 
 def write_table(path: AnyPath, frame: pd.DataFrame) -> None:
     with write_atomically(path) as stream:
-        guarded(frame).to_csv(stream, index=False)
+        make_cells_safe(frame).to_csv(stream, index=False)
 
 
 def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.DataFrame:
@@ -358,32 +364,32 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
     columns are chosen by pandas.
     """
     try:
-        frame = _read(path, schema, rows)
-    except ValueError as error:  # also what one column's type makes of a cell
+        frame = _read_csv(path, schema, rows)
+    except ValueError as error:  # such as a cell that is not of its column's type
         _refuse_cells(path, schema)
         raise UserError(f"cannot read the table: {error}", file=path) from None
-    frame = _renamed(path, frame, schema)
+    frame = _rename_old_columns(path, frame, schema)
     for field in schema:
         if field.name not in frame:
             if not field.optional and field.default is None:
                 raise UserError(f"found no column '{field.name}' among {', '.join(frame)}", file=path, line=1)
             continue
         column = frame[field.name].fillna("") if field.type is str else frame[field.name]
-        if _wrong(field, column).any():
+        if _find_wrong_cells(field, column).any():
             _refuse_cells(path, schema)
         if field.type is bool or (field.type is int and not column.isna().any()):
             column = column.astype(field.type)
         frame[field.name] = column
-    return with_defaults(frame, schema)
+    return add_default_columns(frame, schema)
 
 
-def with_defaults(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+def add_default_columns(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """Add the columns with a default that an older table lacks."""
-    lacking = [field for field in schema if field.default is not None and field.name not in frame]
-    return frame.assign(**{field.name: field.default for field in lacking})
+    missing = [field for field in schema if field.default is not None and field.name not in frame]
+    return frame.assign(**{field.name: field.default for field in missing})
 
 
-def _renamed(path: AnyPath, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+def _rename_old_columns(path: AnyPath, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """Return the table with the present names of columns, and present texts, in place of earlier ones."""
     old = {name: field for field in schema for name in field.old if name in frame and field.name not in frame}
     if not old:
@@ -397,7 +403,7 @@ def _renamed(path: AnyPath, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame
     return frame.rename(columns={name: field.name for name, field in old.items()})
 
 
-def _read(path: AnyPath, schema: Schema, rows: int | None) -> pd.DataFrame:
+def _read_csv(path: AnyPath, schema: Schema, rows: int | None) -> pd.DataFrame:
     """Read a table in pieces that share equal texts.
 
     Most cells of large tables are names, and each name is in memory once. The types of flags, and of columns outside of
@@ -406,38 +412,38 @@ def _read(path: AnyPath, schema: Schema, rows: int | None) -> pd.DataFrame:
     import pandas as pd  # here, because it takes longer to load than most verbs to run
 
     fields = [field for field in schema if field.type is not bool]
-    types = {name: str if of.type is str else float for of in fields for name in (of.name, *of.old)}
-    known: dict[str, str] = {}
-    with bounded(path, MAX_TABLE, "a smaller table") as stream:
+    types = {name: str if field.type is str else float for field in fields for name in (field.name, *field.old)}
+    shared: dict[str, str] = {}  # the one object of each text
+    with open_bounded(path, MAX_TABLE_BYTES, "a smaller table") as stream:
         pieces = []
-        for piece in pd.read_csv(stream, dtype=types, nrows=rows, chunksize=PIECE):
-            texts = {name: _share_texts(piece[name], known) for name in piece if types.get(name) is str}
+        for piece in pd.read_csv(stream, dtype=types, nrows=rows, chunksize=ROWS_PER_PIECE):
+            texts = {name: _share_texts(piece[name], shared) for name in piece if types.get(name) is str}
             pieces.append(piece.assign(**texts))
         if len(pieces) > 1 and all(piece.dtypes.equals(pieces[0].dtypes) for piece in pieces):
             return pd.concat(pieces, ignore_index=True)
         if len(pieces) == 1:
             return pieces[0]
-        stream.seek(0)  # pandas took a column for something else further on
+        stream.seek(0)  # pandas chose different types of a column in different pieces
         return pd.read_csv(stream, dtype=types, nrows=rows, low_memory=False)
 
 
-def _share_texts(column: pd.Series, known: dict[str, str]) -> pd.Series:
+def _share_texts(column: pd.Series, shared: dict[str, str]) -> pd.Series:
     """Return a column of texts in which equal ones are one object; blank cells are empty texts."""
     import numpy as np
     import pandas as pd
 
     codes, texts = pd.factorize(column)  # -1: blank
-    shared = np.array([*(known.setdefault(str(text), str(text)) for text in texts), ""], dtype=object)
-    return pd.Series(shared[codes], index=column.index, dtype=object)
+    by_code = np.array([*(shared.setdefault(str(text), str(text)) for text in texts), ""], dtype=object)
+    return pd.Series(by_code[codes], index=column.index, dtype=object)
 
 
-def column_names(path: AnyPath) -> list[str]:
+def read_column_names(path: AnyPath) -> list[str]:
     """Return the column names of any CSV table."""
     return list(read_table(path, (), rows=0))
 
 
-def _wrong(field: Field, column: pd.Series) -> pd.Series:
-    """Return which cells of a column violate its schema; numbers may still be texts."""
+def _find_wrong_cells(field: Field, column: pd.Series) -> pd.Series:
+    """Return for each cell of a column whether it violates its schema; numbers may still be texts."""
     import pandas as pd
 
     blank = column.isna()
@@ -446,7 +452,7 @@ def _wrong(field: Field, column: pd.Series) -> pd.Series:
     if field.type is bool:
         return ~column.isin((True, False, "True", "False")) & ~(blank & field.blank)
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
-    right = numbers.between(0, LARGEST_INTEGER) & (numbers % 1 == 0) if field.type is int else numbers.notna()
+    right = numbers.between(0, MAX_EXACT_INTEGER) & (numbers % 1 == 0) if field.type is int else numbers.notna()
     if field.unit:
         right &= numbers.abs() < math.inf
     return ~right & ~(blank & field.blank)
@@ -458,19 +464,19 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
     import pandas as pd
 
     wrong_cells, uncounted = [], 0
-    with suppress(ValueError), bounded(path, MAX_TABLE, "a smaller table") as stream:
-        frame = _renamed(path, pd.read_csv(stream, dtype=str), schema)
+    with suppress(ValueError), open_bounded(path, MAX_TABLE_BYTES, "a smaller table") as stream:
+        frame = _rename_old_columns(path, pd.read_csv(stream, dtype=str), schema)
         for field in (field for field in schema if field.name in frame):
             column = frame[field.name].fillna("") if field.type is str else frame[field.name]
-            rows = np.flatnonzero(_wrong(field, column).to_numpy())
-            wanted = " or ".join(field.among) if field.among else WANTED.get(field.type)
+            rows = np.flatnonzero(_find_wrong_cells(field, column).to_numpy())
+            wanted = " or ".join(field.among) if field.among else WANTED_BY_TYPE.get(field.type)
             for row in rows[:MOST_SHOWN].tolist():
                 cell = column.iloc[row]
                 shown = "nothing" if pd.isna(cell) or cell == "" else f"'{one_line(cell, 60)}'"
                 wrong_cells.append((row, field.name, f"found {shown}, wanted {wanted}"))
             uncounted += max(len(rows) - MOST_SHOWN, 0)
     wrong_cells.sort(key=lambda cell: cell[0])
-    lines = _lines(path, [row for row, _, _ in wrong_cells[:MOST_SHOWN]])
+    lines = _find_lines(path, [row for row, _, _ in wrong_cells[:MOST_SHOWN]])
     mistakes = Mistakes()
     for row, name, message in wrong_cells[:MOST_SHOWN]:
         mistakes.add(UserError(message, file=path, line=lines.get(row), key=name))
@@ -478,11 +484,11 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
     mistakes.raise_any()
 
 
-def _lines(path: AnyPath, rows: Collection[int]) -> dict[int, int]:
-    """Return the line of the file on which each of some rows ends; blank lines are no rows, and cells may have several
-    lines."""
+def _find_lines(path: AnyPath, rows: Collection[int]) -> dict[int, int]:
+    """Return the number of the line on which each of the given rows ends. Blank lines are no rows, and cells may have
+    several lines."""
     lines: dict[int, int] = {}
-    with bounded(path, MAX_TABLE, "a smaller table") as stream:
+    with open_bounded(path, MAX_TABLE_BYTES, "a smaller table") as stream:
         reader = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""))
         for row, number in enumerate(reader.line_num for cells in reader if cells):
             if row - 1 in rows:
@@ -497,11 +503,11 @@ def stream_rows(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the rows of a CSV table from another source, as texts by column, each with its line number.
 
-    The wanted columns must be there exactly once, with `once` all columns. `advice` ends the error about a missing
-    column.
+    Each wanted column must occur exactly once; with `once`, no column may occur twice. `advice` is the end of the error
+    about a missing column.
     """
     try:
-        lines = (line + "\n" for _, line in read_lines(path, MAX_FILE, "a smaller table"))
+        lines = (line + "\n" for _, line in read_lines(path, MAX_FILE_BYTES, "a smaller table"))
         reader = csv.DictReader(lines, delimiter=separator, restval="", skipinitialspace=True)
         names = [name.strip() for name in reader.fieldnames or ()]
         reader.fieldnames = names
@@ -531,7 +537,7 @@ def read_rows(
     return list(stream_rows(path, wanted, separator, once=once, advice=advice))
 
 
-def cell(row: dict[str, str], column: str, parse: Callable):
+def parse_cell(row: dict[str, str], column: str, parse: Callable):
     """Return the parsed cell of a row; an error names its column."""
     try:
         return parse(row[column])
@@ -540,7 +546,7 @@ def cell(row: dict[str, str], column: str, parse: Callable):
 
 
 @contextmanager
-def on_line(file: AnyPath, line: int, mistakes: Mistakes | None = None) -> Iterator[None]:
+def add_line_to_errors(file: AnyPath, line: int, mistakes: Mistakes | None = None) -> Iterator[None]:
     """Add file and line to an error of the block, unless it names its file.
 
     With `mistakes`, the error is collected there, and the next line can be read.

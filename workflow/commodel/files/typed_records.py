@@ -1,5 +1,5 @@
-"""Typed records from JSON and YAML data (`read_json_record`, `record_of`): pydantic checks them, and each mistake
-becomes a line with key, found and wanted."""
+"""Typed records from JSON and YAML data (`read_json_record`, `parse_record`). Pydantic checks them, and each mistake
+becomes an error line with its key, the found and the wanted value."""
 
 import json
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from commodel.errors import Mistakes, UserError
-from commodel.files.atomic import MAX_FILE
+from commodel.files.atomic import MAX_FILE_BYTES
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import read_text
-from commodel.files.yaml import Document, Path_, rename_keys
+from commodel.files.yaml import Document, KeyPath, rename_keys
 from commodel.units import shown
 
 Record = TypeVar("Record")
-WANTED_WORDS = {  # by the type of pydantic's error, where its own words are not ours
+WANTED_WORDS = {  # by the type of pydantic's error, in place of pydantic's words
     "string_type": "text",
     "int_type": "a whole number",
     "float_type": "a number",
@@ -28,14 +28,14 @@ WANTED_WORDS = {  # by the type of pydantic's error, where its own words are not
     **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type", "model_type"), "a mapping"),
     "too_short": "at least one value",
 }
-ITS_WORDS = "Input should be "
-NO_OLD_KEYS: Mapping[Path_, str] = MappingProxyType({})
+PYDANTIC_PREFIX = "Input should be "
+NO_OLD_KEYS: Mapping[KeyPath, str] = MappingProxyType({})
 
 
-def read_json_record(form: TypeAdapter[Record], path: AnyPath, old: Mapping[Path_, str] = NO_OLD_KEYS) -> Record:
+def read_json_record(form: TypeAdapter[Record], path: AnyPath, old: Mapping[KeyPath, str] = NO_OLD_KEYS) -> Record:
     """Return the record in a JSON file, with each value of exactly the type of its field. `old` has the present names
     of keys in older files."""
-    text = read_text(path, MAX_FILE, "a smaller file")
+    text = read_text(path, MAX_FILE_BYTES, "a smaller file")
     try:
         return form.validate_json(text, strict=True)
     except ValidationError as errors:
@@ -44,11 +44,11 @@ def read_json_record(form: TypeAdapter[Record], path: AnyPath, old: Mapping[Path
         document = Document(path, json.loads(text), {})
         renamed = rename_keys(document, old)
         if renamed.data is not document.data:
-            return record_of(form, renamed.data, renamed)
+            return parse_record(form, renamed.data, renamed)
         raise as_user_error(errors, document) from None
 
 
-def record_of(form: TypeAdapter[Record], data: object, document: Document, within: Path_ = ()) -> Record:
+def parse_record(form: TypeAdapter[Record], data: object, document: Document, within: KeyPath = ()) -> Record:
     """Return a record from the data of a document, or of its part `within`.
 
     The data are passed as JSON, since pydantic's strict mode makes no tuples from Python's lists.
@@ -59,17 +59,17 @@ def record_of(form: TypeAdapter[Record], data: object, document: Document, withi
         raise as_user_error(errors, document, within) from None
 
 
-def as_user_error(errors: ValidationError, document: Document, within: Path_ = ()) -> UserError:
+def as_user_error(errors: ValidationError, document: Document, within: KeyPath = ()) -> UserError:
     """Return all mistakes as one error with a line for each, in the order of the file, missing keys last."""
 
-    def place(error: dict) -> Path_:
+    def place(error: dict) -> KeyPath:
         """Return the part of a pydantic path that the document has: the path also names members of unions."""
         path = (*within, *error["loc"], *error.get("ctx", {}).get("path", ()))
         while not document.has(path):
             path = path[:-1]
         return path
 
-    by_place: dict[Path_, list[dict]] = {}
+    by_place: dict[KeyPath, list[dict]] = {}
     for error in errors.errors(include_url=False):
         by_place.setdefault(place(error), []).append(error)
     mistakes = Mistakes()
@@ -101,6 +101,6 @@ def _message(mistakes: list[dict]) -> str:
             return "found 'nan', wanted a number"
         case _:
             wanted = dict.fromkeys(
-                WANTED_WORDS.get(error["type"], error["msg"].removeprefix(ITS_WORDS)) for error in mistakes
+                WANTED_WORDS.get(error["type"], error["msg"].removeprefix(PYDANTIC_PREFIX)) for error in mistakes
             )
             return f"found {shown(first['input'])}, wanted {' or '.join(wanted)}"

@@ -1,4 +1,4 @@
-"""YAML files as plain data, with the line of every key (`read`, `parse`).
+"""YAML files as plain data, with the line of every key (`read_yaml`, `parse_yaml`).
 
 Values are str, int, float, bool, None, list and dict, built directly from the parser's events, so no tag can construct
 anything else.
@@ -14,20 +14,20 @@ import yaml
 
 from commodel.errors import UserError, note_old_names, one_line
 from commodel.files.safe_paths import SafePath
-from commodel.files.safe_reading import as_text, read_bytes
+from commodel.files.safe_reading import decode_text, read_bytes
 
-MAX_FILE = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 MAX_NODES = 200_000
 MAX_DEPTH = 50
 ZIP = b"PK\x03\x04"
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-# YAML 1.1 reads `no` as false, 6:30 as 390, 010 as 8 and a date as a date. Here they are the text that they look like.
+# YAML 1.1 reads `no` as false, 6:30 as 390, 010 as 8 and a date as a date. Here all of these are texts.
 _INT = re.compile(r"[+-]?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?")
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
-Path_ = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,16 @@ class Document:
 
     file: Path | SafePath
     data: object
-    lines: dict[Path_, int] = field(repr=False)  # empty if lines are unknown
+    lines: dict[KeyPath, int] = field(repr=False)  # empty if lines are unknown
 
-    def line(self, path: Path_) -> int | None:
+    def line(self, path: KeyPath) -> int | None:
         """Return the line of the entry at `path`, or of its nearest ancestor in the file."""
         path = tuple(path)
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1) if self.lines else None
 
-    def has(self, path: Path_) -> bool:
+    def has(self, path: KeyPath) -> bool:
         value = self.data
         for part in path:
             inside = part in value if isinstance(value, dict) else isinstance(value, list) and part in range(len(value))
@@ -54,14 +54,14 @@ class Document:
             value = value[part]
         return True
 
-    def error(self, path: Path_, message: str) -> UserError:
+    def error(self, path: KeyPath, message: str) -> UserError:
         return UserError(message, file=self.file, line=self.line(path), key=key_name(path))
 
 
-ANY = "*"  # in a path: every key, or every entry of a list
+ANY_KEY = "*"  # in a path: every key, or every entry of a list
 
 
-def rename_keys(document: Document, old: Mapping[Path_, str]) -> Document:
+def rename_keys(document: Document, old: Mapping[KeyPath, str]) -> Document:
     """Return the document with the present names of keys, and print the old names found in it.
 
     `old` has the present name of each path. Paths are renamed in this order, each only if the present name is missing.
@@ -77,9 +77,9 @@ def rename_keys(document: Document, old: Mapping[Path_, str]) -> Document:
     return Document(document.file, data, lines)
 
 
-def _rename(data: object, path: Path_, now: str) -> object:
+def _rename(data: object, path: KeyPath, now: str) -> object:
     first, *rest = path
-    if isinstance(data, list) and first == ANY:
+    if isinstance(data, list) and first == ANY_KEY:
         changed = [_rename(value, tuple(rest), now) for value in data]
         return changed if any(new is not old for new, old in zip(changed, data, strict=True)) else data
     if not isinstance(data, dict):
@@ -88,13 +88,15 @@ def _rename(data: object, path: Path_, now: str) -> object:
         if first not in data or now in data:
             return data
         return {now if key == first else key: value for key, value in data.items()}
-    changed = {key: _rename(value, tuple(rest), now) if first in (ANY, key) else value for key, value in data.items()}
+    changed = {
+        key: _rename(value, tuple(rest), now) if first in (ANY_KEY, key) else value for key, value in data.items()
+    }
     return changed if any(changed[key] is not value for key, value in data.items()) else data
 
 
-def _rename_path(place: Path_, path: Path_, now: str) -> Path_:
+def _rename_path(place: KeyPath, path: KeyPath, now: str) -> KeyPath:
     number = len(path)
-    same = len(place) >= number and all(part in (ANY, own) for part, own in zip(path, place, strict=False))
+    same = len(place) >= number and all(part in (ANY_KEY, own) for part, own in zip(path, place, strict=False))
     return (*place[: number - 1], now, *place[number:]) if same else place
 
 
@@ -105,19 +107,19 @@ class _Node:
     height: int
 
 
-def key_name(path: Path_) -> str:
+def key_name(path: KeyPath) -> str:
     """Return a path as text, such as matrix[0].axes.bytes."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
-def read(file: str | Path | SafePath, most: int = MAX_FILE) -> Document:
+def read_yaml(file: str | Path | SafePath, most: int = MAX_FILE_BYTES) -> Document:
     content = read_bytes(file, most, "a smaller YAML file")
     if content.startswith(ZIP):
         raise UserError("found a workbook (.xlsx) or another zip file, wanted a YAML file", file=file)
-    return parse(as_text(content, file), file)
+    return parse_yaml(decode_text(content, file), file)
 
 
-def parse(text: str, file: str | Path | SafePath) -> Document:
+def parse_yaml(text: str, file: str | Path | SafePath) -> Document:
     """Return the document of a YAML text; `file` is its name in messages."""
     file = Path(file) if isinstance(file, str) else file
     reader = _Reader(file, yaml.parse(text, Loader=Loader))
@@ -145,7 +147,7 @@ class _Reader:
     def __init__(self, file: Path | SafePath, events: Iterator[yaml.Event]):
         self.file = file
         self.events = events
-        self.lines: dict[Path_, int] = {}
+        self.lines: dict[KeyPath, int] = {}
         self.anchors: dict[str, _Node] = {}
         self.count = 0
 
@@ -166,7 +168,7 @@ class _Reader:
     def refuse(self, event: yaml.Event, message: str) -> UserError:
         return UserError(message, file=self.file, line=event.start_mark.line + 1)
 
-    def node(self, event: yaml.Event, path: Path_) -> _Node:
+    def node(self, event: yaml.Event, path: KeyPath) -> _Node:
         self.lines.setdefault(path, event.start_mark.line + 1)
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:  # also an anchor that contains itself
@@ -183,7 +185,7 @@ class _Reader:
                 node = _Node(self.scalar(event), 1, 0)
             if event.anchor:
                 self.anchors[event.anchor] = node
-        # Collections have counted what is in them already; an alias brings everything at once.
+        # The nodes of a collection are already counted; an alias adds all nodes of its anchor.
         self.count += node.size if isinstance(event, yaml.AliasEvent) else 1
         if self.count > MAX_NODES:
             raise self.refuse(event, f"found more than {MAX_NODES} values, aliases expanded")
@@ -191,7 +193,7 @@ class _Reader:
             raise self.refuse(event, f"nested deeper than {MAX_DEPTH} levels")
         return node
 
-    def mapping(self, event: yaml.Event, path: Path_) -> _Node:
+    def mapping(self, event: yaml.Event, path: KeyPath) -> _Node:
         self.descend(event, path)
         value: dict[str, object] = {}
         size = height = 0
@@ -205,7 +207,7 @@ class _Reader:
             value[key], size, height = child.value, size + child.size, max(height, child.height)
         return _Node(value, size + 1, height + 1)
 
-    def sequence(self, event: yaml.Event, path: Path_) -> _Node:
+    def sequence(self, event: yaml.Event, path: KeyPath) -> _Node:
         self.descend(event, path)
         value: list[object] = []
         size = height = 0
@@ -215,7 +217,7 @@ class _Reader:
             size, height = size + child.size, max(height, child.height)
         return _Node(value, size + 1, height + 1)
 
-    def descend(self, event: yaml.Event, path: Path_) -> None:
+    def descend(self, event: yaml.Event, path: KeyPath) -> None:
         if len(path) >= MAX_DEPTH:
             raise self.refuse(event, f"nested deeper than {MAX_DEPTH} levels")
 
@@ -240,6 +242,6 @@ class _Reader:
         return text
 
 
-def written(document: dict[str, object]) -> str:
-    """Return data as YAML text for people: keys in their order, short lists on one line."""
+def format_yaml(document: dict[str, object]) -> str:
+    """Return data as YAML text: keys in the given order, short lists on one line."""
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)

@@ -16,7 +16,7 @@ from statistics import median
 from commodel.errors import Mistakes, UserError
 from commodel.files.quantities import parse_setting
 from commodel.files.safe_paths import check_inside
-from commodel.files.tables import cell, on_line, read_rows
+from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.patterns.points import Setting, make_point
 from commodel.records import LIBRARY, Point
 from commodel.units import parse_bytes, parse_count, parse_number_of_seconds, parse_waves
@@ -64,8 +64,8 @@ def read_points(path: Path) -> Measured:
                 point, setting, seconds = _read(row)
                 library.setdefault((point.workload, setting), []).append(seconds)
             continue
-        with on_line(path, line, mistakes):
-            if row.get("waves") and cell(row, "waves", parse_waves) > 1:
+        with add_line_to_errors(path, line, mistakes):
+            if row.get("waves") and parse_cell(row, "waves", parse_waves) > 1:
                 streams += 1
                 continue
             point, setting, seconds = _read(row)
@@ -86,8 +86,8 @@ def read_points(path: Path) -> Measured:
 
 def _read(row: dict[str, str]) -> tuple[Point, str, float]:
     point = make_point(Setting.unlimited(), _combination(row))
-    seconds = cell(row, "seconds", parse_number_of_seconds)
-    setting = cell(row, "setting", parse_setting) if row.get("setting") else ""
+    seconds = parse_cell(row, "seconds", parse_number_of_seconds)
+    setting = parse_cell(row, "setting", parse_setting) if row.get("setting") else ""
     if not seconds:
         raise UserError(f"found '{row['seconds']}', wanted a time above 0", key="seconds")
     return point, setting, seconds
@@ -96,4 +96,4 @@ def _read(row: dict[str, str]) -> tuple[Point, str, float]:
 def _combination(row: dict[str, str]) -> dict[str, object]:
     if not row["operation"]:
         raise UserError("found nothing, wanted the name of an operation", key="operation")
-    return {name: cell(row, name, parse) for name, parse in COLUMNS.items() if row.get(name)}
+    return {name: parse_cell(row, name, parse) for name, parse in COLUMNS.items() if row.get(name)}

@@ -1,11 +1,11 @@
 """Formats of files of other tools, one module each. The `FORMAT` of a module reads measured times or a parameter set,
 or names a format that is only written.
 
-This module has what readers share: a measured time (`Time`, `Readings`), limits, and the parsing of numbers from
-unknown sources. Times are of collectives by their names in commodel. Half a round trip of two ranks is a linear
-broadcast over the two, which is one message. The library default has the algorithm `library`: its times can be
-reported, not predicted. Modules about patterns are imported inside functions, since shell completion asks every format
-for its title and has to be fast.
+This module has the shared parts of readers: a measured time (`Time`, `Readings`), limits, and the parsing of numbers
+from unknown sources. Times are of collectives by their names in commodel. Half a round trip of two ranks counts as a
+linear broadcast over the two, which is one message. The library default has the algorithm `library`: its times can be
+reported, not predicted. Modules about patterns are imported inside functions, since shell completion imports every
+format for its title and has to be fast.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
 if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
 
-MAX_FILE = 256 * MIB
-MOST_NAMED = 12  # of what was left out, in a message
-ONE_MESSAGE = ("bcast", "linear", 2)
-SLOWEST = "mean of the slowest rank"  # statistics; for a collective's end the nearest that tools print
-MPI_NAMES = {  # as tools write them, lower case and without separators
+MAX_FILE_BYTES = 256 * MIB
+MAX_LISTED_NAMES = 12  # operations and algorithms left out, in a message
+SINGLE_MESSAGE = ("bcast", "linear", 2)  # operation, algorithm and ranks by which one message is stored
+SLOWEST_RANK_MEAN = "mean of the slowest rank"  # a statistic: the best approximation of a collective's end in outputs
+MPI_NAMES = {  # by the tools' names in lower case, without separators
     "bcast": "bcast",
     "broadcast": "bcast",
     "scatter": "scatter",
@@ -49,8 +49,8 @@ MPI_NAMES = {  # as tools write them, lower case and without separators
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """A row of a table of measured collectives, with its source; `statistic` names what `seconds` is, such as a
-    median."""
+    """A row of a table of measured collectives, with its source; `seconds` is the `statistic` of its samples, such as
+    the median."""
 
     operation: str
     algorithm: str
@@ -64,7 +64,7 @@ class Time:
 
 
 @dataclass(frozen=True)
-class Given:
+class StatedProperties:
     """Properties of the measurements that the user states because a file lacks them; empty or 0: not stated."""
 
     operation: str = ""
@@ -83,81 +83,101 @@ class Readings:
     left_out: Counter = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)  # a line each
 
-    def take(self, place: Place, name: str, chosen: str, ranks: int, size: int, seconds: float, statistic: str) -> None:
+    def add_collective(
+        self,
+        source_row: SourceRow,
+        name: str,
+        algorithm_name: str,
+        ranks: int,
+        size: int,
+        seconds: float,
+        statistic: str,
+    ) -> None:
         """Add a row of a collective, or count it as left out.
 
-        `chosen` is its algorithm, empty for the library default. With 0 bytes to move, a library returns at once, so
-        such a row is no sample.
+        `algorithm_name` is empty for the library default. With 0 bytes to move, a library returns at once, so such a
+        row is not used.
         """
         from commodel.patterns.operations import base, operations, sized
 
-        operation = MPI_NAMES.get(plain(name), name if base(name) in operations() else "")
-        if operation and sized(operation) and not size and chosen in ("", LIBRARY):
+        operation = MPI_NAMES.get(normalize_operation(name), name if base(name) in operations() else "")
+        if operation and sized(operation) and not size and algorithm_name in ("", LIBRARY):
             self.left_out[f"{name} of 0 bytes"] += 1
             return
-        chosen = place.given.algorithm or chosen or LIBRARY
-        if not operation or (chosen != LIBRARY and not _has_algorithm(operation, chosen)):
-            self.left_out[name if chosen == LIBRARY else f"{name} {chosen}"] += 1
+        algorithm_name = source_row.given.algorithm or algorithm_name or LIBRARY
+        if not operation or (algorithm_name != LIBRARY and not _has_algorithm(operation, algorithm_name)):
+            self.left_out[name if algorithm_name == LIBRARY else f"{name} {algorithm_name}"] += 1
             return
-        ranks = place.given.ranks or ranks
+        ranks = source_row.given.ranks or ranks
         if not ranks:
-            raise place.error("the file does not say how many ranks there were; give --ranks")
+            raise source_row.error("the file does not say how many ranks there were; give --ranks")
         size = size if sized(operation) else 0
-        self._add(place, operation, chosen, ranks, size, seconds, statistic)
+        self._add(source_row, operation, algorithm_name, ranks, size, seconds, statistic)
 
-    def take_message(self, place: Place, size: int, seconds: float, statistic: str) -> None:
+    def add_message(self, source_row: SourceRow, size: int, seconds: float, statistic: str) -> None:
         """Add half a round trip of two ranks, as one message."""
-        self._add(place, *ONE_MESSAGE, size, seconds, statistic)
+        self._add(source_row, *SINGLE_MESSAGE, size, seconds, statistic)
 
     def _add(
-        self, place: Place, operation: str, chosen: str, ranks: int, size: int, seconds: float, statistic: str
+        self,
+        source_row: SourceRow,
+        operation: str,
+        algorithm_name: str,
+        ranks: int,
+        size: int,
+        seconds: float,
+        statistic: str,
     ) -> None:
         if not (isfinite(seconds) and 0 < seconds <= MAX_SECONDS):
-            raise place.error(f"found a time of {seconds:g} s, wanted one above 0")
+            raise source_row.error(f"found a time of {seconds:g} s, wanted one above 0")
         if not 0 <= size <= MAX_BYTES:
-            raise place.error(f"found a size of {size} bytes, wanted 0 to {MAX_BYTES}")
+            raise source_row.error(f"found a size of {size} bytes, wanted 0 to {MAX_BYTES}")
         if not 2 <= ranks <= MAX_COUNT:
-            raise place.error(f"found {ranks} ranks, wanted 2 to {MAX_COUNT}")
-        layout = place.given.layout or place.layout
-        if problem := _refusal("layout", layout) or _refusal("operation", operation):
-            raise place.error(problem)
-        self.times.append(Time(operation, chosen, layout, ranks, size, seconds, statistic, place.setting, place.name))
+            raise source_row.error(f"found {ranks} ranks, wanted 2 to {MAX_COUNT}")
+        layout = source_row.given.layout or source_row.layout
+        if problem := _find_refusal("layout", layout) or _find_refusal("operation", operation):
+            raise source_row.error(problem)
+        self.times.append(
+            Time(
+                operation, algorithm_name, layout, ranks, size, seconds, statistic, source_row.setting, source_row.name
+            )
+        )
 
 
 @dataclass(frozen=True)
-class Place:
-    """The place of a row, for messages and for the table, and what the user stated about the file."""
+class SourceRow:
+    """The place of a row in a file, for messages and for the table, and the properties that the user stated."""
 
     file: Path
-    line: int  # 0: the place is a file in an archive, named by `called`
-    given: Given
+    line: int  # 0: the row is from the file `tool_name` in an archive
+    given: StatedProperties
     layout: str = ""
-    called: str = ""  # the tool's name of the algorithm, if several of its names mean one of ours
+    tool_name: str = ""  # the tool's name of the algorithm, if several of its names mean one of ours
     setting: str = ""
 
     @property
     def name(self) -> str:
-        return f"{self.file.name}{f':{self.line}' if self.line else ''} {self.called}".rstrip()
+        return f"{self.file.name}{f':{self.line}' if self.line else ''} {self.tool_name}".rstrip()
 
     def error(self, message: str) -> UserError:
         if not self.line:
-            message = f"{self.called}: {message}"
+            message = f"{self.tool_name}: {message}"
         return UserError(message, file=self.file, line=self.line or None)
 
-    def row(self, columns: Sequence[str], cells: Sequence[str], *, what: str = "numbers") -> dict[str, str]:
-        """Return the cells by column; there have to be as many."""
+    def split(self, columns: Sequence[str], cells: Sequence[str], *, what: str = "numbers") -> dict[str, str]:
+        """Return the cells by column; refuse a row with more or fewer cells than columns."""
         if len(cells) != len(columns):
             raise self.error(f"found {len(cells)} {what}, wanted {' '.join(columns)}")
         return dict(zip(columns, cells, strict=True))
 
-    def number(self, text: str) -> float:
+    def parse_number(self, text: str) -> float:
         try:
             return float(text)
         except ValueError:
             raise self.error(f"found {shown(text)}, wanted a number") from None
 
-    def whole(self, text: str) -> int:
-        number = self.number(text)
+    def parse_whole(self, text: str) -> int:
+        number = self.parse_number(text)
         if not isfinite(number) or number != int(number) or number < 0:
             raise self.error(f"found {shown(text)}, wanted a whole number")
         return int(number)
@@ -165,63 +185,63 @@ class Place:
 
 @dataclass(frozen=True)
 class Format:
-    """A format: `times` reads measured collectives, `parameters` a parameter set; a format with neither is only
-    written."""
+    """A format: `times` is the reader of measured collectives, `parameters` that of a parameter set; a format with
+    neither is only written."""
 
     name: str
     title: str
-    times: Callable[[Path, Given], Readings] | None = None
+    times: Callable[[Path, StatedProperties], Readings] | None = None
     parameters: Callable[..., ParameterSet] | None = None
-    asks: tuple[str, ...] = ()  # fields of `Given` that it uses besides algorithm, layout and ranks
+    extra_options: tuple[str, ...] = ()  # fields of `StatedProperties` used besides algorithm, layout and ranks
 
 
-def read_times(entry: Format, files: Iterable[Path], given: Given) -> Readings:
+def read_times(entry: Format, files: Iterable[Path], given: StatedProperties) -> Readings:
     """Return all times of some files; a file without any time is refused, since it may have another format."""
-    together = Readings()
+    joined = Readings()
     for file in files:
         readings = entry.times(file, given)
         if not readings.times:
-            what = f", only {left_out(readings)}" if readings.left_out else f"; is it a file of {entry.title}?"
+            what = f", only {describe_left_out(readings)}" if readings.left_out else f"; is it a file of {entry.title}?"
             raise UserError(f"found no time of an operation and algorithm known here{what}", file=file)
-        together.times += readings.times
-        together.left_out += readings.left_out
-        together.remarks += readings.remarks
-    return together
+        joined.times += readings.times
+        joined.left_out += readings.left_out
+        joined.remarks += readings.remarks
+    return joined
 
 
-def left_out(readings: Readings) -> str:
+def describe_left_out(readings: Readings) -> str:
     """Return a summary of the rows left out, such as `3 rows (2 exscan, 1 allgather sparbit)`."""
-    count, more = readings.left_out.total(), len(readings.left_out) - MOST_NAMED
-    names = [f"{rows} {name}" for name, rows in readings.left_out.most_common(MOST_NAMED)]
+    count, more = readings.left_out.total(), len(readings.left_out) - MAX_LISTED_NAMES
+    names = [f"{rows} {name}" for name, rows in readings.left_out.most_common(MAX_LISTED_NAMES)]
     names += [f"and {more} other names"] if more > 0 else []
     return f"{count} row{'s' if count > 1 else ''} ({', '.join(names)})"
 
 
-def lines(path: Path) -> Iterator[tuple[int, str]]:
+def read_text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Return the lines of a text file with their numbers. Invalid UTF-8 is replaced, since only names can have it."""
-    return read_lines(path, MAX_FILE, "a table of times", strict=False)
+    return read_lines(path, MAX_FILE_BYTES, "a table of times", strict=False)
 
 
-def placed_lines(path: Path, given: Given) -> Iterator[tuple[Place, str]]:
+def read_source_rows(path: Path, given: StatedProperties) -> Iterator[tuple[SourceRow, str]]:
     """Yield the lines of a text file, each with its place."""
-    for number, line in lines(path):
-        yield Place(path, number, given), line
+    for number, line in read_text_lines(path):
+        yield SourceRow(path, number, given), line
 
 
-def plain(name: str) -> str:
+def normalize_operation(name: str) -> str:
     """Return an operation's name in lower case, without prefixes and separators that differ between tools."""
     name = name.removeprefix("MPI_").removesuffix(" Personalized Exchange")
     return re.sub(r"[^a-z]", "", name.lower())
 
 
 @lru_cache
-def _refusal(of: str, spec: str) -> str:
+def _find_refusal(kind: str, spec: str) -> str:
     """Return why a layout or an operation from a file is refused; empty if it is not."""
     from commodel.patterns.layouts import Defaults, full
 
     try:
         check_inside(spec)  # parameters may name a file
-        if of == "layout":
+        if kind == "layout":
             full(spec or "block", Defaults())
     except UserError as error:
         return error.message
@@ -229,11 +249,11 @@ def _refusal(of: str, spec: str) -> str:
 
 
 @lru_cache
-def _has_algorithm(operation: str, chosen: str) -> bool:
+def _has_algorithm(operation: str, algorithm_name: str) -> bool:
     from commodel.patterns.algorithms import algorithm
 
     try:
-        algorithm(operation, chosen)
+        algorithm(operation, algorithm_name)
     except UserError:
         return False
     return True

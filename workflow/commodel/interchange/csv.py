@@ -9,8 +9,8 @@ option. Cells may have their own units; times in a column of another name than `
 from pathlib import Path
 
 from commodel.errors import UserError, suggest
-from commodel.files.tables import cell, on_line, read_rows
-from commodel.interchange import Format, Given, Place, Readings
+from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
+from commodel.interchange import Format, Readings, SourceRow, StatedProperties
 from commodel.records import LIBRARY
 from commodel.units import BYTE_UNITS, TIME_UNITS, bare_number, parse_bytes, parse_count, parse_seconds
 
@@ -18,46 +18,46 @@ NAMES = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "stati
 UNITS = {"seconds": TIME_UNITS, "bytes": BYTE_UNITS}
 
 
-def times(path: Path, given: Given) -> Readings:
-    columns = _columns(given.columns)
+def read_file(path: Path, given: StatedProperties) -> Readings:
+    columns = _parse_column_options(given.columns)
     needed = [] if given.operation else ["operation"]
     wanted = [columns.get(name, (name, ""))[0] for name in (*needed, "seconds")]
     readings = Readings()
     requested = (*wanted, *(column for column, _ in columns.values()))
-    for number, row in read_rows(path, requested, advice="; --column NAME=COLUMN says which one is meant"):
+    for number, row in read_rows(path, requested, advice="; name it by --column NAME=COLUMN"):
         texts = {}
         for name in NAMES:
             column, unit = columns.get(name, (name, ""))
             unit = unit or ("s" if name == column == "seconds" else "")
             texts[name] = row.get(column, "") + (unit if bare_number(row.get(column, "")) is not None else "")
-        with on_line(path, number):
+        with add_line_to_errors(path, number):
             if bare_number(texts["seconds"]):
                 column = columns["seconds"][0]
                 complaint = f"found '{texts['seconds']}' without a unit; say which, e.g. --column seconds={column}:us"
                 raise UserError(complaint, key=column)
-            _take(readings, Place(path, number, given, layout=texts["layout"]), texts)
+            _add_row(readings, SourceRow(path, number, given, layout=texts["layout"]), texts)
     return readings
 
 
-def _take(readings: Readings, place: Place, texts: dict[str, str]) -> None:
+def _add_row(readings: Readings, source_row: SourceRow, texts: dict[str, str]) -> None:
     from commodel.patterns.algorithms import algorithm
     from commodel.patterns.operations import own_spelling, sized
 
-    name = place.given.operation or texts["operation"]
-    statistic, seconds = texts["statistic"] or "unknown", cell(texts, "seconds", parse_seconds)
+    name = source_row.given.operation or texts["operation"]
+    statistic, seconds = texts["statistic"] or "unknown", parse_cell(texts, "seconds", parse_seconds)
     if name == "pingpong":
-        readings.take_message(place, cell(texts, "bytes", parse_bytes), seconds / 2, statistic)
+        readings.add_message(source_row, parse_cell(texts, "bytes", parse_bytes), seconds / 2, statistic)
         return
     name = own_spelling(name)
-    chosen = place.given.algorithm or texts["algorithm"]
+    chosen = source_row.given.algorithm or texts["algorithm"]
     if chosen and chosen != LIBRARY:
         algorithm(name, chosen)
-    ranks = place.given.ranks or cell(texts, "ranks", parse_count)
-    size = cell(texts, "bytes", parse_bytes) if sized(name) else 0
-    readings.take(place, name, chosen, ranks, size, seconds, statistic)
+    ranks = source_row.given.ranks or parse_cell(texts, "ranks", parse_count)
+    size = parse_cell(texts, "bytes", parse_bytes) if sized(name) else 0
+    readings.add_collective(source_row, name, chosen, ranks, size, seconds, statistic)
 
 
-def _columns(settings: tuple[str, ...]) -> dict[str, tuple[str, str]]:
+def _parse_column_options(settings: tuple[str, ...]) -> dict[str, tuple[str, str]]:
     """Return column and unit by name, from the texts NAME=COLUMN or NAME=COLUMN:UNIT."""
     columns = {}
     for setting in settings:
@@ -74,4 +74,4 @@ def _columns(settings: tuple[str, ...]) -> dict[str, tuple[str, str]]:
     return columns
 
 
-FORMAT = Format("csv", "a CSV table", times, asks=("operation", "columns"))
+FORMAT = Format("csv", "a CSV table", read_file, extra_options=("operation", "columns"))

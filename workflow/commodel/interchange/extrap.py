@@ -1,6 +1,6 @@
-"""Measured points for Extra-P (`regions`, `write`): the parameters p (ranks) and bytes, the metric time, and a call
-path for each operation and choice. If an algorithm and a topology have the same name, the path also contains which one
-it is.
+"""Measured points for Extra-P (`group_times`, `write_files`): the parameters p (ranks) and bytes, the metric time, and
+a call path for each operation and alternative. If an algorithm and a topology have the same name, the path also has its
+kind.
 
 A file of Extra-P has one list of points for all its call paths. Call paths with equal points share a file.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
-from commodel.files.tables import COMPARISON, OBSERVATIONS, column_names, needed, read_table
+from commodel.files.tables import COMPARISON, OBSERVATIONS, read_column_names, read_table, select_fields
 from commodel.interchange import Format
 from commodel.records import LIBRARY
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PARAMETERS = {"p": "ranks", "bytes": "bytes"}
-NAMES = "platform alternative layout ranks bytes"
+COMMON_COLUMNS = "platform alternative layout ranks bytes"
 Regions = Mapping[str, Mapping[tuple[int, int], list[float]]]
 
 
-def read(file: Path) -> pd.DataFrame:
+def read_measurements(file: Path) -> pd.DataFrame:
     """Return a table of observations, or a comparison."""
-    schema = {"kind": needed(OBSERVATIONS, f"kind name valid seconds {NAMES}")}
-    schema |= {"measured": needed(COMPARISON, f"point operation measured {NAMES}")}
-    waves = needed(OBSERVATIONS, "waves", optional=True)
-    kind = next((name for name in schema if name in column_names(file)), None)
+    schema = {"kind": select_fields(OBSERVATIONS, f"kind name valid seconds {COMMON_COLUMNS}")}
+    schema |= {"measured": select_fields(COMPARISON, f"point operation measured {COMMON_COLUMNS}")}
+    waves = select_fields(OBSERVATIONS, "waves", optional=True)
+    kind = next((name for name in schema if name in read_column_names(file)), None)
     if kind is None:
         wanted = "observations.csv or comparison.csv"
         raise UserError(f"found neither a column 'kind' nor 'measured', wanted {wanted}", file=file)
     return read_table(file, schema[kind] + waves)
 
 
-def regions(table: pd.DataFrame, file: Path) -> Regions:
+def group_times(table: pd.DataFrame, file: Path) -> Regions:
     """Return times by call path and point: every valid sample of observations, or the medians of a comparison."""
     if "kind" in table:
         rows = table[(table["kind"] == "point") & table["valid"] & table["bytes"].notna()]
@@ -49,11 +49,11 @@ def regions(table: pd.DataFrame, file: Path) -> Regions:
     if rows.empty:
         raise UserError("found no measured point", file=file)
     path = ["operation", "alternative"]
-    rows = rows.assign(kind=_kinds(rows))
+    rows = rows.assign(kind=_find_kinds(rows))
     if (rows.groupby(path)["kind"].nunique() > 1).any():
         path.insert(1, "kind")
     path = [name for name in ("platform", "layout") if rows[name].nunique() > 1] + path
-    if "waves" in rows and (rows["waves"] > 1).any():  # their times are those between two
+    if "waves" in rows and (rows["waves"] > 1).any():  # times of several waves are those between two of them
         rows = rows.assign(waves=[f"{waves:.0f} waves" if waves > 1 else "1 wave" for waves in rows["waves"]])
         path.append("waves")
     times: dict[str, dict[tuple[int, int], list[float]]] = {}
@@ -64,7 +64,7 @@ def regions(table: pd.DataFrame, file: Path) -> Regions:
     return times
 
 
-def _kinds(rows: pd.DataFrame) -> list[str]:
+def _find_kinds(rows: pd.DataFrame) -> list[str]:
     """Return for each row `topology` or `algorithm`, since both may have the same name; rows of a topology have
     leaves."""
     leaves = rows["leaves"].fillna(0) if "leaves" in rows else [0] * len(rows)
@@ -74,7 +74,7 @@ def _kinds(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def alike(regions: Regions) -> list[Regions]:
+def group_equal_points(regions: Regions) -> list[Regions]:
     """Return groups of call paths, each with equal points."""
     groups: dict[frozenset, dict] = {}
     for region, times in regions.items():
@@ -82,16 +82,16 @@ def alike(regions: Regions) -> list[Regions]:
     return list(groups.values())
 
 
-def text(regions: Regions) -> str:
+def format_text(regions: Regions) -> str:
     points = sorted(next(iter(regions.values())))
     lines = [f"PARAMETER {' '.join(PARAMETERS)}", "POINTS " + " ".join(f"({ranks} {size})" for ranks, size in points)]
     for region, times in regions.items():
         lines += ["", f"REGION {region}", "METRIC time"]
-        lines += ["DATA " + " ".join(map(_decimal, times[point])) for point in points]
+        lines += ["DATA " + " ".join(map(_format_decimal, times[point])) for point in points]
     return "\n".join(lines)
 
 
-def jsonl(regions: Regions) -> str:
+def format_json_lines(regions: Regions) -> str:
     rows = [
         {"params": dict(zip(PARAMETERS, point, strict=True)), "callpath": region, "metric": "time", "value": times}
         for region, points in regions.items()
@@ -100,19 +100,19 @@ def jsonl(regions: Regions) -> str:
     return "\n".join(json.dumps(row) for row in rows)
 
 
-def _decimal(seconds: float) -> str:
+def _format_decimal(seconds: float) -> str:
     """Return the seconds without an exponent, since the format has none."""
     return f"{seconds:.15f}".rstrip("0").rstrip(".")
 
 
-def write(regions: Regions, style: str, out: Path) -> list[Path]:
+def write_files(regions: Regions, style: str, out: Path) -> list[Path]:
     """Write one file, or NAME-1, NAME-2, … if call paths have different points, and return their paths."""
-    groups = alike(regions)
+    groups = group_equal_points(regions)
     names = [out] if len(groups) == 1 else [out.with_stem(f"{out.stem}-{i}") for i in range(1, len(groups) + 1)]
     for name, group in zip(names, groups, strict=True):
         write_text(name, STYLES[style](group) + "\n")
     return names
 
 
-STYLES = {"text": text, "jsonl": jsonl}
+STYLES = {"text": format_text, "jsonl": format_json_lines}
 FORMAT = Format("extrap", "Extra-P")

@@ -1,5 +1,5 @@
-"""GOAL, the language of schedules that LogGOPSim simulates: `goal` writes a Schedule so that its simulated time is that
-of LogGP.
+"""GOAL, the language of schedules that LogGOPSim simulates: `format_goal` writes a Schedule so that its simulated time
+is that of LogGP.
 
 `patterns/dependencies` finds which operation requires which. An empty message is written as one byte, which takes the
 same time under LogGP; the simulator reads 0 bytes as 2^64. No line starts with a blank, since txt2bin accepts none.
@@ -17,10 +17,10 @@ from commodel.patterns.dependencies import CALC, NO_WORK, RECEIVE, Dependency, O
 from commodel.patterns.schedule import Schedule
 
 UNITS = {"ns": 1e9, "ps": 1e12}
-LARGEST_ARGUMENT = 2**31 - 1  # of the simulator's arguments
+MAX_ARGUMENT = 2**31 - 1  # of the simulator
 
 
-def goal(schedule: Schedule, gamma: float | None = None, unit: str = "ns", arguments: str = "") -> str:
+def format_goal(schedule: Schedule, gamma: float | None = None, unit: str = "ns", arguments: str = "") -> str:
     """Return a schedule in GOAL.
 
     `gamma` are the seconds per byte of reduce and copy work. If it is None, this work takes no time, and a comment
@@ -28,21 +28,21 @@ def goal(schedule: Schedule, gamma: float | None = None, unit: str = "ns", argum
     """
     calc = np.rint(schedule.work_seconds(0.0 if gamma is None else gamma) * UNITS[unit]).astype(np.int64)
     head = [f"// one unit of calc is 1 {unit}"] if len(calc) else []
-    if untimed(schedule, gamma):
+    if has_untimed_work(schedule, gamma):
         head.append("// reduce and copy work takes no time: it was exported without gamma")
     lines = [*head, *([f"// {arguments}"] if arguments else []), f"num_ranks {schedule.ranks}", ""]
     groups, count = work_groups(schedule)
     durations = np.bincount(groups, calc, count).astype(np.int64)
     for rank, items in enumerate(dependencies(schedule, busy=durations > 0)):
-        lines += [f"rank {rank} {{", *_lines(schedule, durations, items), "}", ""]
+        lines += [f"rank {rank} {{", *_format_rank(schedule, durations, items), "}", ""]
     return "\n".join(lines).rstrip()
 
 
-def untimed(schedule: Schedule, gamma: float | None) -> bool:
+def has_untimed_work(schedule: Schedule, gamma: float | None) -> bool:
     return gamma is None and bool(schedule.work.bytes.any())
 
 
-def from_set(parameters: ParameterSet, unit: str = "ns") -> tuple[float | None, str]:
+def convert_parameters(parameters: ParameterSet, unit: str = "ns") -> tuple[float | None, str]:
     """Return γ of a LogGP or LogGOPS set, and LogGOPSim's arguments for its other values."""
     if parameters.family not in ("loggp", "loggops"):
         raise UserError(f"found parameters of family '{parameters.family}', wanted loggp or loggops")
@@ -51,24 +51,24 @@ def from_set(parameters: ParameterSet, unit: str = "ns") -> tuple[float | None, 
     if lacking := [name for name in ("L", *ends, "g", "G") if name not in values]:
         raise UserError(f"the set has no value of {lacking[0]}")
     o = sum(values[name] for name in ends) / len(ends)
-    return values.get("gamma"), _arguments(values | {"o": o}, unit)
+    return values.get("gamma"), _format_arguments(values | {"o": o}, unit)
 
 
-def _arguments(values: Mapping[str, float], unit: str) -> str:
+def _format_arguments(values: Mapping[str, float], unit: str) -> str:
     numbers = {name: values.get(name, 0.0) for name in ("L", "o", "g", "G", "O")}
     texts = []
     for name, value in numbers.items():
         whole = round(value * UNITS[unit])
-        if whole > LARGEST_ARGUMENT:
+        if whole > MAX_ARGUMENT:
             raise UserError(f"found {name} of {value:g} s, wanted at most 2^31 {unit}")
         if abs(whole - value * UNITS[unit]) > 0.01 * value * UNITS[unit] and unit == "ns":
-            raise UserError(f"found {name} of {value:g}, which whole ns do not hold; give --unit ps")
+            raise UserError(f"found {name} of {value:g} s, which is no whole number of ns; give --unit ps")
         texts.append(f"-{name} {whole}")
-    largest = int(values.get("S", LARGEST_ARGUMENT))
-    return f"LogGOPSim {' '.join(texts)} -S {min(largest, LARGEST_ARGUMENT)}, in {unit}"
+    largest = int(values.get("S", MAX_ARGUMENT))
+    return f"LogGOPSim {' '.join(texts)} -S {min(largest, MAX_ARGUMENT)}, in {unit}"
 
 
-def _lines(schedule: Schedule, durations: np.ndarray, items: Sequence[Operation | Dependency]) -> Iterator[str]:
+def _format_rank(schedule: Schedule, durations: np.ndarray, items: Sequence[Operation | Dependency]) -> Iterator[str]:
     """Yield the lines of one rank, whose labels count from l1."""
     number = 0
     for item in items:
@@ -79,10 +79,10 @@ def _lines(schedule: Schedule, durations: np.ndarray, items: Sequence[Operation 
         if item.kind == CALC:
             yield f"l{number}: calc {0 if item.row == NO_WORK else durations[item.row]}"
         else:
-            yield f"l{number}: {_message(schedule, item.row, item.kind == RECEIVE)}"
+            yield f"l{number}: {_format_message(schedule, item.row, item.kind == RECEIVE)}"
 
 
-def _message(schedule: Schedule, row: int, receives: bool) -> str:
+def _format_message(schedule: Schedule, row: int, receives: bool) -> str:
     """Return a send or a receive with its tag.
 
     If the schedule has `ends`, the two ends of messages may be posted in different orders, so each message has its own

@@ -1,33 +1,41 @@
-"""Text output of the Intel MPI Benchmarks (`times`): a block for each benchmark and number of processes, in
+"""Text output of the Intel MPI Benchmarks (`read_file`): a block for each benchmark and number of processes, in
 microseconds.
 
 The time of a row is t_max, the mean over the repetitions of the slowest rank, since an operation has ended when the
-last rank has. PingPong prints half a round trip. As here, sizes are a block for gather, allgather, scatter and
-alltoall, and the whole vector for reductions. The size of Reduce_scatter is the vector up to version 2019 (and in
-IMB-MPI1 of src_c, which has called itself 2018 ever since). From 2019 Update 1 on it is one block, as always for
+last rank has. PingPong prints half a round trip. As in commodel, a size is that of a block for gather, allgather,
+scatter and alltoall, and of the whole vector for reductions. The size of Reduce_scatter is the vector up to version
+2019, and in IMB-MPI1 of src_c, whose version is still 2018. From 2019 Update 1 on it is one block, as always for
 Reduce_scatter_block.
 """
 
 import re
 from pathlib import Path
 
-from commodel.interchange import SLOWEST, Format, Given, Place, Readings, placed_lines, plain
+from commodel.interchange import (
+    SLOWEST_RANK_MEAN,
+    Format,
+    Readings,
+    SourceRow,
+    StatedProperties,
+    normalize_operation,
+    read_source_rows,
+)
 
 VERSION = re.compile(r"#\s*Intel ?\(R\) MPI Benchmarks ([0-9]{1,4})(?:\.([0-9]{1,4}))?(?: Update ([0-9]{1,4}))?\b")
 NAME = re.compile(r"#\s*Benchmarking\s+(\S+)")
 PROCESSES = re.compile(r"#\s*#processes\s*=\s*([0-9]{1,9})\b")
-HEAD = re.compile(r"\s*#(?:bytes|repetitions)\b")
-BYTES, LAST, HALF = "#bytes", "t_max[usec]", "t[usec]"
-CUT_SHORT = {"out-of-mem.;", "int-overflow;", "time-out.;"}
-ONE_BLOCK_SINCE = (2019, 1)
+HEADER = re.compile(r"\s*#(?:bytes|repetitions)\b")
+BYTES_COLUMN, SLOWEST_COLUMN, HALF_TRIP_COLUMN = "#bytes", "t_max[usec]", "t[usec]"
+ABORT_MARKS = {"out-of-mem.;", "int-overflow;", "time-out.;"}
+ONE_BLOCK_SINCE_VERSION = (2019, 1)
 Version = tuple[int, int] | None
 
 
-def times(path: Path, given: Given) -> Readings:
+def read_file(path: Path, given: StatedProperties) -> Readings:
     """Return the times of a file; benchmarks without the time of one operation are counted as left out."""
     readings, name, ranks, columns = Readings(), "", 0, []
     version: Version = None
-    for place, line in placed_lines(path, given):
+    for source_row, line in read_source_rows(path, given):
         if match := VERSION.match(line):
             version = int(match[1]), int(match[3] or match[2] or 0)
         elif match := NAME.match(line):
@@ -37,33 +45,39 @@ def times(path: Path, given: Given) -> Readings:
                 name = ""
         elif match := PROCESSES.match(line):
             ranks = int(match[1])
-        elif HEAD.match(line):
+        elif HEADER.match(line):
             columns = line.split()
         elif line.lstrip().startswith("#") or not line.strip():
             columns = columns if line.lstrip().startswith("#-") else []  # a block ends at its first other line
         elif columns and name:
             cells = line.split()
-            if CUT_SHORT & set(cells):
+            if ABORT_MARKS & set(cells):
                 readings.left_out[f"{name} that IMB gave up"] += 1
                 continue
             if len(cells) >= len(columns) or cells[0].isdigit():
-                row = place.row(columns, cells[: len(columns)])
-                _take(readings, place, name, ranks, version, row)
+                row = source_row.split(columns, cells[: len(columns)])
+                _add_row(readings, source_row, name, ranks, version, row)
     return readings
 
 
-def _take(readings: Readings, place: Place, name: str, ranks: int, version: Version, row: dict[str, str]) -> None:
-    size = place.whole(row[BYTES]) if BYTES in row else 0
-    if name.lower() == "pingpong" and HALF in row:
-        readings.take_message(place, size, place.number(row[HALF]) * 1e-6, "mean")
-    elif LAST not in row:
+def _add_row(
+    readings: Readings, source_row: SourceRow, name: str, ranks: int, version: Version, row: dict[str, str]
+) -> None:
+    size = source_row.parse_whole(row[BYTES_COLUMN]) if BYTES_COLUMN in row else 0
+    if name.lower() == "pingpong" and HALF_TRIP_COLUMN in row:
+        readings.add_message(source_row, size, source_row.parse_number(row[HALF_TRIP_COLUMN]) * 1e-6, "mean")
+    elif SLOWEST_COLUMN not in row:
         readings.left_out[name] += 1
-    elif plain(name) == "reducescatter" and version is None:
-        readings.left_out[f"{name} of a version that the file does not tell, so that its sizes have two meanings"] += 1
+    elif normalize_operation(name) == "reducescatter" and version is None:
+        readings.left_out[f"{name}, whose sizes are ambiguous, since the file does not name the version of IMB"] += 1
     else:
-        if plain(name) == "reducescatterblock" or (plain(name) == "reducescatter" and version >= ONE_BLOCK_SINCE):
-            size *= place.given.ranks or ranks or 1
-        readings.take(place, name, "", ranks, size, place.number(row[LAST]) * 1e-6, SLOWEST)
+        if normalize_operation(name) == "reducescatterblock" or (
+            normalize_operation(name) == "reducescatter" and version >= ONE_BLOCK_SINCE_VERSION
+        ):
+            size *= source_row.given.ranks or ranks or 1
+        readings.add_collective(
+            source_row, name, "", ranks, size, source_row.parse_number(row[SLOWEST_COLUMN]) * 1e-6, SLOWEST_RANK_MEAN
+        )
 
 
-FORMAT = Format("imb", "the Intel MPI Benchmarks", times)
+FORMAT = Format("imb", "the Intel MPI Benchmarks", read_file)

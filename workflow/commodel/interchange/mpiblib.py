@@ -7,25 +7,27 @@ it has the name `pingpong` and is halved.
 
 from pathlib import Path
 
-from commodel.interchange import Format, Given, Readings, placed_lines
+from commodel.interchange import Format, Readings, StatedProperties, read_source_rows
 
 
-def times(path: Path, given: Given) -> Readings:
+def read_file(path: Path, given: StatedProperties) -> Readings:
     readings, columns = Readings(), []
-    for place, line in placed_lines(path, given):
+    for source_row, line in read_source_rows(path, given):
         cells = line.lstrip("#").split()
         if line.startswith("#"):
             columns = cells if cells[:2] == ["msg", "time"] else columns
         elif cells and columns:
-            row = place.row(columns, cells)
+            row = source_row.split(columns, cells)
             if not given.operation:
-                raise place.error("the file does not say what was measured; give --operation, e.g. bcast or pingpong")
-            size, seconds = place.whole(row["msg"]), place.number(row["time"])
+                raise source_row.error(
+                    "the file does not say what was measured; give --operation, e.g. bcast or pingpong"
+                )
+            size, seconds = source_row.parse_whole(row["msg"]), source_row.parse_number(row["time"])
             if given.operation == "pingpong":
-                readings.take_message(place, size, seconds / 2, "mean")
+                readings.add_message(source_row, size, seconds / 2, "mean")
             else:
-                readings.take(place, given.operation, "", 0, size, seconds, "mean")
+                readings.add_collective(source_row, given.operation, "", 0, size, seconds, "mean")
     return readings
 
 
-FORMAT = Format("mpiblib", "MPIBlib", times, asks=("operation",))
+FORMAT = Format("mpiblib", "MPIBlib", read_file, extra_options=("operation",))

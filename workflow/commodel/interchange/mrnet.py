@@ -1,5 +1,5 @@
 """MRNet's topology files with the names of real hosts: node i of a tree is on the host in line i of a list
-(`on_hosts`).
+(`name_hosts`).
 
 A host that is listed again gets a further process, `host:1`, `host:2`, … `patterns/trees/files.py` reads such files.
 """
@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.interchange import Format, lines
+from commodel.interchange import Format, read_text_lines
 from commodel.patterns.trees.tree import Tree
 from commodel.patterns.trees.tree import place_on_hosts as placed
 from commodel.units import shown
@@ -16,9 +16,9 @@ from commodel.units import shown
 HOST = re.compile(r"[A-Za-z0-9_.-]+")
 
 
-def on_hosts(tree: Tree, hosts: Path) -> Tree:
+def name_hosts(tree: Tree, hosts: Path) -> Tree:
     names = []
-    for number, line in lines(hosts):
+    for number, line in read_text_lines(hosts):
         host = line.split("#", 1)[0].strip()
         if not host:
             continue

@@ -10,7 +10,7 @@ from math import isfinite
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.interchange import Format, Given, placed_lines
+from commodel.interchange import Format, StatedProperties, read_source_rows
 from commodel.parameters import Estimate, ParameterSet
 
 COLUMNS = ("s", "n", "PRTT(1,0,s)", "PRTT(n,0,s)", "PRTT(n,PRTT(1,0,s),s)", "L", "o_s", "o_r", "g", "G", "lsqu")
@@ -18,8 +18,8 @@ WANTED_COLUMNS = ("s", "L", "o_s", "o_r", "g", "G")
 PRINTED = re.compile(r"(?<![\w(,])(L|s|o_s|o_r|g|G)=(\S+)")
 
 
-def parameters(path: Path) -> ParameterSet:
-    rows = list(_rows(path))
+def read_parameters(path: Path) -> ParameterSet:
+    rows = list(_read_rows(path))
     if not rows:
         raise UserError("found no row of s, L, o_s, o_r, g, G", file=path)
     first = min(rows, key=lambda row: row["s"])
@@ -36,40 +36,42 @@ def parameters(path: Path) -> ParameterSet:
     latency = first["L"] - first["o_s"] - first["o_r"]
     size = f"{first['s']:g} B"
     note = f"half of the smallest round trip, {first['L'] * 1e6:.4g} µs, less o_s and o_r of {size}"
-    L = _exact(max(latency, 0.0), "s", note if latency > 0 else f"{note}, which is not above 0", known=latency > 0)
+    L = _make_exact_estimate(
+        max(latency, 0.0), "s", note if latency > 0 else f"{note}, which is not above 0", known=latency > 0
+    )
     line = f"a line through the sizes up to {last['s']:g} B"
     if skipped := len(rows) - len(fitted):
         line += f"; {skipped} of {len(rows)} rows have none, or a negative one"
     values = {
         "L": L,
-        "o_s": _exact(first["o_s"], "s", f"of {size}"),
-        "o_r": _exact(first["o_r"], "s", f"of {size}"),
-        "g": _exact(last["g"], "s", line),
-        "G": _exact(last["G"], "s/B", line),
+        "o_s": _make_exact_estimate(first["o_s"], "s", f"of {size}"),
+        "o_r": _make_exact_estimate(first["o_r"], "s", f"of {size}"),
+        "g": _make_exact_estimate(last["g"], "s", line),
+        "G": _make_exact_estimate(last["G"], "s/B", line),
     }
     return ParameterSet("loggp", path.stem, f"imported from {path.name}", values, bytes_range=(first["s"], last["s"]))
 
 
-def _rows(path: Path) -> Iterator[dict[str, float]]:
+def _read_rows(path: Path) -> Iterator[dict[str, float]]:
     """Yield the rows in SI units; values that are not yet determined are NaN."""
-    for place, line in placed_lines(path, Given()):
+    for source_row, line in read_source_rows(path, StatedProperties()):
         printed, cells = dict(PRINTED.findall(line)), line.split()
         if set(WANTED_COLUMNS) <= printed.keys():
             texts = printed
         elif len(cells) == len(COLUMNS) and cells[0].isdigit():
             texts = dict(zip(COLUMNS, cells, strict=True))
         elif cells and cells[0].isdigit():
-            raise place.error(f"found {len(cells)} numbers, wanted {len(COLUMNS)}: {' '.join(COLUMNS)}")
+            raise source_row.error(f"found {len(cells)} numbers, wanted {len(COLUMNS)}: {' '.join(COLUMNS)}")
         else:
             continue
-        row = {name: place.number(texts[name]) * (1 if name == "s" else 1e-6) for name in WANTED_COLUMNS}
+        row = {name: source_row.parse_number(texts[name]) * (1 if name == "s" else 1e-6) for name in WANTED_COLUMNS}
         if not all(0 <= row[name] < 1e9 for name in ("L", "o_s", "o_r")) or not 0 <= row["s"] < 2**50:
-            raise place.error("found a size or a time that cannot be")
+            raise source_row.error("found an impossible size or time, wanted bytes and microseconds")
         yield row
 
 
-def _exact(value: float, unit: str, note: str, known: bool = True) -> Estimate:
+def _make_exact_estimate(value: float, unit: str, note: str, known: bool = True) -> Estimate:
     return Estimate(value, unit, value, value, note, known)
 
 
-FORMAT = Format("netgauge", "Netgauge", parameters=parameters)
+FORMAT = Format("netgauge", "Netgauge", parameters=read_parameters)

@@ -1,37 +1,41 @@
 """Text output of the OSU microbenchmarks: a title, a line of column names, then rows of a size and times in
 microseconds.
 
-The title names the operation; the number of ranks is not in the file. As here, sizes are a block for gather, allgather,
-scatter and alltoall, and the whole vector for reductions, including reduce-scatter. The time of a collective is the
-maximum over the ranks if it is printed (`-f`), since an operation has ended when the last rank has; else the median or
-mean of the ranks' average. The latency test prints half a round trip.
+The title names the operation; the number of ranks is not in the file. As in commodel, a size is that of a block for
+gather, allgather, scatter and alltoall, and of the whole vector for reductions, including reduce-scatter. The time of a
+collective is the maximum over the ranks if it is printed (`-f`), since an operation has ended when the last rank has;
+else the median or mean of the ranks' average. The latency test prints half a round trip.
 """
 
 import re
 from pathlib import Path
 
-from commodel.interchange import SLOWEST, Format, Given, Place, Readings, placed_lines
+from commodel.interchange import SLOWEST_RANK_MEAN, Format, Readings, SourceRow, StatedProperties, read_source_rows
 
 TITLE = re.compile(r"#\s*OSU\s+(?P<name>.+?)\s+Test\b")
 LATENCY = re.compile(r"MPI(?:-\w+)?\s+(?P<name>.*?)\s*Latency")
-MESSAGE = "latency"
+LATENCY_TEST = "latency"
 COLUMN = re.compile(r"(?P<size>Size)|(?P<kind>\w+)?\s*(?:Tail\s+)?Lat(?:ency)?\s*\(us\)|(?P<other>\w+)", re.IGNORECASE)
 NUMBER = re.compile(r"[-+]?(?:[0-9.]+|nan|inf)", re.IGNORECASE)
-STATISTICS = {"max": SLOWEST, "p50": "median of the ranks' mean", "avg": "mean over the ranks"}  # the best first
-ONE_WAY = {"p50": "median", "latency": "mean", "avg": "mean"}
+STATISTICS = {
+    "max": SLOWEST_RANK_MEAN,
+    "p50": "median of the ranks' mean",
+    "avg": "mean over the ranks",
+}  # the best first
+LATENCY_STATISTICS = {"p50": "median", "latency": "mean", "avg": "mean"}
 
 
-def times(path: Path, given: Given) -> Readings:
+def read_file(path: Path, given: StatedProperties) -> Readings:
     readings, name, other, columns = Readings(), "", "", []
-    for place, text in placed_lines(path, given):
-        line = " ".join(text.split())  # endless blanks would be searched endlessly
+    for source_row, text in read_source_rows(path, given):
+        line = " ".join(text.split())  # a regular expression would search very long runs of blanks repeatedly
         if title := TITLE.match(line):
             latency = LATENCY.fullmatch(title["name"])
-            name, columns = (latency["name"] or MESSAGE) if latency else "", []
+            name, columns = (latency["name"] or LATENCY_TEST) if latency else "", []
             other = title["name"]
         elif line.startswith("#"):
             if "lat" in line.lower() and "(us)" in line.lower():
-                columns = _columns(line)
+                columns = _parse_column_names(line)
         elif cells := line.split():
             if not NUMBER.match(cells[0]):
                 continue  # output of a launcher or a module system
@@ -39,30 +43,30 @@ def times(path: Path, given: Given) -> Readings:
                 readings.left_out[other] += 1
                 continue
             if not name:
-                raise place.error("found numbers before a title '# OSU MPI … Latency Test'")
+                raise source_row.error("found numbers before a title '# OSU MPI … Latency Test'")
             if not columns:
-                raise place.error(f"found {len(cells)} numbers, wanted column names first")
-            _take(readings, place, name, place.row(columns, cells[: len(columns)]))
+                raise source_row.error(f"found {len(cells)} numbers, wanted column names first")
+            _add_row(readings, source_row, name, source_row.split(columns, cells[: len(columns)]))
     return readings
 
 
-def _columns(line: str) -> list[str]:
+def _parse_column_names(line: str) -> list[str]:
     """Return the column names of the line in their order: size, latency, avg, max, p50, …"""
     matches = COLUMN.finditer(line.lstrip(" #"))
     return ["size" if found["size"] else found["other"] or (found["kind"] or "latency").lower() for found in matches]
 
 
-def _take(readings: Readings, place: Place, name: str, row: dict[str, str]) -> None:
-    statistics = ONE_WAY if name == MESSAGE else STATISTICS
+def _add_row(readings: Readings, source_row: SourceRow, name: str, row: dict[str, str]) -> None:
+    statistics = LATENCY_STATISTICS if name == LATENCY_TEST else STATISTICS
     column = next((column for column in statistics if column in row), None)
     if column is None:
-        raise place.error("found no column of average latency")
-    size = place.whole(row["size"]) if "size" in row else 0
-    seconds = place.number(row[column]) * 1e-6
-    if name == MESSAGE:
-        readings.take_message(place, size, seconds, statistics[column])
+        raise source_row.error("found no column of average latency")
+    size = source_row.parse_whole(row["size"]) if "size" in row else 0
+    seconds = source_row.parse_number(row[column]) * 1e-6
+    if name == LATENCY_TEST:
+        readings.add_message(source_row, size, seconds, statistics[column])
     else:
-        readings.take(place, name, "", 0, size, seconds, statistics[column])
+        readings.add_collective(source_row, name, "", 0, size, seconds, statistics[column])
 
 
-FORMAT = Format("osu", "the OSU microbenchmarks", times)
+FORMAT = Format("osu", "the OSU microbenchmarks", read_file)

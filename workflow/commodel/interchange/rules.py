@@ -1,5 +1,5 @@
 """Open MPI's rules file (coll_tuned_dynamic_rules_filename) from a table of algorithms by operation, ranks and size
-(`rules`).
+(`format_rules`).
 
 The numbers of collectives and algorithms are those of Open MPI 4.1 and 5.0. A rule holds from its communicator size,
 and within that from its message size, up to the next one. The first communicator size also holds for all smaller ones.
@@ -7,10 +7,10 @@ An additional first entry therefore leaves those to Open MPI, which is algorithm
 allgather, scatter and alltoall is that of the whole result. An algorithm that Open MPI lacks, or that no rule can
 select, becomes 0 too, with a comment.
 
-Every rank looks up a rule by itself, and runs the algorithm that it finds. `LOOKED_UP` has the quantity by which it
-does so. If ranks of a correct program can differ in this quantity, all sizes get one algorithm. `Assumptions` has
-further assumptions about the programs that will use the file. Without them, the file names only algorithms that are
-right for every correct program. `commodel tune` tests this on the library itself.
+Every rank looks up a rule by itself, and runs the algorithm that it finds. `LOOKUP_QUANTITIES` has the quantity by
+which it does so. If this quantity can differ between the ranks of a correct program, all sizes get one algorithm.
+`Assumptions` has further assumptions about the programs that will use the file. Without them, the file names only
+algorithms that are right for every correct program. `commodel tune` tests this on the library itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commodel.errors import Mistakes, UserError, note_old_names, one_line
-from commodel.files.tables import cell, on_line, read_rows
+from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.interchange import Format
 from commodel.parameters import SHEETS
 from commodel.patterns.algorithms import find_algorithms
@@ -35,7 +35,7 @@ from commodel.units import parse_bytes, parse_count
 if TYPE_CHECKING:
     import pandas as pd
 
-COLLECTIVES = {
+COLLECTIVE_NUMBERS = {
     "allgather": 0,
     "allreduce": 2,
     "alltoall": 3,
@@ -46,12 +46,12 @@ COLLECTIVES = {
     "reduce-scatter": 12,
     "scatter": 15,
 }
-WHOLE = ("allgather", "alltoall", "gather", "scatter")
+WHOLE_RESULT_COLLECTIVES = ("allgather", "alltoall", "gather", "scatter")
 # By operation: what a rank multiplies to look its rule up (Open MPI 4.1, 5.0 and main alike), and whether that number
 # can differ between the ranks of a correct call. The root of an in-place gather passes no send count; only the root of
 # a scatter needs one. MPI ignores the send count of an in-place allgather or alltoall, too, but on all ranks at once,
 # and Open MPI's own choice looks the same number up.
-LOOKED_UP = {
+LOOKUP_QUANTITIES = {
     "allgather": ("own send count × size of its datatype × ranks", False),
     "allreduce": ("count × size of the datatype", False),
     "alltoall": ("own send count × size of its datatype × ranks", False),
@@ -62,10 +62,11 @@ LOOKED_UP = {
     "reduce-scatter": ("sum of all receive counts × size of the datatype", False),
     "scatter": ("own send count × size of its datatype × ranks", True),
 }
-ONE_FOR_ALL_SIZES = tuple(name for name, (_, differs) in LOOKED_UP.items() if differs)
+SIZE_INDEPENDENT_OPERATIONS = tuple(name for name, (_, differs) in LOOKUP_QUANTITIES.items() if differs)
 WANTED_COLUMNS = ("operation", "ranks", "bytes", "algorithm")
-ORDER = "changes the order of operands"  # why a rule may break a program
-DATATYPES = "fails where ranks describe the message by different datatypes"
+# Reasons why a rule may break a program.
+REORDERS_OPERANDS = "changes the order of operands"
+FAILS_WITH_MIXED_DATATYPES = "fails if ranks describe the message by different datatypes"
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Assumptions:
 
     commutative: bool = False  # every reduction's operation commutes
     same_types: bool = False  # all ranks describe a message by the same count and datatype
-    same_counts: bool = False  # all ranks fill in a call's counts, needed or not, as our own benchmark does
+    same_counts: bool = False  # all ranks pass a call's counts, needed or not, as our own benchmark does
 
     @property
     def text(self) -> str:
@@ -84,8 +85,8 @@ class Assumptions:
         return f"assumed of programs: {order}; ranks describe a message by {types}"
 
 
-NONE_ASSUMED = Assumptions()
-BENCHMARK = Assumptions(True, True, True)  # of the program `library`
+NO_ASSUMPTIONS = Assumptions()
+BENCHMARK_ASSUMPTIONS = Assumptions(True, True, True)  # of the program `library`
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class Rule:
     segment: int = 0
 
 
-def read_table(path: Path) -> list[Choice]:
+def read_choices(path: Path) -> list[Choice]:
     """Return the choices in a table with the columns operation, ranks, bytes and algorithm.
 
     The columns platform, simulated, doubt, gain_over_default and leaves are optional; others are ignored.
@@ -106,8 +107,8 @@ def read_table(path: Path) -> list[Choice]:
         if "gain_over_default" not in row and "library" in row:
             note_old_names(path, {"library": "gain_over_default"})
             row["gain_over_default"] = row["library"]
-        with on_line(path, line, mistakes):
-            choice = _choice(row)
+        with add_line_to_errors(path, line, mistakes):
+            choice = _parse_choice(row)
             if rows.setdefault((choice.operation, choice.ranks, choice.bytes), choice) != choice:
                 where = f"{choice.operation} at {choice.ranks} ranks and {choice.bytes} B"
                 raise UserError(f"found {where} twice, with different algorithms")
@@ -115,25 +116,25 @@ def read_table(path: Path) -> list[Choice]:
     return list(rows.values())
 
 
-def of_frame(table: pd.DataFrame) -> list[Choice]:
+def choices_of_frame(table: pd.DataFrame) -> list[Choice]:
     """Return the choices in a data frame."""
-    return [_choice({name: str(value) for name, value in row.items()}) for row in table.to_dict("records")]
+    return [_parse_choice({name: str(value) for name, value in row.items()}) for row in table.to_dict("records")]
 
 
-def _choice(row: Mapping[str, str]) -> Choice:
-    name = cell(row, "operation", own_spelling)
-    size = cell(row, "bytes", parse_bytes) if sized(name) else 0
+def _parse_choice(row: Mapping[str, str]) -> Choice:
+    name = parse_cell(row, "operation", own_spelling)
+    size = parse_cell(row, "bytes", parse_bytes) if sized(name) else 0
     if row.get("leaves", "") not in ("", "0"):
         raise UserError(f"found {row['leaves']}, wanted 0: these rules name algorithms, no topology", key="leaves")
     algorithm = row["algorithm"].replace("_", "-")
     if not algorithm:
         raise UserError("found nothing, wanted the name of an algorithm", key="algorithm")
-    ground = " (simulated)" if row.get("simulated", "").lower() == "true" else ""
-    ground += f" ({SHEETS})" if SHEETS in str(row.get("doubt")) else ""
-    ranks = cell(row, "ranks", lambda text: parse_count(text, 2))
+    basis = " (simulated)" if row.get("simulated", "").lower() == "true" else ""
+    basis += f" ({SHEETS})" if SHEETS in str(row.get("doubt")) else ""
+    ranks = parse_cell(row, "ranks", lambda text: parse_count(text, 2))
     if _is_default_faster(row.get("gain_over_default", "")):
         algorithm = LIBRARY
-    return Choice(name, ranks, size, algorithm, row.get("platform", "") + ground)
+    return Choice(name, ranks, size, algorithm, row.get("platform", "") + basis)
 
 
 def _is_default_faster(times: str) -> bool:
@@ -144,22 +145,22 @@ def _is_default_faster(times: str) -> bool:
         return False
 
 
-def rules(choices: Iterable[Choice], assumptions: Assumptions = NONE_ASSUMED) -> str:
+def format_rules(choices: Iterable[Choice], assumptions: Assumptions = NO_ASSUMPTIONS) -> str:
     """Return the text of the rules file. A rule equal to the one before it is omitted."""
     table: dict[str, dict[int, dict[int, str]]] = {}
     choices = sorted(choices)
     for choice in choices:
-        if choice.operation not in COLLECTIVES:
+        if choice.operation not in COLLECTIVE_NUMBERS:
             raise UserError(f"Open MPI's rules have no operation '{choice.operation}'")
-        size = choice.bytes * (choice.ranks if choice.operation in WHOLE else 1)
+        size = choice.bytes * (choice.ranks if choice.operation in WHOLE_RESULT_COLLECTIVES else 1)
         table.setdefault(choice.operation, {}).setdefault(choice.ranks, {})[size] = choice.algorithm
     platforms = ", ".join(sorted({choice.platform for choice in choices} - {""}))
     advised = one_line(f", advice for {platforms}") if platforms else ""
     lines = [f"{len(table)} # collectives{advised}; {assumptions.text}"]
-    for name in sorted(table, key=COLLECTIVES.get):
+    for name in sorted(table, key=COLLECTIVE_NUMBERS.get):
         below = {} if min(table[name]) <= FEWEST_RANKS else {FEWEST_RANKS: {0: LIBRARY}}
         of_ranks = below | table[name]
-        lines += [f"{COLLECTIVES[name]} # {name}", f"{len(of_ranks)} # communicator sizes"]
+        lines += [f"{COLLECTIVE_NUMBERS[name]} # {name}", f"{len(of_ranks)} # communicator sizes"]
         for ranks, sizes in of_ranks.items():
             rows = _rows_by_size(name, sizes, assumptions)
             lines += [f"{ranks} # ranks and more", f"{len(rows)} # message sizes"]
@@ -171,10 +172,10 @@ def rules(choices: Iterable[Choice], assumptions: Assumptions = NONE_ASSUMED) ->
 def _rows_by_size(name: str, sizes: Mapping[int, str], assumptions: Assumptions) -> dict[int, tuple[Rule, str]]:
     """Return the rules of a communicator size with their comments, by least message size; the first is for 0 bytes and
     more."""
-    if name in ONE_FOR_ALL_SIZES and not assumptions.same_counts:
+    if name in SIZE_INDEPENDENT_OPERATIONS and not assumptions.same_counts:
         specs = list(dict.fromkeys(sizes.values()))
         if len(specs) > 1:
-            reason = f"{len(specs)} algorithms by size, but ranks look different sizes up, so Open MPI decides"
+            reason = f"{len(specs)} algorithms by size, but ranks may look up different sizes, so Open MPI decides"
             return {0: (Rule(), one_line(f"{', '.join(specs)}: {reason}"))}
         sizes = {0: specs[0]}
     rows = {} if 0 in sizes else {0: (Rule(), "below the table: Open MPI decides")}
@@ -182,49 +183,53 @@ def _rows_by_size(name: str, sizes: Mapping[int, str], assumptions: Assumptions)
     for size, spec in sizes.items():
         if spec == last:
             continue
-        last, rule = spec, rule_of(name, spec)
-        missing = f": {_nearest(name, spec)}, so Open MPI decides itself" if rule == Rule() and spec != LIBRARY else ""
+        last, rule = spec, find_rule(name, spec)
+        missing = (
+            f": {_describe_nearest_function(name, spec)}, so Open MPI decides itself"
+            if rule == Rule() and spec != LIBRARY
+            else ""
+        )
         if not missing and (risk := find_risk(name, spec, assumptions)):
             rule, missing = Rule(), f": {risk}, so Open MPI decides itself"
         rows[size] = (rule, one_line(f"{spec}{missing}"))
     return rows
 
 
-def find_risk(name: str, spec: str, assumptions: Assumptions = NONE_ASSUMED) -> str:
+def find_risk(name: str, spec: str, assumptions: Assumptions = NO_ASSUMPTIONS) -> str:
     """Return why a rule for this algorithm could break a correct program; empty if it cannot."""
-    rule = rule_of(name, spec)
-    for routine in routines(name, spec.partition(":")[0]):
+    rule = find_rule(name, spec)
+    for routine in find_routines(name, spec.partition(":")[0]):
         if routine.number != rule.algorithm:
             continue
         if not routine.keeps_order and not assumptions.commutative:
-            return ORDER
+            return REORDERS_OPERANDS
         if routine.cuts_by_own_count(rule.segment) and not assumptions.same_types:
-            return DATATYPES
+            return FAILS_WITH_MIXED_DATATYPES
     return ""
 
 
-def _nearest(name: str, spec: str) -> str:
-    """Return which function of Open MPI is nearest to an algorithm that no rule can select."""
-    for routine in routines(name, spec.partition(":")[0]):
+def _describe_nearest_function(name: str, spec: str) -> str:
+    """Return the nearest function of Open MPI to an algorithm that no rule can select."""
+    for routine in find_routines(name, spec.partition(":")[0]):
         return f"only {routine.function}, {routine.differs}" if routine.differs else f"not so in {routine.function}"
     return "none in Open MPI"
 
 
-def has(name: str, spec: str, assumptions: Assumptions = BENCHMARK) -> bool:
+def can_select(name: str, spec: str, assumptions: Assumptions = BENCHMARK_ASSUMPTIONS) -> bool:
     """Return whether a rule can select this algorithm, and may do so under these assumptions."""
-    return rule_of(name, spec) != Rule() and not find_risk(name, spec, assumptions)
+    return find_rule(name, spec) != Rule() and not find_risk(name, spec, assumptions)
 
 
-def routines(name: str, algorithm: str) -> list[Routine]:
+def find_routines(name: str, algorithm: str) -> list[Routine]:
     """Return Open MPI's functions that send the messages of an algorithm."""
     entry = find_algorithms(name).get(algorithm)
     return [routine for routine in entry.like if routine.library == OPEN_MPI] if entry else []
 
 
-def rule_of(name: str, spec: str) -> Rule:
+def find_rule(name: str, spec: str) -> Rule:
     """Return the rule that selects an algorithm; Rule(0) if there is none."""
     algorithm, _, argument = spec.partition(":")
-    numbers = [routine.number for routine in routines(name, algorithm)]
+    numbers = [routine.number for routine in find_routines(name, algorithm)]
     if not numbers or not numbers[0]:
         return Rule()
     taken = find_algorithms(name)[algorithm].argument
@@ -233,7 +238,7 @@ def rule_of(name: str, spec: str) -> Rule:
     if taken is None:
         return Rule()
     value = taken.read(argument)
-    if not taken.is_size:  # the radix of a tree is no part of a rule: it is the default unless set for the whole run
+    if not taken.is_size:  # rules have no radix of a tree: it has its default unless it is set for the whole run
         return Rule(numbers[0]) if value == taken.default else Rule()
     return Rule(numbers[-1], 0, value) if value < UNCUT else Rule(numbers[0])
 

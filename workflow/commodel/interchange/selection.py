@@ -1,11 +1,12 @@
 """MPICH's selection of collective algorithms (MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE) from a table of algorithms by
-operation, ranks and size (`selection`).
+operation, ranks and size (`format_selection`).
 
-The file is a tree of conditions, of which the first that holds is entered. It replaces the library's own tree, without
-which other calls would have no algorithm. The rules of the table are therefore put before the library's own tree, which
-is read from the library itself (`own_tree`). MPICH compares the whole result of allgather and the whole vector of
-reduce-scatter. A rule holds from its size on, and for exactly its number of ranks. Collectives of a device, such as
-those within a node, take precedence over all this and have to be switched off (`environment`).
+The file is a tree of conditions; at each node MPICH enters the first branch whose condition holds. The file replaces
+the tree that is built into the library, without which other calls would have no algorithm. The rules of the table are
+therefore put before the built-in tree, which is read from the library file (`read_builtin_tree`). MPICH compares the
+whole result of allgather and the whole vector of reduce-scatter. A rule holds from its size on, and for exactly its
+number of ranks. Collectives of a device, such as those within a node, take precedence over all this and have to be
+switched off (`Dialect.environment`).
 """
 
 import json
@@ -28,88 +29,88 @@ COLLECTIVES = {  # MPICH's name, and the quantity that it compares with a size
     "reduce": ("reduce", "avg_msg_size"),
     "reduce-scatter": ("reduce_scatter", "total_msg_size"),
 }
-WHOLE = ("allgather",)
-# Which of its functions work only where the number of ranks is a power of two, or only for MPI's own operations on at
-# least one element for each rank. Elsewhere they end with a failed assertion.
-POWERS = ("Allgather_intra_recursive_doubling", "Bcast_intra_scatter_recursive_doubling_allgather")
-ELEMENTS = ("Allreduce_intra_reduce_scatter_allgather", "Reduce_intra_reduce_scatter_gather")
-# So do these in place.
-OUT_OF_PLACE = ("Alltoall_intra_brucks", "Alltoall_intra_pairwise", "Alltoall_intra_scattered")
-BEGIN, SIGN = b'{"collective=', '"algorithm=MPIR_'
-LARGEST_LIBRARY = 64 * MIB  # of a library
+WHOLE_RESULT_COLLECTIVES = ("allgather",)
+# Functions that work only for a power of two ranks, or only for MPI's own operations on at least one element for each
+# rank. In other calls, an assertion fails.
+POWER_OF_TWO_FUNCTIONS = ("Allgather_intra_recursive_doubling", "Bcast_intra_scatter_recursive_doubling_allgather")
+BUILT_IN_OPERATION_FUNCTIONS = ("Allreduce_intra_reduce_scatter_allgather", "Reduce_intra_reduce_scatter_gather")
+# Functions with which an in-place call fails likewise.
+OUT_OF_PLACE_FUNCTIONS = ("Alltoall_intra_brucks", "Alltoall_intra_pairwise", "Alltoall_intra_scattered")
+TREE_BEGIN, ALGORITHM_KEY = b'{"collective=', '"algorithm=MPIR_'
+MAX_LIBRARY_BYTES = 64 * MIB
 Tree = dict
 
 
-def function_of(operation: str, spec: str, ranks: int) -> str:
+def find_function(operation: str, spec: str, ranks: int) -> str:
     """Return MPICH's name of an algorithm without its prefix; empty if a selection cannot name it at this number of
     ranks."""
     entry = find_algorithms(operation).get(spec) if operation in COLLECTIVES else None
     names = [routine.function for routine in entry.like if routine.library == MPICH] if entry else []
     name = names[0].removeprefix("MPIR_") if names else ""
-    return "" if name in POWERS and ranks & (ranks - 1) else name
+    return "" if name in POWER_OF_TWO_FUNCTIONS and ranks & (ranks - 1) else name
 
 
-def own_tree(library: Path) -> Tree:
+def read_builtin_tree(library: Path) -> Tree:
     """Return the selection tree that is built into an MPICH library."""
     with library.open("rb") as stream:
-        content = stream.read(LARGEST_LIBRARY)
+        content = stream.read(MAX_LIBRARY_BYTES)
     at = -1
-    while (at := content.find(BEGIN, at + 1)) >= 0:
+    while (at := content.find(TREE_BEGIN, at + 1)) >= 0:
         text = content[at : content.find(b"\0", at)].decode(errors="replace")
         try:
             tree = json.loads(text)
         except ValueError:
             continue
-        if SIGN in text and all(f"collective={name}" in tree for name, _ in COLLECTIVES.values()):
+        if ALGORITHM_KEY in text and all(f"collective={name}" in tree for name, _ in COLLECTIVES.values()):
             return tree
     raise UserError("found no selection of algorithms in this library; is it MPICH 4 or later?", file=library)
 
 
-def selection(rows: Iterable[Choice], own: Tree) -> str:
+def format_selection(rows: Iterable[Choice], own: Tree) -> str:
     """Return the text of the file: the library's own tree, with the choices before it."""
     table: dict[str, dict[int, dict[int, str]]] = {}
     for row in sorted(rows):
         if row.operation not in COLLECTIVES:
             raise UserError(f"MPICH's selection has no algorithms of '{row.operation}' to choose from")
-        size = row.bytes * (row.ranks if row.operation in WHOLE else 1)
+        size = row.bytes * (row.ranks if row.operation in WHOLE_RESULT_COLLECTIVES else 1)
         table.setdefault(row.operation, {}).setdefault(row.ranks, {})[size] = row.algorithm
     tree = dict(own)
     for operation, by_ranks in table.items():
         name, compared = COLLECTIVES[operation]
-        before = _within(tree[f"collective={name}"])
+        before = _select_intracommunicator(tree[f"collective={name}"])
         ours: Tree = {}
         for ranks, sizes in by_ranks.items():  # `<` of a smaller one is the library's
             ours.setdefault(f"comm_size<{ranks}", before)
-            ours[f"comm_size<={ranks}"] = _by_size(operation, ranks, sizes, compared, before)
+            ours[f"comm_size<={ranks}"] = _make_size_tree(operation, ranks, sizes, compared, before)
         inter = {key: value for key, value in tree[f"collective={name}"].items() if key == "comm_type=inter"}
         tree[f"collective={name}"] = {"comm_type=intra": {**ours, "comm_size=any": before}, **inter}
     return json.dumps(tree, indent=1) + "\n"
 
 
-def _within(own: Tree) -> Tree:
+def _select_intracommunicator(own: Tree) -> Tree:
     return own.get("comm_type=intra", own)
 
 
-def _by_size(operation: str, ranks: int, sizes: Mapping[int, str], compared: str, own: Tree) -> Tree:
+def _make_size_tree(operation: str, ranks: int, sizes: Mapping[int, str], compared: str, own: Tree) -> Tree:
     """Return the tree for one number of ranks: each algorithm from its size to the next, and the library default
     below."""
     steps = list(sizes.items())
     tree: Tree = {f"{compared}<{steps[0][0]}": own} if steps[0][0] > 0 else {}
     for (_, spec), (following, _) in pairwise(steps):
-        tree[f"{compared}<{following}"] = _named(operation, ranks, spec, own)
-    tree[f"{compared}=any"] = _named(operation, ranks, steps[-1][1], own)
+        tree[f"{compared}<{following}"] = _make_algorithm_tree(operation, ranks, spec, own)
+    tree[f"{compared}=any"] = _make_algorithm_tree(operation, ranks, steps[-1][1], own)
     return tree
 
 
-def _named(operation: str, ranks: int, spec: str, own: Tree) -> Tree:
+def _make_algorithm_tree(operation: str, ranks: int, spec: str, own: Tree) -> Tree:
     """Return the tree that selects an algorithm where it can work, and the library default elsewhere."""
-    name = "" if spec == LIBRARY else function_of(operation, spec, ranks)
+    name = "" if spec == LIBRARY else find_function(operation, spec, ranks)
     if not name:
         return own
     tree = {f"algorithm=MPIR_{name}": {}}
-    if name in ELEMENTS:
+    if name in BUILT_IN_OPERATION_FUNCTIONS:
         tree = {"is_op_built_in=no": own, "is_op_built_in=yes": {"count<pow2": own, "count=any": tree}}
-    if name in OUT_OF_PLACE:
+    if name in OUT_OF_PLACE_FUNCTIONS:
         tree = {"is_sendbuf_inplace=yes": own, "is_sendbuf_inplace=no": tree}
     return {"is_commutative=yes": tree, "is_commutative=no": own} if name in REORDERING else tree
 

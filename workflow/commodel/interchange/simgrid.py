@@ -1,5 +1,5 @@
-"""A platform for SimGrid whose simulated times are those of a LogGP or Hockney set (`write`): XML, and the settings
-that go with it.
+"""A platform for SimGrid whose simulated times are those of a LogGP or Hockney set (`write_platform`): XML, and the
+settings that it needs.
 
 LogGP: o_s and o_r are SMPI's overheads. g + (m−1)·G is the time for which a message occupies the port of its sender and
 that of its receiver: a link whose bandwidth depends on the size (`smpi/bw-factor`), with one message at a time
@@ -26,21 +26,21 @@ from commodel.parameters import ParameterSet
 from commodel.units import format_seconds
 
 LOGGP = ("L", "o_s", "o_r", "g", "G")
-FAST = 1e15  # B/s: no time
-ENVELOPE = 16  # bytes that SMPI adds to each message
-LARGEST = 2**31  # bytes
-PIECE = 1.02  # of its first size is the first size after it
-NEGLIGIBLE = 1e-3  # of a message's time
-NEVER = 1_000_000_000
-EQUAL = {
+UNLIMITED_BANDWIDTH = 1e15  # B/s
+ENVELOPE_BYTES = 16  # bytes that SMPI adds to each message
+MAX_MESSAGE_BYTES = 2**31  # bytes
+SIZE_RATIO = 1.02  # between the first sizes of adjacent ranges of sizes with one bandwidth factor
+NEGLIGIBLE_SHARE = 1e-3  # of a message's time
+UNREACHABLE_SIZE = 1_000_000_000  # bytes: a protocol with this threshold is never used
+NEUTRAL_CONFIG = {
     "smpi/lat-factor": "0:1",
     "smpi/bw-factor": "0:1",
     "network/TCP-gamma": 0,
     "network/crosstraffic": 0,
     "network/weight-S": 0,
     "smpi/wtime": 0,
-    "smpi/async-small-thresh": NEVER,
-    "smpi/send-is-detached-thresh": NEVER,
+    "smpi/async-small-thresh": UNREACHABLE_SIZE,
+    "smpi/send-is-detached-thresh": UNREACHABLE_SIZE,
     "smpi/host-speed": "1Gf",
 }
 
@@ -52,56 +52,56 @@ class Network:
     latency: float
     send: str
     receive: str
-    bandwidth: float = FAST  # of a port, B/s
+    bandwidth: float = UNLIMITED_BANDWIDTH  # of a port, B/s
     config: Mapping[str, str | int] = field(default_factory=dict)
     note: str = ""  # the part of the model that is not represented, and its size
 
 
-def network(parameters: ParameterSet) -> Network:
+def make_network(parameters: ParameterSet) -> Network:
     values = parameters.numbers
     if parameters.family == "hockney":
-        return _hockney(parameters, values)
+        return _make_hockney_network(parameters, values)
     if parameters.family != "loggp":
         raise UserError(f"found parameters of family '{parameters.family}', wanted loggp or hockney")
-    lacking = [name for name in LOGGP if name not in values]
-    if lacking:
-        raise UserError(f"the set has no value of {lacking[0]}")
-    return _loggp(**{name: values[name] for name in LOGGP})
+    missing = [name for name in LOGGP if name not in values]
+    if missing:
+        raise UserError(f"the set has no value of {missing[0]}")
+    return _make_loggp_network(**{name: values[name] for name in LOGGP})
 
 
-def _loggp(L: float, o_s: float, o_r: float, g: float, G: float) -> Network:
-    carried, note = g, ""
+def _make_loggp_network(L: float, o_s: float, o_r: float, g: float, G: float) -> Network:
+    port_gap, note = g, ""
     if g > L:
         if g > min(o_s, o_r):
             raise UserError(
                 f"found g of {format_seconds(g)} above L of {format_seconds(L)}, wanted at most L: "
                 "a port of SimGrid is busy with a message for no longer than that message is in the network"
             )
-        carried, faster = L, (g - L) / min(o_s, o_r)
-        if faster >= PIECE - 1:
-            note = f"g is carried as {format_seconds(L)}, which is all of L: bursts may be up to {faster:.0%} too fast"
-    bandwidth, factors = _port(max(carried, 1 / FAST), max(G, 1 / FAST))
+        port_gap, faster = L, (g - L) / min(o_s, o_r)
+        if faster >= SIZE_RATIO - 1:
+            note = f"g is reduced to L, {format_seconds(L)}: bursts may be up to {faster:.0%} too fast"
+    bandwidth, factors = _fit_port(max(port_gap, 1 / UNLIMITED_BANDWIDTH), max(G, 1 / UNLIMITED_BANDWIDTH))
     config = {"smpi/bw-factor": factors, "maxmin/concurrency-limit": 1}
-    return Network(L - carried, f"0:{o_s:.9g}:0", f"0:{o_r:.9g}:0", bandwidth, config, note)
+    return Network(L - port_gap, f"0:{o_s:.9g}:0", f"0:{o_r:.9g}:0", bandwidth, config, note)
 
 
-def _port(g: float, G: float) -> tuple[float, str]:
-    """Return a bandwidth, and the share of it that a message of each size has.
+def _fit_port(g: float, G: float) -> tuple[float, str]:
+    """Return a bandwidth, and the fraction of it that a message of each size gets.
 
     With them a message takes g + (m−1)·G, with an error of at most 1 %.
     """
-    smallest = ENVELOPE + 1  # a message of 0 bytes costs as much as one of 1
+    smallest = ENVELOPE_BYTES + 1  # a message of 0 bytes takes as long as one of 1
     sizes, excess = [smallest], g - smallest * G  # beyond G for each byte, the envelope's too
-    while sizes[-1] < LARGEST and abs(excess) > NEGLIGIBLE * sizes[-1] * G:
-        sizes.append(max(sizes[-1] + 1, int(sizes[-1] * PIECE)))
-    last = [size - 1 for size in sizes[1:]] + [LARGEST]
+    while sizes[-1] < MAX_MESSAGE_BYTES and abs(excess) > NEGLIGIBLE_SHARE * sizes[-1] * G:
+        sizes.append(max(sizes[-1] + 1, int(sizes[-1] * SIZE_RATIO)))
+    last = [size - 1 for size in sizes[1:]] + [MAX_MESSAGE_BYTES]
     middle = [sqrt(first * end) for first, end in zip(sizes, last, strict=True)]
-    rates = [ENVELOPE / g, *(size / (excess + size * G) for size in middle)]
+    rates = [ENVELOPE_BYTES / g, *(size / (excess + size * G) for size in middle)]
     limits = [0, *(size - 1 for size in sizes)]  # SMPI 3.32 applies a factor to sizes above its limit
     return max(rates), ";".join(f"{limit}:{rate / max(rates):.5g}" for limit, rate in zip(limits, rates, strict=True))
 
 
-def _hockney(parameters: ParameterSet, values: dict[str, float]) -> Network:
+def _make_hockney_network(parameters: ParameterSet, values: dict[str, float]) -> Network:
     if set(parameters.forms.values()) - {"constant", "piecewise"}:
         raise UserError("only a Hockney set with constant or piecewise α and β can be simulated")
     pieces = []
@@ -116,7 +116,7 @@ def _hockney(parameters: ParameterSet, values: dict[str, float]) -> Network:
     return Network(0.0, ";".join(pieces), "0:0:0")
 
 
-def xml(network: Network, nodes: int) -> str:
+def format_xml(network: Network, nodes: int) -> str:
     return f"""<?xml version="1.0"?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
@@ -126,19 +126,19 @@ def xml(network: Network, nodes: int) -> str:
 """
 
 
-def write(parameters: ParameterSet, nodes: int, out: Path) -> str:
+def write_platform(parameters: ParameterSet, nodes: int, out: Path) -> str:
     """Write the platform file and its XML; return a note about what SimGrid cannot represent."""
-    costs, platform_file = network(parameters), out.with_suffix(".xml")
+    costs, platform_file = make_network(parameters), out.with_suffix(".xml")
     title = f"{parameters.family} of {parameters.platform or 'a parameter set'} (simulated)"
-    write_text(platform_file, xml(costs, nodes))
-    write_text(out, platform(costs, nodes, platform_file.name, title))
+    write_text(platform_file, format_xml(costs, nodes))
+    write_text(out, format_platform(costs, nodes, platform_file.name, title))
     return costs.note
 
 
-def platform(network: Network, nodes: int, file: str, title: str) -> str:
+def format_platform(network: Network, nodes: int, file: str, title: str) -> str:
     """Return the text of the platform file, which has one rank on each node."""
     overheads = {"smpi/os": network.send, "smpi/ois": network.send, "smpi/or": network.receive}
-    section = {"file": file, "config": EQUAL | overheads | dict(network.config)}
+    section = {"file": file, "config": NEUTRAL_CONFIG | overheads | dict(network.config)}
     whole = {"title": title, "launcher": "simgrid", "nodes": nodes, "cores": 1, "simgrid": section}
     return yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=120)
 

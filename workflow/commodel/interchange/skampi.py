@@ -8,37 +8,39 @@ A ping-pong is a full round trip in the file, and is halved.
 import re
 from pathlib import Path
 
-from commodel.interchange import Format, Given, Place, Readings, placed_lines
+from commodel.interchange import Format, Readings, SourceRow, StatedProperties, read_source_rows
 
 BEGIN, END = re.compile(r'\s*begin result "([^"]*)"'), re.compile(r"\s*end result\b")
-VARIED = re.compile(r"\b(\w++)=\s*+(\S++)")  # possessive: a long word without `=` is read once
-FIXED = 4  # numbers of a row that are not times of processes
+VARIED_SETTING = re.compile(r"\b(\w++)=\s*+(\S++)")  # possessive: a long word without `=` is read once
+FIXED_COLUMNS = 4  # numbers of a row that are not times of processes
 
 
-def times(path: Path, given: Given) -> Readings:
+def read_file(path: Path, given: StatedProperties) -> Readings:
     readings, name = Readings(), ""
-    for place, line in placed_lines(path, given):
+    for source_row, line in read_source_rows(path, given):
         if match := BEGIN.match(line):
             name = match[1]
         elif END.match(line):
             name = ""
         elif name and line.strip() and not line.lstrip().startswith("#"):
-            _take(readings, place, name, line)
+            _add_row(readings, source_row, name, line)
     return readings
 
 
-def _take(readings: Readings, place: Place, name: str, line: str) -> None:
-    varied = dict(VARIED.findall(line))
-    cells = VARIED.sub("", line).split()
-    if len(cells) < FIXED:
-        raise place.error(f"found {len(cells)} numbers, wanted bytes, time, error, measurements, times of processes")
-    size, seconds = place.whole(cells[0]), place.number(cells[1]) * 1e-6
+def _add_row(readings: Readings, source_row: SourceRow, name: str, line: str) -> None:
+    varied = dict(VARIED_SETTING.findall(line))
+    cells = VARIED_SETTING.sub("", line).split()
+    if len(cells) < FIXED_COLUMNS:
+        raise source_row.error(
+            f"found {len(cells)} numbers, wanted bytes, time, error, measurements, times of processes"
+        )
+    size, seconds = source_row.parse_whole(cells[0]), source_row.parse_number(cells[1]) * 1e-6
     kind = name.split("-")[0]
     if kind.lower().startswith("pingpong"):
-        readings.take_message(place, size, seconds / 2, "mean")
+        readings.add_message(source_row, size, seconds / 2, "mean")
     else:
-        ranks = place.whole(varied["procs"]) if "procs" in varied else len(cells) - FIXED
-        readings.take(place, kind, "", ranks, size, seconds, "mean")
+        ranks = source_row.parse_whole(varied["procs"]) if "procs" in varied else len(cells) - FIXED_COLUMNS
+        readings.add_collective(source_row, kind, "", ranks, size, seconds, "mean")
 
 
-FORMAT = Format("skampi", "SKaMPI 5", times)
+FORMAT = Format("skampi", "SKaMPI 5", read_file)

@@ -1,5 +1,5 @@
-"""The parameter tables of the τ–Lop tools (`read`): a folder with SHM.txt, a table for each network (IB.txt, TCP.txt),
-and gamma.txt.
+"""The parameter tables of the τ–Lop tools (`read_tables`): a folder with SHM.txt, a table for each network (IB.txt,
+TCP.txt), and gamma.txt.
 
 The table of a channel has a row for each message size: m, o(m), L(m, 1) … L(m, τ), in seconds. gamma.txt has a row for
 each size and a column for each operation, of which the sum of integers is used.
@@ -8,7 +8,7 @@ each size and a column for each operation, of which the sum of integers is used.
 from pathlib import Path
 
 from commodel.errors import UserError, suggest
-from commodel.interchange import Format, lines
+from commodel.interchange import Format, read_text_lines
 from commodel.models.keys import parse, sample
 from commodel.parameters import Estimate, ParameterSet
 from commodel.units import MAX_BYTES
@@ -16,7 +16,7 @@ from commodel.units import MAX_BYTES
 MEMORY, GAMMA, SUM = "SHM", "gamma", "SUM_I"
 
 
-def read(folder: Path, network: str = "") -> ParameterSet:
+def read_tables(folder: Path, network: str = "") -> ParameterSet:
     """Return the parameter set of a folder; `network` names the table to use if there are several."""
     if not folder.is_dir():
         raise UserError("wanted a folder with SHM.txt, IB.txt, …", file=folder)
@@ -31,11 +31,11 @@ def read(folder: Path, network: str = "") -> ParameterSet:
     values: dict[str, Estimate] = {}
     for channel, path in used.items():
         if path:
-            values |= _channel(path, channel)
+            values |= _read_channel(path, channel)
     sizes = [parse(name).sample[0] for name in values]
     forms = {parse(name).function: "table" for name in values}
     if GAMMA in tables:
-        values |= _gamma(tables[GAMMA])
+        values |= _read_gamma(tables[GAMMA])
         forms[GAMMA] = "table"
     names = ", ".join(path.name for path in (*used.values(), tables.get(GAMMA)) if path)
     return ParameterSet(
@@ -48,28 +48,30 @@ def read(folder: Path, network: str = "") -> ParameterSet:
     )
 
 
-def _channel(path: Path, channel: int) -> dict[str, Estimate]:
+def _read_channel(path: Path, channel: int) -> dict[str, Estimate]:
     values = {}
-    for size, (overhead, *transfers) in _rows(path):
-        values[sample(f"o_{channel}", size)] = _exact(overhead)
-        values |= {sample(f"L_{channel}", size, level): _exact(value) for level, value in enumerate(transfers, 1)}
+    for size, (overhead, *transfers) in _read_rows(path):
+        values[sample(f"o_{channel}", size)] = _make_exact_estimate(overhead)
+        values |= {
+            sample(f"L_{channel}", size, level): _make_exact_estimate(value) for level, value in enumerate(transfers, 1)
+        }
     return values
 
 
-def _gamma(path: Path) -> dict[str, Estimate]:
-    header = next((line.split() for _, line in lines(path) if line.startswith("#size")), [])
+def _read_gamma(path: Path) -> dict[str, Estimate]:
+    header = next((line.split() for _, line in read_text_lines(path) if line.startswith("#size")), [])
     if SUM not in header:
         raise UserError(f"found no column {SUM}", file=path)
-    place, rows = header.index(SUM) - 1, _rows(path)
+    place, rows = header.index(SUM) - 1, _read_rows(path)
     if len(rows[0][1]) <= place:
         raise UserError(f"found {len(rows[0][1])} numbers in a row, wanted one below {SUM}", file=path)
-    return {sample(GAMMA, size): _exact(row[place]) for size, row in rows}
+    return {sample(GAMMA, size): _make_exact_estimate(row[place]) for size, row in rows}
 
 
-def _rows(path: Path) -> list[tuple[int, list[float]]]:
+def _read_rows(path: Path) -> list[tuple[int, list[float]]]:
     """Return the sizes and their numbers; every row has as many numbers as the first."""
     rows: list[tuple[int, list[float]]] = []
-    for number, line in lines(path):
+    for number, line in read_text_lines(path):
         if not line.strip() or line.startswith("#"):
             continue
         try:
@@ -78,7 +80,7 @@ def _rows(path: Path) -> list[tuple[int, list[float]]]:
             raise UserError(f"found '{line.strip()[:60]}', wanted numbers only", file=path, line=number) from None
         possible = row and all(0 <= value < 1e9 for value in row)
         if not possible or not 0 <= size <= MAX_BYTES or size != int(size):
-            raise UserError("found a size or a time that cannot be, wanted bytes and seconds", file=path, line=number)
+            raise UserError("found an impossible size or time, wanted bytes and seconds", file=path, line=number)
         if rows and len(row) != len(rows[0][1]):
             raise UserError(f"found {len(row)} numbers, wanted {len(rows[0][1])}", file=path, line=number)
         rows.append((int(size), row))
@@ -87,8 +89,8 @@ def _rows(path: Path) -> list[tuple[int, list[float]]]:
     return rows
 
 
-def _exact(seconds: float) -> Estimate:
+def _make_exact_estimate(seconds: float) -> Estimate:
     return Estimate(seconds, "s", seconds, seconds)
 
 
-FORMAT = Format("taulop", "the τ–Lop tools", parameters=read)
+FORMAT = Format("taulop", "the τ–Lop tools", parameters=read_tables)

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from commodel import __version__
 from commodel.errors import UserError, mistakes_in
 from commodel.files.atomic import read_json, write_json
-from commodel.files.quantities import VARIABLE, parse_setting
-from commodel.files.results_folder import PROVENANCE, SAMPLES, STATE, files
+from commodel.files.quantities import SETTING_VARIABLE, parse_setting
+from commodel.files.results_folder import PROVENANCE, SAMPLES_NAME, STATE, list_folder
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.measure.process import OWN, TAKEN, describe_failure, end_on_termination, full, printed, run
 from commodel.measure.provenance import places, provenance
@@ -37,11 +37,11 @@ from commodel.platforms.slurm import check_stop, was_refused
 from commodel.platforms.tools import ROOT, find_build_root
 from commodel.records import Batch, Measure, Plan, Point
 from commodel.results import raw_samples
-from commodel.results.attempts import DONE, OwnAttempt
+from commodel.results.attempts import DONE_OUTCOME, OwnAttempt
 from commodel.results.campaign import lock_folder
 from commodel.results.process_counts import join_counts
-from commodel.results.provenance import commit, same_setting
-from commodel.results.raw_samples import raw_file, read_marker, read_samples
+from commodel.results.provenance import check_setting, describe_commit
+from commodel.results.raw_samples import find_raw_file, read_marker, read_samples
 
 STARTING, TIMEOUT, BUDGET = "starting", "timeout", "budget"
 LONGEST_NAME = 300  # bytes
@@ -148,7 +148,7 @@ def sweep(state: Sweep, start: Start, number: int) -> bool:
         suspect = case
         if failures == MAX_FAILURES:
             # A case with samples of an earlier pass gets no marker.
-            earlier = (raw_samples.finished(state.rig.pass_folder(before))[0] for before in range(number))
+            earlier = (raw_samples.list_finished(state.rig.pass_folder(before))[0] for before in range(number))
             for other in set(unfinished).difference({case}, *earlier):
                 given_up = f"{raw_samples.GIVEN_UP}: {reason}"
                 raw_samples.write_marker(state.rig.folder, other, status, given_up, state.attempt.number)
@@ -158,8 +158,8 @@ def sweep(state: Sweep, start: Start, number: int) -> bool:
 
 def _missing_cases(rig: Rig, start: Start, number: int) -> Start:
     """Return the cases of a start without samples of this pass, without all samples, and without a marker."""
-    measured, marked = raw_samples.finished(rig.folder)
-    return start.without(measured | marked | raw_samples.finished(rig.pass_folder(number))[0])
+    measured, marked = raw_samples.list_finished(rig.folder)
+    return start.without(measured | marked | raw_samples.list_finished(rig.pass_folder(number))[0])
 
 
 def _is_external_failure(log: AnyPath, code: int, case: str) -> bool:
@@ -205,14 +205,14 @@ def measure(
     rig = Rig(plan, platform, launching, starter, names, folder, passes, **job)
     end_on_termination()
     with lock_folder(folder, "another measurement of this batch"):
-        attempt = OwnAttempt(folder, None if rig.how.simulated else 60 * batch.minutes, commit())
+        attempt = OwnAttempt(folder, None if rig.how.simulated else 60 * batch.minutes, describe_commit())
         try:
             measured = _measure(rig, batch, attempt, progress)
         except BaseException as error:
             _end_badly(attempt, error)
             raise
-        if attempt.written:
-            attempt.end(DONE)
+        if attempt.last_write:
+            attempt.end(DONE_OUTCOME)
     return measured
 
 
@@ -247,7 +247,7 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
     if rig.how.in_job and (is_survey(batch) or list_hosts(rig.plan, batch)):
         _set_aside_other_nodes(rig, attempt, progress)
     _clean_up_dead_attempts(rig, attempt)
-    before, marked = raw_samples.finished(folder)
+    before, marked = raw_samples.list_finished(folder)
     starts = [
         start.without(before | marked) for start in starts_of(batch, work, rig.platform.substrate, rig.how.simulated)
     ]
@@ -261,9 +261,9 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
     for number in range(rig.passes):
         rig.pass_folder(number).remove_tree()
     work.remove_tree()
-    measured, marked = raw_samples.finished(folder)
+    measured, marked = raw_samples.list_finished(folder)
     count, lacking = len(ids & measured - before), len(ids & marked)
-    not_measured = f", {lacking} not, see {folder}/*{raw_samples.SUFFIX} and *{raw_samples.LATE_SUFFIX}"
+    not_measured = f", {lacking} not, see {folder}/*{raw_samples.MARKER_SUFFIX} and *{raw_samples.LATE_SUFFIX}"
     done = f"{batch.name}: {count} measured{not_measured if lacking else ''}"
     progress(done if missing else f"{done}, nothing was missing")
     return count
@@ -274,14 +274,14 @@ def _set_aside_other_nodes(rig: Rig, attempt: OwnAttempt, progress: Progress) ->
     its levels, holds for one set of nodes."""
     about = rig.folder / PROVENANCE
     recorded = read_json(about).get("nodes", []) if about.exists() else list(rig.names)
-    used = {name for earlier in attempt.before for name in earlier.nodes}
+    used = {name for earlier in attempt.earlier for name in earlier.nodes}
     if list(rig.names) == recorded and used <= set(rig.names):
         return
     for number in range(rig.passes):
         rig.pass_folder(number).remove_tree()
         rig.pass_folder(number).mkdir()
     ending = f".other-nodes-{attempt.number - 1}"
-    for path in files(rig.folder):
+    for path in list_folder(rig.folder):
         if path.suffix in (".csv", ".json") and path.name != STATE:
             path.replace(path.with_name(path.name + ending))
     progress(f"{rig.folder.name}: begins again: earlier samples are of other nodes (renamed to *{ending})")
@@ -291,8 +291,8 @@ def _record_start(rig: Rig, batch: Batch, attempt: OwnAttempt, missing: bool) ->
     """Record the start of an attempt. Provenance that exists is kept, since a report may rest on it."""
     about, setting = rig.folder / PROVENANCE, rig.setting
     folders = (rig.folder, *(rig.pass_folder(number) for number in range(rig.passes)))
-    if missing and about.exists() and any(raw_samples.finished(folder)[0] for folder in folders):
-        setting = same_setting(about, setting)
+    if missing and about.exists() and any(raw_samples.list_finished(folder)[0] for folder in folders):
+        setting = check_setting(about, setting)
     if missing or not attempt.follows_done_attempt:
         attempt.write()
     if missing or not about.exists():
@@ -315,7 +315,7 @@ def _run_passes(state: Sweep, missing: list[Start], name: str, progress: Progres
         turn, done = f", pass {number + 1} of {rig.passes}" if rig.passes > 1 else "", 0
         for start in missing:
             progress(f"{name}: {done} of {total} done{turn}, now {start.program} on {start.ranks} ranks")
-            state.attempt.turn = number + 1
+            state.attempt.current_pass = number + 1
             state.attempt.write()
             if not sweep(state, start, number):
                 return False
@@ -329,8 +329,8 @@ def _clean_up_dead_attempts(rig: Rig, attempt: OwnAttempt) -> None:
     """Remove torn files of attempts that died, and mark a case during which two of them died."""
     for number in range(rig.passes):
         samples = rig.pass_folder(number)
-        for path in files(samples):
-            if SAMPLES.fullmatch(path.name) and not raw_samples.is_whole(path):
+        for path in list_folder(samples):
+            if SAMPLES_NAME.fullmatch(path.name) and not raw_samples.is_complete(path):
                 path.unlink()
         if case := case_at(samples):
             if not (samples / f"{case}.csv").exists() and attempt.count_crashes(case) >= 2:
@@ -342,17 +342,17 @@ def _clean_up_dead_attempts(rig: Rig, attempt: OwnAttempt) -> None:
 
 def _join(rig: Rig, cases: list[str]) -> None:
     """Write raw files from the samples of all passes. A case that failed in one of them has none."""
-    measured, marked = raw_samples.finished(rig.folder)
+    measured, marked = raw_samples.list_finished(rig.folder)
     for case in cases:
         paths = {number + 1: rig.pass_folder(number) / f"{case}.csv" for number in range(rig.passes)}
         sampled = {number: path for number, path in paths.items() if path.exists()}
         if sampled and case not in measured | marked:
-            raw_samples.join(sampled, rig.folder, case)
+            raw_samples.join_passes(sampled, rig.folder, case)
             join_counts([rig.pass_folder(number) for number in range(rig.passes)], rig.folder, case)
 
 
 def _mark_rest(rig: Rig, ids: set[str], attempt: OwnAttempt) -> None:
-    measured, marked = raw_samples.finished(rig.folder)
+    measured, marked = raw_samples.list_finished(rig.folder)
     for case in sorted(ids - measured - marked):
         reason = "the time of its batch was over"
         raw_samples.write_marker(rig.folder, case, raw_samples.BUDGET, reason, attempt.number)
@@ -360,7 +360,7 @@ def _mark_rest(rig: Rig, ids: set[str], attempt: OwnAttempt) -> None:
 
 def _require_samples(folder: SafePath, ids: set[str]) -> None:
     """Raise an error if everything failed, and remove the markers: the cause is the platform, not the cases."""
-    measured, marked = raw_samples.finished(folder)
+    measured, marked = raw_samples.list_finished(folder)
     why = {case: raw_samples.read_marker(folder, case) for case in sorted(ids & marked)}
     statuses = {status for status, _ in why.values()}
     failed = [reason for status, reason in why.values() if status != raw_samples.BUDGET]
@@ -374,8 +374,8 @@ def _require_samples(folder: SafePath, ids: set[str]) -> None:
 
 def find_setting(given: str | None) -> str:
     """Return the given setting, else that of the environment; empty if there is none."""
-    with mistakes_in(key="--setting" if given is not None else VARIABLE):
-        return parse_setting(os.environ.get(VARIABLE, "") if given is None else given)
+    with mistakes_in(key="--setting" if given is not None else SETTING_VARIABLE):
+        return parse_setting(os.environ.get(SETTING_VARIABLE, "") if given is None else given)
 
 
 def measure_now(
@@ -399,5 +399,5 @@ def measure_now(
 
 
 def _samples(raw: SafePath, case: str) -> list[dict]:
-    path = None if read_marker(raw, case) else raw_file(raw, case)
+    path = None if read_marker(raw, case) else find_raw_file(raw, case)
     return read_samples(path, case) if path else []

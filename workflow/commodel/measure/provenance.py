@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.safe_reading import text_if_any
+from commodel.files.safe_reading import read_text_or_empty
 from commodel.measure.starts import Rig
 from commodel.plan.config import planned_platform
 from commodel.plan.planning import list_named_files
@@ -21,7 +21,7 @@ from commodel.platforms.container import about
 from commodel.platforms.cores import measure_busy_processors
 from commodel.platforms.tools import native_digest
 from commodel.records import Batch, Plan
-from commodel.results.provenance import revision, versions
+from commodel.results.provenance import find_revision, list_versions
 
 GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
@@ -31,7 +31,7 @@ def provenance(
 ) -> dict[str, object]:
     """Return the provenance of a batch; `places` has the levels of nodes and processors."""
     where = plan.platforms[batch.platform]
-    commit, dirty = revision()
+    commit, dirty = find_revision()
     return {
         "experiment": plan.experiment,
         "experiment_digest": plan.digest,
@@ -46,7 +46,7 @@ def provenance(
         "seed": plan.seed,
         "seeds": f"cases are shuffled by {plan.seed} in the first pass, one more in each further one; "
         f"bootstraps draw by {plan.seed}",
-        **versions(),
+        **list_versions(),
         "commit": commit,
         "uncommitted_changes": dirty,
         "native_digest": native_digest(where.substrate),
@@ -54,7 +54,7 @@ def provenance(
         "cpu": _cpu(),
         "cores": os.cpu_count(),
         **({"at_work": measure_busy_processors()} if where.launcher == "local" else {}),  # elsewhere this is no node
-        "governor": text_if_any(GOVERNOR) or "unknown",
+        "governor": read_text_or_empty(GOVERNOR) or "unknown",
         "kernel": platform.release(),
         "machine": platform.node(),
         **(places or {}),
@@ -69,7 +69,7 @@ def _files(plan: Plan, batch: Batch) -> dict[str, str]:
 
 
 def _cpu() -> str:
-    lines = text_if_any(Path("/proc/cpuinfo")).splitlines()
+    lines = read_text_or_empty(Path("/proc/cpuinfo")).splitlines()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from commodel import __version__
 from commodel.errors import UserError
-from commodel.files.results_folder import pass_name
+from commodel.files.results_folder import pass_folder_name
 from commodel.files.safe_paths import SafePath
 from commodel.measure.process import describe_failure, run
 from commodel.measure.starts import Rig, Start, in_image, prepare
@@ -98,7 +98,7 @@ def _run(rig: Rig, start: Start, limit: float) -> None:
 
 def _sample(folder: SafePath, row: Mapping[str, object]) -> Sample:
     case, size = str(row["id"]), int(row["width"]) * int(row["height"])
-    raw_samples.join({1: folder / pass_name(0) / f"{case}.csv"}, folder, case)
+    raw_samples.join_passes({1: folder / pass_folder_name(0) / f"{case}.csv"}, folder, case)
     path = folder / f"{case}.csv"
     if not path.exists():
         raise UserError(f"no valid sample of a size of {size}: processes started late in all; is the machine idle?")

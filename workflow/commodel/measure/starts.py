@@ -16,7 +16,7 @@ from platform import node as this_machine
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
-from commodel.files.results_folder import WORK, pass_name
+from commodel.files.results_folder import WORK_FOLDER, pass_folder_name
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.models.probes import PLAYER, probe
 from commodel.patterns import rectangles
@@ -153,10 +153,10 @@ class Rig:
     @property
     def work(self) -> SafePath:
         """Where programs start, and what they read and print; gone when the batch is done."""
-        return self.folder / WORK
+        return self.folder / WORK_FOLDER
 
     def pass_folder(self, number: int) -> SafePath:
-        return self.folder / pass_name(number)
+        return self.folder / pass_folder_name(number)
 
     def hosts_of(self, start: Start) -> list[str]:
         """Return what the nodes of a start's ranks are called, as far as there are any; programs take samples nowhere

@@ -12,7 +12,7 @@ from commodel.files.cache import find_input
 from commodel.files.parameter_sets import MAX_FILE_BYTES, parse_parameters
 from commodel.files.quantities import check_unit, parse_with_unit
 from commodel.files.safe_paths import AnyPath
-from commodel.files.yaml import Document, read
+from commodel.files.yaml import Document, read_yaml
 from commodel.models.evaluation.values import FORM_NAMES, Values
 from commodel.models.families import Family, complete, family, infer_forms, unit
 from commodel.models.keys import parse
@@ -23,7 +23,7 @@ from commodel.units import format_seconds, shown
 
 def read_set(path: AnyPath) -> ParameterSet:
     """Return the parameter set of a file."""
-    return set_of(read(path, MAX_FILE_BYTES))
+    return set_of(read_yaml(path, MAX_FILE_BYTES))
 
 
 def set_of(document: Document) -> ParameterSet:

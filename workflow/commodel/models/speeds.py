@@ -17,9 +17,8 @@ from pydantic import TypeAdapter
 from commodel.errors import UserError, suggest
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import AnyPath
-from commodel.files.typed_records import record_of
-from commodel.files.yaml import read as read_yaml
-from commodel.files.yaml import written
+from commodel.files.typed_records import parse_record
+from commodel.files.yaml import format_yaml, read_yaml
 from commodel.records import Finite
 from commodel.units import shown
 
@@ -180,7 +179,7 @@ def longest_growing(times: np.ndarray) -> list[int]:
 def read_speeds(path: AnyPath) -> Speeds:
     """Return the speeds of a file."""
     document = read_yaml(path)
-    speeds = record_of(FORM, document.data, document)
+    speeds = parse_record(FORM, document.data, document)
     for key, complaint in _contradictions(speeds):
         raise document.error(key, complaint)
     return speeds
@@ -232,4 +231,4 @@ def write_speeds(path: AnyPath, speeds: Speeds) -> None:
         for name, kernel in speeds.kernels.items()
     }
     given = {key: value for key, value in document.items() if value not in ("", {})}
-    write_text(path, written(given))
+    write_text(path, format_yaml(given))

@@ -16,8 +16,8 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.files.cache import find_input
 from commodel.files.safe_paths import AnyPath
-from commodel.files.safe_reading import read_once
-from commodel.files.tables import cell, on_line, stream_rows
+from commodel.files.safe_reading import cache_reads
+from commodel.files.tables import add_line_to_errors, parse_cell, stream_rows
 from commodel.patterns.arguments import whole_number
 from commodel.patterns.phases import share
 from commodel.patterns.rank_tables import order_by_rank, read_rank
@@ -214,7 +214,7 @@ def read(name: str | AnyPath) -> Rectangles:
     return _read(find_input(name) if isinstance(name, str) else name)
 
 
-@read_once(files=64)
+@cache_reads(files=64)
 def _read(path: AnyPath) -> Rectangles:
     rows = order_by_rank(path, _rows(path))
     *places, speed = (np.array(column) for column in zip(*(row for _, row in rows), strict=True))
@@ -229,12 +229,12 @@ def _read(path: AnyPath) -> Rectangles:
 
 def _rows(path: AnyPath) -> Iterator[tuple[int, int, tuple[float, ...]]]:
     for line, row in stream_rows(path, COLUMNS, once=True):
-        with on_line(path, line):
+        with add_line_to_errors(path, line):
             if unknown := [name for name in row if name not in WITH_SPEED]:
                 raise UserError(f"found the column {shown(unknown[0])}, wanted {','.join(WITH_SPEED)}")
-            place = [cell(row, name, lambda text: whole_number(text, least=0)) for name in COLUMNS[1:]]
-            speed = cell(row, "speed", _read_speed) if "speed" in row else np.nan
-            yield line, cell(row, "rank", read_rank), (*place, speed)
+            place = [parse_cell(row, name, lambda text: whole_number(text, least=0)) for name in COLUMNS[1:]]
+            speed = parse_cell(row, "speed", _read_speed) if "speed" in row else np.nan
+            yield line, parse_cell(row, "rank", read_rank), (*place, speed)
 
 
 def _read_speed(text: str) -> float:

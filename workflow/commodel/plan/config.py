@@ -38,7 +38,7 @@ FILES = ("operation", "topology", "layout")  # axes whose values may name a file
 
 
 def load_experiment(file: str | Path) -> Experiment:
-    document = yamltext.read(file)
+    document = yamltext.read_yaml(file)
     experiment = _validated(Experiment, document)
     blocks = []
     for index, block in enumerate(experiment.matrix):
@@ -67,7 +67,7 @@ def _specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 def load_platform(file: str | Path, learned: bool = True) -> Platform:
     """Return the platform of a file; with `learned`, it gets the levels found by a survey if the file names none."""
-    platform = _validated(Platform, yamltext.read(file))
+    platform = _validated(Platform, yamltext.read_yaml(file))
     if network := platform.simgrid_file:
         if not network.resolve().is_relative_to(Path(file).parent.resolve()):
             raise platform.error(("simgrid", "file"), "found a link that leaves the folder of this file")

@@ -17,8 +17,7 @@ from xlsxwriter.utility import xl_col_to_name
 
 from commodel.errors import UserError, mistakes_in, one_line
 from commodel.files.typed_records import as_user_error
-from commodel.files.yaml import parse
-from commodel.files.yaml import read as read_yaml
+from commodel.files.yaml import parse_yaml, read_yaml
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.operations import operations
 from commodel.patterns.points import make_point
@@ -227,7 +226,7 @@ def text_of(sheets: Mapping[str, Sequence[tuple]], file: Path, root: Path) -> st
     cell."""
     lines = ["" if not row or row[0] is None else str(row[0]) for row in sheets[EXPERIMENT]]
     place = f"{file}!{EXPERIMENT}"  # a line of it is a row
-    document = parse("\n".join(["", *lines[1:]]), place)
+    document = parse_yaml("\n".join(["", *lines[1:]]), place)
     keys = document.data
     if not isinstance(keys, dict) or "matrix" in keys:
         raise UserError("wanted the keys of an experiment but for its matrix", file=place)

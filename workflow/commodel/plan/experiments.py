@@ -22,19 +22,19 @@ from commodel.files.fields import (
     SPEC,
     TABLE,
     WORD,
-    Part,
-    axis,
-    count,
+    FileMapping,
+    axis_type,
+    count_type,
     field_type,
     make_refusal,
-    quantity,
+    quantity_type,
 )
 from commodel.files.quantities import MAX_ENTRIES
 from commodel.units import shown
 
 
 @contextmanager
-def locate_errors(part: Part, *path: str | int) -> Iterator[None]:
+def locate_errors(part: FileMapping, *path: str | int) -> Iterator[None]:
     """Add file, line and key of the value at `path`, relative to `part`, to a UserError raised in the `with` block."""
     try:
         yield
@@ -43,26 +43,26 @@ def locate_errors(part: Part, *path: str | int) -> Iterator[None]:
 
 
 AXES = ("operation", "algorithm", "topology", "layout", "ranks", "nodes", "ranks_per_node", "bytes", "waves")
-WAVES = count(1, units.MAX_WAVES)
+WAVES = count_type(1, units.MAX_WAVES)
 PARAMETER_PREFIX = "parameters."  # prefix of an axis that is a parameter of the operation, such as parameters.grid
 
 
-class Measure(Part):
-    sync: fields.one_of("barrier", "window") = Field(
+class Measure(FileMapping):
+    sync: fields.choice_type("barrier", "window") = Field(
         "window", description="how ranks are synchronised before each sample"
     )
-    precision: quantity(units.parse_fraction, "2%") = Field(
+    precision: quantity_type(units.parse_fraction, "2%") = Field(
         0.02, description="target width of the 95 % interval of the median, relative to the median"
     )
-    min_samples: count(1, 1_000_000) = Field(10, description="minimum number of samples of a point")
-    max_samples: count(1, 1_000_000) = Field(500, description="maximum number of samples of a point")
-    seconds: quantity(units.parse_number_of_seconds, "2 s") = Field(2.0, description="time budget of one point")
-    passes: count(1, 100) = Field(
+    min_samples: count_type(1, 1_000_000) = Field(10, description="minimum number of samples of a point")
+    max_samples: count_type(1, 1_000_000) = Field(500, description="maximum number of samples of a point")
+    seconds: quantity_type(units.parse_number_of_seconds, "2 s") = Field(2.0, description="time budget of one point")
+    passes: count_type(1, 100) = Field(
         3,
         description="rounds over all cases of a batch; they share the budgets, and their disagreement widens intervals",
     )
-    warmup: count(0, 1_000_000) = Field(2, description="runs before the first sample, which are discarded")
-    timeout: quantity(units.parse_seconds, "1 min", bare=False) = Field(
+    warmup: count_type(0, 1_000_000) = Field(2, description="runs before the first sample, which are discarded")
+    timeout: quantity_type(units.parse_seconds, "1 min", bare=False) = Field(
         60.0, description="time beyond its budget after which a point is given up; simulated: ten times as much"
     )
 
@@ -75,8 +75,8 @@ class Measure(Part):
         return self
 
 
-class Batching(Part):
-    budget: quantity(units.parse_seconds, "8 h", bare=False) = Field(
+class Batching(FileMapping):
+    budget: quantity_type(units.parse_seconds, "8 h", bare=False) = Field(
         8 * 3600.0, description="maximum time of one batch, which is one Slurm job; points left then are not measured"
     )
     smaller: fields.FLAG = Field(
@@ -91,21 +91,23 @@ class Batching(Part):
 
 
 # The values of each axis. Types such as SPEC and RANKS are defined in `files.fields`.
-class Axes(Part):
-    operation: axis(SPEC) = Field((), description="collective operation or kernel, such as bcast")
-    algorithm: axis(SPEC) = Field((), description="algorithm of the operation; not together with topology")
-    topology: axis(SPEC) = Field((), description="tree over which the operation runs, such as kary:2^4 or file:PATH")
-    layout: axis(SPEC) = Field((), description="placement of ranks on nodes, such as block or cyclic")
-    ranks: axis(RANKS, units.parse_count) = Field(
+class Axes(FileMapping):
+    operation: axis_type(SPEC) = Field((), description="collective operation or kernel, such as bcast")
+    algorithm: axis_type(SPEC) = Field((), description="algorithm of the operation; not together with topology")
+    topology: axis_type(SPEC) = Field(
+        (), description="tree over which the operation runs, such as kary:2^4 or file:PATH"
+    )
+    layout: axis_type(SPEC) = Field((), description="placement of ranks on nodes, such as block or cyclic")
+    ranks: axis_type(RANKS, units.parse_count) = Field(
         (), description="number of MPI ranks; default: nodes x ranks_per_node"
     )
-    nodes: axis(RANKS, units.parse_count) = Field((), description="number of nodes for the ranks")
-    ranks_per_node: axis(RANKS, units.parse_count) = Field((), description="number of MPI ranks of each node")
-    bytes: axis(SIZE, units.parse_bytes) = Field((), description="message size, such as 4096 or 64KiB")
-    waves: axis(WAVES, units.parse_waves) = Field(
+    nodes: axis_type(RANKS, units.parse_count) = Field((), description="number of nodes for the ranks")
+    ranks_per_node: axis_type(RANKS, units.parse_count) = Field((), description="number of MPI ranks of each node")
+    bytes: axis_type(SIZE, units.parse_bytes) = Field((), description="message size, such as 4096 or 64KiB")
+    waves: axis_type(WAVES, units.parse_waves) = Field(
         (), description="number of repetitions without synchronisation in between"
     )
-    parameters: dict[WORD, axis(PARAMETER)] = Field(
+    parameters: dict[WORD, axis_type(PARAMETER)] = Field(
         {}, description="parameters of the operation by name: {grid: [4x2, 8x1]}"
     )
 
@@ -124,7 +126,7 @@ AxisTable = Annotated[Axes, WrapValidator(_keep_order_of_file)]
 
 
 # One value of each axis.
-class Combination(Part):
+class Combination(FileMapping):
     operation: SPEC = Field(description="collective operation or kernel, such as bcast")
     algorithm: SPEC = Field("", description="algorithm of the operation; not together with topology")
     topology: SPEC = Field("", description="tree over which the operation runs, such as kary:2^4 or file:PATH")
@@ -146,17 +148,17 @@ class Combination(Part):
 def _parse_condition(value: Any) -> str:
     if not isinstance(value, str):
         raise UserError(f"found {shown(value)}, wanted an expression such as \"ranks > 64 and layout == 'cyclic'\"")
-    return expressions.parse(value, AXES).text
+    return expressions.parse_expression(value, AXES).text
 
 
-class Exclusion(Part):
+class Exclusion(FileMapping):
     where: field_type(_parse_condition, type="string", maxLength=expressions.MAX_LENGTH) = Field(
         description="expression over the axis names; combinations for which it is true are omitted"
     )
 
 
 # A part of the matrix: the product of its axes without the excluded combinations, and the included ones.
-class Block(Part):
+class Block(FileMapping):
     platform: NAME | None = Field(None, description="platform of this block, if another than that of the experiment")
     axes: AxisTable = Field(default_factory=dict, description="axes with their values; every combination is a point")
     zips: dict[WORD, AxisTable] = Field(
@@ -207,18 +209,18 @@ class Block(Part):
         return super().error(path, message)
 
 
-class Experiment(Part):
+class Experiment(FileMapping):
     title: fields.TITLE = Field("", description="one line for the reports")
     platform: NAME = Field(description="name of a file in params/platforms, without .yaml")
-    families: fields.names_or("all") = Field("all", description="model families to fit and compare")
-    probes: fields.names_or("auto") = Field(
+    families: fields.names_type("all") = Field("all", description="model families to fit and compare")
+    probes: fields.names_type("auto") = Field(
         "auto",
         description="micro-benchmarks; auto, also in a list: those of the families, with levels also nodepairs",
     )
-    seed: count(0, 2**63 - 1) = Field(1, description="seed of every shuffle and every bootstrap")
+    seed: count_type(0, 2**63 - 1) = Field(1, description="seed of every shuffle and every bootstrap")
     measure: Measure = Field(default_factory=Measure, description="how precisely to measure")
     batch: Batching = Field(default_factory=Batching, description="how points are grouped into batches")
-    probe_bytes: axis(SIZE, units.parse_bytes, auto="auto") = Field(
+    probe_bytes: axis_type(SIZE, units.parse_bytes, auto="auto") = Field(
         (),
         max_length=1000,
         description="message sizes of the probes; auto: from 1 B to the longest message of the matrix, at most 16 MiB",

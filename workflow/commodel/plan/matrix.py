@@ -20,7 +20,7 @@ from commodel.files import expressions
 from commodel.files.cache import find_input
 from commodel.files.quantities import MAX_ENTRIES
 from commodel.files.safe_paths import check_path
-from commodel.files.tables import on_line, read_rows
+from commodel.files.tables import add_line_to_errors, read_rows
 from commodel.plan.experiments import AXES, PARAMETER_PREFIX, Block, Combination, Experiment, locate_errors
 
 MAX_COMBINATIONS = 2_000_000  # of an experiment
@@ -36,7 +36,7 @@ PlaceInFile = tuple[str | int, ...]
 
 def combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
     """Yield every combination, with its place in the block. The first axis varies slowest."""
-    filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
+    filters = [expressions.parse_expression(exclusion.where, AXES) for exclusion in block.exclude]
     for combination in _product(block):
         if not (filters and _excluded(block, filters, BLANK | combination)):
             yield combination, ()
@@ -48,7 +48,7 @@ def combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
 
 def every(block: Block) -> Iterator[tuple[Values, bool]]:
     """Yield every combination, and whether it is kept (not excluded)."""
-    filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
+    filters = [expressions.parse_expression(exclusion.where, AXES) for exclusion in block.exclude]
     for combination in _product(block):
         yield combination, not _excluded(block, filters, BLANK | combination)
     yield from ((combination, True) for combination, path in combinations(block) if path)
@@ -149,7 +149,7 @@ def with_table(block: Block) -> Block:
     mistakes = Mistakes()
     for line, cells in rows:
         row = {name: cell for name, cell in cells.items() if cell}
-        with on_line(file, line, mistakes):
+        with add_line_to_errors(file, line, mistakes):
             if row:  # spreadsheets may write rows of empty cells
                 combinations[line] = combination(row)
     mistakes.raise_any()

@@ -17,10 +17,10 @@ from pydantic import TypeAdapter
 
 from commodel import __version__
 from commodel.errors import UserError, mistakes_in, one_line, suggest
-from commodel.files.atomic import MAX_FILE, write_text
+from commodel.files.atomic import MAX_FILE_BYTES, write_text
 from commodel.files.cache import archive_input, find_input, record_input, use_archived_inputs
 from commodel.files.results_folder import PLAN, Results
-from commodel.files.safe_paths import NUMBERS, AnyPath, SafePath, check_inside, file_of
+from commodel.files.safe_paths import NODES_SUFFIX, AnyPath, SafePath, check_inside, parse_file_path
 from commodel.files.safe_reading import read_text
 from commodel.files.typed_records import read_json_record
 from commodel.hierarchy import FLAT, Hierarchy
@@ -48,7 +48,7 @@ from commodel.platforms.slurm import constraint
 from commodel.platforms.tools import find as find_tool
 from commodel.platforms.tools import find_build_root, native_digest
 from commodel.predictions.papers import paper
-from commodel.records import Batch, KeptFile, Measure, Plan, PlannedPlatform, Point, digest
+from commodel.records import ArchivedFile, Batch, Measure, Plan, PlannedPlatform, Point, digest
 from commodel.sources import ROOT
 
 
@@ -207,15 +207,15 @@ def list_named_files(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
         for kind, spec in (("pattern", point.operation), ("tree", point.topology), ("layout", point.layout))
     }
     for kind, spec in specs:
-        if path := file_of(spec):
-            yield kind, NUMBERS.sub("", path) if kind == "layout" else path
+        if path := parse_file_path(spec):
+            yield kind, NODES_SUFFIX.sub("", path) if kind == "layout" else path
     partitions = (path for name in {point.operation: None for point in points} for path in operation_files(name))
     yield from (("partition", path) for path in dict.fromkeys(partitions))
 
 
 def files_of(
     points: Iterable[Point], paper_name: str = "", *, tables: Iterable[str] = (), speeds: Iterable[str] = ()
-) -> dict[str, KeptFile]:
+) -> dict[str, ArchivedFile]:
     files = {
         path: record_input(kind, path)
         for kind, path in (*list_named_files(points), *(("matrix", path) for path in tables))
@@ -235,7 +235,7 @@ def tables_of(experiment: str) -> list[str]:
         return [str(find_input(path)) for path in load_experiment(experiment).tables]
 
 
-def root_of(file: KeptFile) -> Path:
+def root_of(file: ArchivedFile) -> Path:
     """Return the folder to which a file's name is relative: the clone for published sets, else the working folder."""
     return ROOT if file.kind == "published" else Path()
 
@@ -415,7 +415,7 @@ def write_plan(plan: Plan, name: str, root: Path) -> None:
     files |= inputs(plan, find("experiment", name, root), root, results)
     files[results.plan] = json.dumps(plan.as_json(), indent=1) + "\n"
     for path, text in files.items():
-        if not path.exists() or read_text(path, MAX_FILE, "a file of ours", strict=False) != text:
+        if not path.exists() or read_text(path, MAX_FILE_BYTES, "a file of ours", strict=False) != text:
             write_text(path, text)
     copies = {name: file for name, file in plan.files.items() if file.copy}
     with use_received_files(find("experiment", name, root)):
@@ -432,7 +432,7 @@ def inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> dict[S
         file = find("platform", name, root)
         network = load_platform(file).simgrid_file
         sources |= {results.input("platforms", path.name): path for path in (file, network) if path}
-    return {place: read_text(path, MAX_FILE, "a smaller file", strict=False) for place, path in sources.items()}
+    return {place: read_text(path, MAX_FILE_BYTES, "a smaller file", strict=False) for place, path in sources.items()}
 
 
 def constraint_of(plan: Plan, batch: str) -> str:

@@ -15,8 +15,8 @@ from pydantic import TypeAdapter
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.fields import HOST
-from commodel.files.typed_records import record_of
-from commodel.files.yaml import read, written
+from commodel.files.typed_records import parse_record
+from commodel.files.yaml import format_yaml, read_yaml
 from commodel.hierarchy import Hierarchy
 from commodel.models.probes.node_pairs import MIN_NODES
 from commodel.platforms.platform import Platform
@@ -59,8 +59,8 @@ def read_network(name: str, digest: str, root: str | Path = ".") -> LearnedNetwo
     path = network_file(name, digest, root)
     if not path.is_file():
         return None
-    document = read(path)
-    network = record_of(FORM, document.data, document)
+    document = read_yaml(path)
+    network = parse_record(FORM, document.data, document)
     if network.digest != digest:
         raise document.error(("digest",), f"found '{network.digest}', wanted {digest}, as in the file's name")
     try:
@@ -95,7 +95,7 @@ def write_network(network: LearnedNetwork, root: str | Path = ".") -> Path:
     kept = {name: value for name, value in asdict(network).items() if value}
     kept["levels"] = {level: list(column) for level, column in network.levels.items()}
     kept |= {name: list(kept[name]) for name in ("hosts", "slow", "notes") if name in kept}
-    write_text(path, HEADER.format(platform=network.platform) + written(kept))
+    write_text(path, HEADER.format(platform=network.platform) + format_yaml(kept))
     return path
 
 

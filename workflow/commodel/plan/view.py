@@ -6,8 +6,8 @@ from pathlib import Path
 
 import xlsxwriter
 
-from commodel.files.atomic import temporary_path, write_atomically
-from commodel.files.cache import LARGEST_KEPT
+from commodel.files.atomic import temporary_folder, write_atomically
+from commodel.files.cache import MAX_COPY_BYTES
 from commodel.models.probes import probe
 from commodel.plan.duration import estimate_analysis
 from commodel.records import Plan
@@ -65,7 +65,7 @@ def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
     for name, file in plan.files.items():
         if not file.copy:
             what = f"{name}: {format_bytes(file.bytes)}, of which the results keep the digest and no copy"
-            lines.append(f"{what} (limit {format_bytes(LARGEST_KEPT)}): keep the file to predict or play it again")
+            lines.append(f"{what} (limit {format_bytes(MAX_COPY_BYTES)}): keep the file to predict or play it again")
     for name, families in plan.probes.items():
         lines.append(f"probe {name}: {'for ' + ', '.join(families) if families else probe(name).title}")
     for platform in plan.platforms:
@@ -81,7 +81,7 @@ def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
 
 def write_plan_workbook(plan: Plan, path: Path, edited: Callable[[xlsxwriter.Workbook], None] | None = None) -> None:
     """Write a workbook with points and batches as filtered sheets, after the sheets that can be edited."""
-    with write_atomically(path) as stream, temporary_path(path) as scratch:
+    with write_atomically(path) as stream, temporary_folder(path) as scratch:
         options = {"strings_to_formulas": False, "strings_to_urls": False, "tmpdir": scratch}
         with xlsxwriter.Workbook(stream, options) as book:
             book.set_properties({"created": datetime(2000, 1, 1)})  # a plan is the same file, whenever it is written

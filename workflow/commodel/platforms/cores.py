@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.safe_reading import text_if_any
+from commodel.files.safe_reading import read_text_or_empty
 from commodel.hierarchy import Hierarchy
 
 PROCESSORS = Path("/sys/devices/system/cpu")
@@ -25,7 +25,7 @@ def levels(folder: Path = PROCESSORS) -> Hierarchy:
     online = [folder / f"cpu{number}" for number in numbers if (folder / f"cpu{number}" / "topology").is_dir()]
     said = {
         "cache": [_last_cache(processor) for processor in online],
-        "socket": [text_if_any(processor / "topology" / "physical_package_id") for processor in online],
+        "socket": [read_text_or_empty(processor / "topology" / "physical_package_id") for processor in online],
     }
     known = {name: texts for name, texts in said.items() if texts and all(texts)}
     try:
@@ -36,9 +36,9 @@ def levels(folder: Path = PROCESSORS) -> Hierarchy:
 
 def _last_cache(processor: Path) -> str:
     """Return the processors that share this one's cache of the highest level."""
-    caches = {text_if_any(cache / "level"): cache for cache in sorted(processor.glob("cache/index[0-9]"))}
+    caches = {read_text_or_empty(cache / "level"): cache for cache in sorted(processor.glob("cache/index[0-9]"))}
     levels = [level for level in caches if level.isdigit()]
-    return text_if_any(caches[max(levels, key=int)] / "shared_cpu_list") if levels else ""
+    return read_text_or_empty(caches[max(levels, key=int)] / "shared_cpu_list") if levels else ""
 
 
 def measure_busy_processors(stat: Path = STAT) -> float | None:

@@ -17,19 +17,21 @@ from pydantic_core import PydanticCustomError
 from commodel import units
 from commodel.errors import UserError
 from commodel.files import fields, quantities
-from commodel.files.fields import RANKS, WORD, Part, field_type, make_refusal
+from commodel.files.fields import RANKS, WORD, FileMapping, field_type, make_refusal
 from commodel.hierarchy import MOST_LEVELS, NODE, Hierarchy
 from commodel.platforms.container import Image
 from commodel.platforms.simulated_networks import check_name, check_value
 from commodel.records import digest
 from commodel.units import shown
 
-FEATURE = fields.text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
-IMAGE = fields.text(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
-FOLDER = fields.text(r"(?!.*/\.\.?(/|$))/[A-Za-z0-9_./+-]*", "an absolute path of A-Z, a-z, 0-9 and _ . / + -", 500)
+FEATURE = fields.text_type(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
+IMAGE = fields.text_type(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
+FOLDER = fields.text_type(
+    r"(?!.*/\.\.?(/|$))/[A-Za-z0-9_./+-]*", "an absolute path of A-Z, a-z, 0-9 and _ . / + -", 500
+)
 
 
-class SimGrid(Part):
+class SimGrid(FileMapping):
     file: fields.FILE = Field(description="SimGrid platform XML in the folder of the platform file")
     prefix: fields.HOST = Field("node-", description="hosts are named PREFIX0, PREFIX1, … in the XML")
     config: dict[fields.SETTING_KEY, fields.SETTING] = Field(
@@ -56,26 +58,26 @@ class SimGrid(Part):
         return config
 
 
-class Slurm(Part):
+class Slurm(FileMapping):
     mpi: WORD = Field("pmi2", description="the value of srun --mpi=")
     features: dict[fields.NODE_TYPE, FEATURE] = Field(
         default_factory=dict, description="Slurm feature of the nodes of each type, if the platform has types"
     )
 
 
-class Hosts(Part):
+class Hosts(FileMapping):
     names: tuple[fields.HOST, ...] = Field(description="host names, one for each node", min_length=1)
-    mpi: fields.one_of("openmpi", "mpich") = Field(
+    mpi: fields.choice_type("openmpi", "mpich") = Field(
         "openmpi", description="MPI that provides mpirun; mpich stands for every MPI that uses hydra"
     )
     namespaces: bool = Field(False, description="the hosts are network namespaces of one machine")
 
 
-class Container(Part):
+class Container(FileMapping):
     image: IMAGE = Field(
         description="path in the project's folder, or an absolute path in a folder of $COMMODEL_TRUSTED"
     )
-    model: fields.one_of("hybrid", "bind") = Field(
+    model: fields.choice_type("hybrid", "bind") = Field(
         "hybrid", description="hybrid: use the MPI in the image; bind: use the MPI of the host"
     )
     mpi: FOLDER | None = Field(None, description="folder of the host's MPI for model: bind; mounted read-only")
@@ -95,9 +97,9 @@ class Container(Part):
         return self
 
 
-BANDWIDTH = fields.quantity(units.parse_bandwidth, "100 Gbit/s", bare=False)
-LATENCY = fields.quantity(units.parse_seconds, "0.7us", bare=False)
-COUNT = fields.count(1, units.MAX_COUNT)
+BANDWIDTH = fields.quantity_type(units.parse_bandwidth, "100 Gbit/s", bare=False)
+LATENCY = fields.quantity_type(units.parse_seconds, "0.7us", bare=False)
+COUNT = fields.count_type(1, units.MAX_COUNT)
 MOST_TIMES = 1000  # times as much below a switch as above it, or above as below
 
 
@@ -107,11 +109,11 @@ def _factor(value: object) -> float:
     return number
 
 
-FACTOR = fields.quantity(_factor, "2")
+FACTOR = fields.quantity_type(_factor, "2")
 COUNTED = ("uplinks", "oversubscription", "ports")
 
 
-class Link(Part):
+class Link(FileMapping):
     bandwidth: BANDWIDTH = Field(description="bandwidth of one link in each direction")
     latency: LATENCY = Field(description="latency of one link and the switch at its upper end")
     uplinks: COUNT | None = Field(None, description="number of uplinks of a group, or of rails of a node")
@@ -127,12 +129,12 @@ class Link(Part):
         return self
 
 
-class Memory(Part):
+class Memory(FileMapping):
     bandwidth: BANDWIDTH = Field(description="bandwidth of a message within a node")
     latency: LATENCY = Field(description="latency of a message within a node")
 
 
-class DataSheet(Part):
+class DataSheet(FileMapping):
     links: dict[fields.NODE_TYPE, Link] = Field(description="an entry for `node` and for every level of `levels`")
     memory: Memory | None = Field(None, description="messages within a node; default: they have no prediction")
     overhead: LATENCY | None = Field(None, description="software overhead at each end of a message; default: 0")
@@ -189,7 +191,9 @@ MEMBERS = {"type": ["integer", "string"], "examples": ["0-15", "rack1-*"]}
 def _level(value: Any) -> Any:
     """Return a level of the file unchanged; its meaning depends on the number and names of the nodes."""
     if isinstance(value, list) and value:
-        return tuple(tuple(group) if isinstance(group, list) else group for group in quantities.bounded(value))
+        return tuple(
+            tuple(group) if isinstance(group, list) else group for group in quantities.check_entry_count(value)
+        )
     return units.parse_count(value)
 
 
@@ -213,10 +217,10 @@ LEVEL = field_type(
 )
 
 
-class Platform(Part):
+class Platform(FileMapping):
     title: fields.TITLE = Field("", description="one line for the reports")
-    launcher: fields.one_of("local", *SECTIONS) = Field(description="how programs are started")
-    substrate: fields.one_of(*SUBSTRATES) = Field(
+    launcher: fields.choice_type("local", *SECTIONS) = Field(description="how programs are started")
+    substrate: fields.choice_type(*SUBSTRATES) = Field(
         "mpi", description="transport of messages: MPI, an overlay network over TCP, or MRNet"
     )
     setting: fields.SETTING_NAME = Field(

@@ -30,7 +30,7 @@ from commodel.reports.sections import (
 from commodel.reports.sections.front import make_fronts
 from commodel.reports.sections.standings import Recommended
 from commodel.reports.shape import MICRO, Front, Report, Section, plain, simulation_banner
-from commodel.results.provenance import NO_TRACES, Traces
+from commodel.results.provenance import NO_PROVENANCE, ExperimentProvenance
 from commodel.units import format_bytes
 
 
@@ -48,7 +48,7 @@ def build(
     unmeasured: pd.DataFrame | None = None,
     passes: Mapping[str, int] | None = None,
     containers: Mapping[str, Mapping] | None = None,
-    traces: Traces = NO_TRACES,
+    traces: ExperimentProvenance = NO_PROVENANCE,
     networks: Sequence[Network] = (),
     drift: pd.DataFrame | None = None,
     rebuilt: Sequence[Section] = (),

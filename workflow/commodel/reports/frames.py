@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import has_schedule, is_library_default, name_streams
-from commodel.files.tables import COMPARISON, Field, field_of, names, with_defaults
+from commodel.files.tables import COMPARISON, Field, add_default_columns, find_field, list_columns
 from commodel.predictions.prediction_intervals import PARAMETERS
 from commodel.reports.shape import Column, columns_of, plain, simulation
 
-FLAGS, WHOLE, TEXTS, NUMBERS = (names(COMPARISON, kind) for kind in (bool, int, str, float))
+FLAGS, WHOLE, TEXTS, NUMBERS = (list_columns(COMPARISON, kind) for kind in (bool, int, str, float))
 PERCENTAGES = ("abs_error_median", "bias", "covered_share", "right", "tied", "regret_mean", "regret_max")
 
 
@@ -23,7 +23,7 @@ def column_of(field: Field) -> Column:
 
 
 PLATFORM = columns_of("Platform")
-SAMPLES = [column_of(field_of(COMPARISON, name)) for name in ("batch", "raw")]
+SAMPLES = [column_of(find_field(COMPARISON, name)) for name in ("batch", "raw")]
 JUDGED = ["platform", "simulated", "operation", "alternative", "kind", "layout", "size", "bytes", "fan_in", "family"]
 JUDGED += [
     "point",
@@ -59,7 +59,7 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     `size` is that of the workload, with its waves and setting; `kind` that of the alternative; `way` a name of the
     alternative that is unique in its workload. If the alternatives differ in layout, `way` names the layout and `place`
     the nodes; else `place` is the layout."""
-    frame = name_streams(with_defaults(comparison, COMPARISON)).reset_index(drop=True)
+    frame = name_streams(add_default_columns(comparison, COMPARISON)).reset_index(drop=True)
     # An older comparison has the interval of the parameters only, without a word.
     older = frame["predicted"].notna() & frame["interval_basis"].isin(["", math.nan])
     ends = {

@@ -17,8 +17,8 @@ from typing import IO
 
 from commodel.errors import UserError, one_line, suggest
 from commodel.files.parameter_sets import parameters_text, parse_parameters
-from commodel.files.safe_reading import bounded
-from commodel.files.yaml import Document, parse
+from commodel.files.safe_reading import open_bounded
+from commodel.files.yaml import Document, parse_yaml
 from commodel.models.families import family, family_names, unit
 from commodel.models.keys import key
 from commodel.models.parameter_sets import BY_HAND, set_of
@@ -44,7 +44,7 @@ def open_received(path: Path) -> Iterator:
     """Yield the open workbook, to be read row by row; raise UserError with one line if it cannot be read."""
     import openpyxl  # here, because writers of workbooks need none of it
 
-    with bounded(path, MOST_PACKED, "a workbook") as stream:
+    with open_bounded(path, MOST_PACKED, "a workbook") as stream:
         try:
             _inspect(stream, path)
             book = openpyxl.load_workbook(stream, read_only=True, keep_links=False)
@@ -166,7 +166,7 @@ def _documents(book, path: Path) -> Iterator[Document]:
         if len(row) > 1 and isinstance(row[0], int) and row[1] is not None:
             texts.setdefault(row[0], []).append(str(row[1]))
     for number, text in texts.items():
-        yield parse("\n".join(text), f"{path}!{SETS}, set {number}")
+        yield parse_yaml("\n".join(text), f"{path}!{SETS}, set {number}")
 
 
 @dataclass(frozen=True, slots=True)

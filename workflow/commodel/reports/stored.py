@@ -23,8 +23,7 @@ from commodel.files.cache import find_input, use_archived_inputs
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.files.tables import COMPARISON, DISTRIBUTIONS, SUMMARY, read_table
-from commodel.files.yaml import Document
-from commodel.files.yaml import read as read_yaml
+from commodel.files.yaml import Document, read_yaml
 from commodel.models.families import family, meanings
 from commodel.models.parameter_sets import read_set
 from commodel.models.speeds import Speeds, read_speeds
@@ -36,7 +35,14 @@ from commodel.reports.sections import conditions, network, overlay, papers
 from commodel.reports.sections.evidence import samples_section
 from commodel.reports.sections.origins import RESULTS
 from commodel.reports.shape import BASE, Remark, Report
-from commodel.results.provenance import Traces, attempts, digests, read_program, texts, versions
+from commodel.results.provenance import (
+    ExperimentProvenance,
+    compute_digests,
+    list_attempts,
+    list_versions,
+    read_input_texts,
+    read_program,
+)
 from commodel.results.raw_samples import read_unmeasured
 from commodel.results.recalibrations import read_calibrations as calibrations
 from commodel.units import ranges as in_runs
@@ -65,7 +71,7 @@ def short(about: Mapping) -> dict[str, list[str]]:
     return {key: ranges(map(str, about[key])) for key in ("hosts", "nodes") if _listed(about.get(key))}
 
 
-def list_machines(provenance: Mapping[str, dict], traces: Traces, results: Results) -> set[str]:
+def list_machines(provenance: Mapping[str, dict], traces: ExperimentProvenance, results: Results) -> set[str]:
     """Return all names of machines in the results and the inputs, except nodes that SimGrid simulates."""
     names = {str(about.get("machine", "")) for about in provenance.values()}
     names |= {name for entry in traces.attempts for name in (entry["host"], *entry["nodes"])}
@@ -201,9 +207,9 @@ def _report(
     kinds = {name: about.kind for name, about in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
-    crowds = conditions.describe_oversubscription(comparison, provenance)
+    oversubscribed = conditions.describe_oversubscription(comparison, provenance)
     (made, unread), (speeds, unreadable) = partitions(plan), _speeds(plan)
-    rebuilt = papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else ()
+    rebuilt = papers.sections(paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
     tree_predictions = fastest_trees(plan, comparison, sets)
     drifted = measure_drift(plan, comparison, sets, calibrations(results))
     handed = [comparison]
@@ -248,11 +254,15 @@ def _about(name: str) -> dict[str, str]:
     return {key: getattr(family(name), key) for key in ("title", "citation", "equation", "ignores")}
 
 
-def _traces(plan: Plan, results: Results) -> Traces:
-    tried = tuple(entry for batch in plan.batches for entry in attempts(batch, results.all_raw))
-    shown = texts(results.folder, plan.files)
-    return Traces(
-        digests(plan, results.folder), tried, shown, versions(("xlsxwriter", "vl-convert-python")), plan.files
+def _traces(plan: Plan, results: Results) -> ExperimentProvenance:
+    tried = tuple(entry for batch in plan.batches for entry in list_attempts(batch, results.all_raw))
+    shown = read_input_texts(results.folder, plan.files)
+    return ExperimentProvenance(
+        compute_digests(plan, results.folder),
+        tried,
+        shown,
+        list_versions(("xlsxwriter", "vl-convert-python")),
+        plan.files,
     )
 
 

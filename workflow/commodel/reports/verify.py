@@ -18,7 +18,7 @@ from commodel.reports.sections.origins import FILE, PROGRAM, SHA256, SHEET, VERS
 from commodel.reports.stored import ANONYMOUS, SAMPLES, stored
 from commodel.reports.xlsx.calculator.sheet import SHEET as CALCULATOR
 from commodel.reports.xlsx.workbook import write_xlsx
-from commodel.results.provenance import code_digest, digests
+from commodel.results.provenance import code_digest, compute_digests
 
 SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
 PROVENANCE_ROWS, PROVENANCE_COLUMNS = 100_000, 40
@@ -79,7 +79,7 @@ def sheet_table(book, path: Path, key: str, value: str) -> dict[str, str]:
 def files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
     """Yield a finding for each file by comparing digests. No file is opened by a name from the workbook, which may be
     any path."""
-    there = digests(load_plan(Results.of(folder).plan), folder)
+    there = compute_digests(load_plan(Results.of(folder).plan), folder)
     for name in dict.fromkeys([*there, *recorded]):
         if name not in there:
             yield Finding(MISSING, one_line(name, 200), "not in the results")

@@ -27,7 +27,7 @@ from commodel.compare.snapshots import (
 )
 from commodel.errors import UserError, note_old_names, one_line
 from commodel.files import tables
-from commodel.files.tables import field_of
+from commodel.files.tables import find_field
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.reports.charts import PALE, stem
 from commodel.reports.received_workbooks import Formula, open_received, written_sets
@@ -350,8 +350,8 @@ COMPARISON, MOST_ROWS, MOST_COLUMNS = "Comparison", 1 << 20, 80
 LARGEST = 1e15
 TEXTS = ("platform", "simulated", "operation", "alternative", "layout", "point")  # as the columns are called
 COUNTS, TIMES = ("ranks", "leaves", "bytes", "waves"), ("measured", "measured_low", "measured_high")
-HEADS = {name: field_of(tables.COMPARISON, name).title for name in (*TEXTS, *COUNTS, *TIMES)}
-OLD_HEADS = {name: field_of(tables.COMPARISON, name).old for name in HEADS}
+HEADS = {name: find_field(tables.COMPARISON, name).title for name in (*TEXTS, *COUNTS, *TIMES)}
+OLD_HEADS = {name: find_field(tables.COMPARISON, name).old for name in HEADS}
 OPTIONAL = {"waves"}
 
 

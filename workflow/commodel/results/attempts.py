@@ -1,8 +1,8 @@
-"""The attempts at a batch, as stored in its state.json (`read_attempts`, `OwnAttempt`): where and when it was measured,
-and its state.
+"""The attempts at a batch, as stored in its state.json (`read_attempts`, `OwnAttempt`): the host, the times and the
+outcome of each attempt.
 
-Only this module reads and writes the file. A damaged file stops no process. It counts as one ended attempt, whose
-outcome names the loss.
+Only this module reads and writes the file. A damaged file is not an error. It counts as one ended attempt, whose
+outcome is that the file is damaged.
 """
 
 import os
@@ -16,19 +16,19 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from commodel.errors import UserError, one_line
-from commodel.files.atomic import MAX_FILE, write_json
+from commodel.files.atomic import MAX_FILE_BYTES, write_json
 from commodel.files.results_folder import STATE
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import read_text
 
-DONE = "done"  # the outcome of an attempt that leaves nothing to do
-SILENT = "ended without a message"
-DAMAGED = f"{STATE} is damaged: what it told of this attempt and those before is lost"
-UPDATE = 3.0  # seconds between two heartbeats
+DONE_OUTCOME = "done"  # all cases of the batch are measured or given up
+NO_MESSAGE_OUTCOME = "ended without a message"
+DAMAGED_OUTCOME = f"{STATE} is damaged: the records of this attempt and of earlier ones are lost"
+HEARTBEAT_SECONDS = 3.0  # between two writes of the state file
 
 Text = Annotated[str, AfterValidator(one_line)]
 Name = Annotated[str, AfterValidator(partial(one_line, limit=80))]
-When = Annotated[float, Field(ge=0, le=1e11)]  # seconds since 1970
+Timestamp = Annotated[float, Field(ge=0, le=1e11)]  # seconds since 1970
 Count = Annotated[int, Field(ge=0, lt=1 << 31)]
 
 
@@ -40,18 +40,18 @@ class Attempt:
     host: Name
     pid: Count
     job: Name
-    started: When
-    updated: When
-    ended: When | None
+    started: Timestamp
+    updated: Timestamp
+    ended: Timestamp | None
     outcome: Text
-    deadline: When | None = None
+    deadline: Timestamp | None = None
     commit: Name = ""
-    nodes: tuple[Name, ...] = ()  # that its ranks were started on; of simulated ones, none
-    case: Text = ""  # at which the attempt ended badly
+    nodes: tuple[Name, ...] = ()  # on which its ranks were started; empty if simulated
+    case: Text = ""  # the case in which the attempt ended without a message
 
     @property
-    def gone(self) -> bool:
-        """Whether its process is dead, as far as this machine can find out."""
+    def is_dead(self) -> bool:
+        """Whether its process has ended; False if it ran on another host."""
         if self.host != platform.node():
             return False
         try:
@@ -63,30 +63,30 @@ class Attempt:
         return False
 
     @property
-    def how(self) -> str:
-        """The outcome; that of an attempt without an end is that it ended without a message."""
-        return SILENT if self.ended is None else self.outcome or "ended"
+    def outcome_text(self) -> str:
+        """The outcome as reports show it; an attempt without an end has the outcome NO_MESSAGE_OUTCOME."""
+        return NO_MESSAGE_OUTCOME if self.ended is None else self.outcome or "ended"
 
 
 @dataclass(frozen=True)
 class BatchAttempts:
-    """The content of a state file: the attempts in order, and the pass in which the last one is."""
+    """The content of a state file: the attempts in order, and the current pass of the last one."""
 
     attempts: tuple[Attempt, ...]
-    turn: Annotated[int, Field(alias="pass", ge=1, le=100)] = 1
-    written: Annotated[float, Field(exclude=True)] = 0.0  # when, by the clock of the file system
+    current_pass: Annotated[int, Field(alias="pass", ge=1, le=100)] = 1
+    modified_at: Annotated[float, Field(exclude=True)] = 0.0  # seconds since 1970, by the clock of the file system
 
     @property
     def last(self) -> Attempt | None:
         return self.attempts[-1] if self.attempts else None
 
     @property
-    def end(self) -> str:
-        """How the attempts ended, in words, for a case that none of them reached."""
+    def summary(self) -> str:
+        """The number of attempts and the outcome of the last one: the reason why a case was not measured."""
         if not self.attempts:
             return "never started"
         times = f"{len(self.attempts)} attempt{'' if len(self.attempts) == 1 else 's'}"
-        return one_line(f"{times}, the last one: {self.last.how}")
+        return one_line(f"{times}, the last one: {self.last.outcome_text}")
 
 
 def sum_durations(attempts: Iterable[Attempt]) -> float:
@@ -94,31 +94,31 @@ def sum_durations(attempts: Iterable[Attempt]) -> float:
     return sum(attempt.ended - attempt.started for attempt in attempts if attempt.ended)
 
 
-FORM = TypeAdapter(BatchAttempts)
+ATTEMPTS_ADAPTER = TypeAdapter(BatchAttempts)
 
 
 def read_attempts(folder: AnyPath) -> BatchAttempts:
-    """Return the attempts at the batch of a folder; there are none if none has begun."""
+    """Return the attempts at the batch of a folder; none if the batch was never started."""
     path = folder / STATE
     try:
-        written = path.stat().st_mtime
+        modified_at = path.stat().st_mtime
     except FileNotFoundError:
         return BatchAttempts(())
     try:
-        stored = FORM.validate_json(read_text(path, MAX_FILE, "a smaller file"), strict=True)
+        stored = ATTEMPTS_ADAPTER.validate_json(read_text(path, MAX_FILE_BYTES, "a smaller file"), strict=True)
     except (UserError, ValueError):
-        stored = BatchAttempts((Attempt("", 0, "", written, written, written, DAMAGED),))
-    return replace(stored, written=written)
+        stored = BatchAttempts((Attempt("", 0, "", modified_at, modified_at, modified_at, DAMAGED_OUTCOME),))
+    return replace(stored, modified_at=modified_at)
 
 
 class OwnAttempt:
-    """The attempt of this process. Each write adds it to the attempts in the state file of the folder."""
+    """The attempt of this process. Each write stores it after the earlier attempts in the state file of the folder."""
 
     def __init__(self, folder: AnyPath, seconds: float | None, commit: str):
         self.path = folder / STATE
-        self.before = list(read_attempts(folder).attempts)
+        self.earlier = list(read_attempts(folder).attempts)
         now = round(time.time(), 1)
-        self.own = Attempt(
+        self.attempt = Attempt(
             host=platform.node(),
             pid=os.getpid(),
             job=os.environ.get("SLURM_JOB_ID", ""),
@@ -129,36 +129,36 @@ class OwnAttempt:
             deadline=None if seconds is None else round(now + seconds, 1),
             commit=commit,
         )
-        self.turn = 1
-        self.written = 0.0  # when, on the clock that never steps
+        self.current_pass = 1
+        self.last_write = 0.0  # by the monotonic clock
 
     @property
     def follows_done_attempt(self) -> bool:
-        return bool(self.before) and self.before[-1].outcome == DONE
+        return bool(self.earlier) and self.earlier[-1].outcome == DONE_OUTCOME
 
     @property
     def number(self) -> int:
-        return len(self.before) + 1
+        return len(self.earlier) + 1
 
     def write_heartbeat(self) -> None:
-        """Write the state file if the last write was `UPDATE` seconds ago or earlier."""
-        if time.monotonic() - self.written >= UPDATE:
+        """Write the state file if the last write was `HEARTBEAT_SECONDS` ago or earlier."""
+        if time.monotonic() - self.last_write >= HEARTBEAT_SECONDS:
             self.write()
 
     def write(self) -> None:
-        self.own = replace(self.own, updated=round(time.time(), 1))
-        stored = BatchAttempts((*self.before, self.own), self.turn)
-        write_json(self.path, FORM.dump_python(stored, mode="json", by_alias=True))
-        self.written = time.monotonic()
+        self.attempt = replace(self.attempt, updated=round(time.time(), 1))
+        stored = BatchAttempts((*self.earlier, self.attempt), self.current_pass)
+        write_json(self.path, ATTEMPTS_ADAPTER.dump_python(stored, mode="json", by_alias=True))
+        self.last_write = time.monotonic()
 
     def end(self, outcome: str) -> None:
-        self.own = replace(self.own, ended=round(time.time(), 1), outcome=one_line(outcome))
+        self.attempt = replace(self.attempt, ended=round(time.time(), 1), outcome=one_line(outcome))
         self.write()
 
     def record_nodes(self, nodes: Iterable[str]) -> None:
         """Record nodes, before ranks are started on them."""
-        if more := [name for name in nodes if name not in self.own.nodes]:
-            self.own = replace(self.own, nodes=(*self.own.nodes, *more))
+        if new := [name for name in nodes if name not in self.attempt.nodes]:
+            self.attempt = replace(self.attempt, nodes=(*self.attempt.nodes, *new))
             self.write()
 
     def count_crashes(self, case: str) -> int:
@@ -166,10 +166,10 @@ class OwnAttempt:
 
         If the last attempt before this one has no end, it is recorded as ended in this case.
         """
-        if self.before and self.before[-1].ended is None:
-            self.before[-1] = replace(self.before[-1], case=case)
-        return sum(attempt.case == case for attempt in self.before)
+        if self.earlier and self.earlier[-1].ended is None:
+            self.earlier[-1] = replace(self.earlier[-1], case=case)
+        return sum(attempt.case == case for attempt in self.earlier)
 
     def clear_crashes(self, case: str) -> None:
-        """Remove a case from the records of earlier attempts, so that it starts anew if its marker is removed."""
-        self.before = [replace(attempt, case="") if attempt.case == case else attempt for attempt in self.before]
+        """Remove a case from the records of earlier attempts: if its marker is removed, its crashes count from 0."""
+        self.earlier = [replace(attempt, case="") if attempt.case == case else attempt for attempt in self.earlier]

@@ -1,8 +1,8 @@
-"""A campaign (`begin`): the plan and the lock of a results folder, and the batches that are still to be measured.
+"""A campaign (`begin_campaign`): the plan and the lock of a results folder, and its finished and unfinished batches.
 
-One process works in a results folder at a time: it has the lock on the folder until it ends, even if it is killed. An
-error of a second process names the first one. On a file system without locks, other processes are not kept out, and a
-line on stderr warns of this.
+One process works in a results folder at a time. It has the lock on the folder until it ends, even if it is killed. The
+error of a second process names the first one. A file system without locks cannot exclude other processes; a line on
+stderr warns of this.
 
 The process with the lock makes the plan. Jobs of the workflow, and processes that only read, load the existing plan.
 """
@@ -29,26 +29,29 @@ from commodel.plan.surveys import is_survey, network_file
 from commodel.records import Batch, Plan
 from commodel.results.raw_samples import read_marker, remove_marker
 
-FILE = ".holder"
-LOCK_VARIABLE = "COMMODEL_HOLDER"  # the number of the open file by which the parent process locks a folder
-PATIENCE = 1.0  # seconds: a process that only checks the lock has it for a moment, too
-NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+HOLDER_FILE = ".holder"
+LOCK_VARIABLE = "COMMODEL_HOLDER"  # environment: file descriptor by which the parent process locks a folder
+LOCK_WAIT_SECONDS = 1.0  # a process that only checks the lock holds it for a moment, too
+NO_LOCK_ERRORS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @contextmanager
-def lock_folder(folder: AnyPath, what: str) -> Iterator[None]:
+def lock_folder(folder: AnyPath, owner: str) -> Iterator[None]:
     """Lock a folder while a block runs; raise an error that names the holder if another process has the lock."""
-    with open_lock(folder, what):
+    with open_lock(folder, owner):
         yield
 
 
-def open_lock(folder: AnyPath, what: str) -> TextIO:
-    """Lock a folder until the returned file is closed. The kernel closes it even after a kill -9."""
+def open_lock(folder: AnyPath, owner: str) -> TextIO:
+    """Lock a folder until the returned file is closed. The kernel closes it even after a kill -9.
+
+    If another process has the lock, the error calls it `owner`, such as "another run of this experiment".
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    stream = (folder / FILE).open("a+", encoding="utf-8")
+    stream = (folder / HOLDER_FILE).open("a+", encoding="utf-8")
     try:
-        if not _try_lock(stream, fcntl.LOCK_EX, PATIENCE, folder):
-            raise UserError(f"{what} is at work already: {_read_holder(stream)}", file=folder)
+        if not _try_lock(stream, fcntl.LOCK_EX, LOCK_WAIT_SECONDS, folder):
+            raise UserError(f"{owner} is at work already: {_read_holder(stream)}", file=folder)
         _write_holder(stream)
     except BaseException:
         stream.close()
@@ -64,7 +67,7 @@ def inherit_lock(folder: AnyPath) -> TextIO | None:
     """
     number = os.environ.pop(LOCK_VARIABLE, "")
     try:
-        if not os.path.samestat(os.fstat(int(number)), (folder / FILE).stat()):
+        if not os.path.samestat(os.fstat(int(number)), (folder / HOLDER_FILE).stat()):
             return None
         os.set_inheritable(int(number), False)
         stream = open(int(number), "a+", encoding="utf-8")  # noqa: SIM115
@@ -77,22 +80,25 @@ def inherit_lock(folder: AnyPath) -> TextIO | None:
 def _write_holder(stream: TextIO) -> None:
     stream.seek(0)
     stream.truncate()
-    stream.write(f"{_user()} on {platform.node()}, process {os.getpid()}, since {time.strftime('%F %H:%M')}\n")
+    stream.write(
+        f"{_find_user_name()} on {platform.node()}, process {os.getpid()}, since {time.strftime('%F %H:%M')}\n"
+    )
     stream.flush()
 
 
-def holder(folder: AnyPath) -> str:
-    """Return which process has the lock on a folder; empty if none, or without locks. The folder need not be
-    writable."""
+def read_lock_holder(folder: AnyPath) -> str:
+    """Return the process that has the lock on a folder; empty if there is none, or no locks. The folder may be
+    read-only."""
     try:
-        with (folder / FILE).open(encoding="utf-8") as stream:
+        with (folder / HOLDER_FILE).open(encoding="utf-8") as stream:
             return "" if _try_lock(stream, fcntl.LOCK_SH, 0, folder) else _read_holder(stream)
     except FileNotFoundError:
         return ""
 
 
-def _try_lock(stream: TextIO, kind: int, patience: float, folder: AnyPath) -> bool:
-    until = time.monotonic() + patience
+def _try_lock(stream: TextIO, kind: int, wait_seconds: float, folder: AnyPath) -> bool:
+    """Return whether the lock is taken; without locks on this file system, True after a warning."""
+    until = time.monotonic() + wait_seconds
     while True:
         try:
             fcntl.flock(stream, kind | fcntl.LOCK_NB)
@@ -102,10 +108,11 @@ def _try_lock(stream: TextIO, kind: int, patience: float, folder: AnyPath) -> bo
                 return False
             time.sleep(0.05)
         except OSError as error:
-            if error.errno not in NO_LOCKS:
+            if error.errno not in NO_LOCK_ERRORS:
                 raise
             if kind == fcntl.LOCK_EX:
-                print(f"commodel: {folder}: no locks here: take care that nobody else works in it", file=sys.stderr)
+                warning = "no locks on this file system: run only one process at a time in this folder"
+                print(f"commodel: {folder}: {warning}", file=sys.stderr)
             return True
 
 
@@ -114,55 +121,55 @@ def _read_holder(stream: TextIO) -> str:
     return one_line(stream.read(400).strip()) or "another process"
 
 
-def _user() -> str:
+def _find_user_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a number without a name, as in containers
         return f"user {os.getuid()}"
 
 
-RUN = "another run of this experiment"
+OTHER_RUN = "another run of this experiment"
 
 
 @dataclass(frozen=True)
 class Campaign:
     plan: Plan
-    folder: AnyPath  # results/<experiment>, relative to the project's
-    hold: TextIO | None = None  # the lock, as long as it is open
-    refusal: str = ""  # why nothing may be run here
+    folder: AnyPath  # results/<experiment>, relative to the project's folder
+    lock: TextIO | None = None  # the folder is locked until this file is closed
+    refusal: str = ""  # why this process may not run the campaign
 
     @property
     def results(self) -> Results:
         return Results.of(self.folder)
 
-    def done(self, batch: Batch) -> SafePath:
+    def done_file(self, batch: Batch) -> SafePath:
         return self.results.done(batch.name)
 
     @property
     def finished(self) -> list[Batch]:
-        return [batch for batch in self.plan.batches if self.done(batch).exists()]
+        return [batch for batch in self.plan.batches if self.done_file(batch).exists()]
 
     @property
     def unfinished(self) -> list[Batch]:
-        return [batch for batch in self.plan.batches if not self.done(batch).exists()]
+        return [batch for batch in self.plan.batches if not self.done_file(batch).exists()]
 
 
-def results(experiment: str) -> SafePath:
+def find_results(experiment: str) -> SafePath:
     return SafePath(Path("results") / find("experiment", experiment).stem)
 
 
-def begin(experiment: str, only: str | None, leading: bool, survey: bool = True) -> Campaign:
+def begin_campaign(experiment: str, only: str | None, leading: bool, survey: bool = True) -> Campaign:
     """Return the campaign of an experiment, as the workflow uses it.
 
-    The leading process locks the folder, or takes over the lock of `commodel run`, and makes the plan. If another
-    process has the lock, the campaign has the plan of that process, and a refusal. A job of the workflow never plans:
-    its node may see changed files late, and an experiment edited meanwhile concerns the next run.
+    The `leading` process is Snakemake's main process. It locks the folder, or takes over the lock of `commodel run`,
+    and makes the plan. If another process has the lock, the campaign has the plan of that process, and a refusal. A job
+    of the workflow never plans: its node may see changed files late, and an edited experiment concerns the next run.
     """
-    folder = results(experiment)
+    folder = find_results(experiment)
     if not leading:
         return Campaign(load_plan(Results(folder).plan), folder)
     try:
-        stream = inherit_lock(folder) or open_lock(folder, RUN)
+        stream = inherit_lock(folder) or open_lock(folder, OTHER_RUN)
     except UserError as error:
         return Campaign(load_plan(Results(folder).plan), folder, refusal=error.message)
     campaign = Campaign(make_plan(experiment, Path.cwd(), only, survey), folder, stream)
@@ -180,16 +187,16 @@ def forget_surveys(campaign: Campaign) -> None:
 
 
 def forget_failures(campaign: Campaign) -> int:
-    """Remove the marks of all cases that were given up or have no valid sample, and return their number.
+    """Remove the markers of all cases that were given up or have no valid sample, and return their number.
 
-    Their batches are no longer done, so the next run measures these cases again.
+    Their batches are then unfinished, so the next run measures these cases again.
     """
     count = 0
     for batch in campaign.plan.batches:
-        folder = campaign.done(batch).parent
+        folder = campaign.done_file(batch).parent
         given_up = [case for case in batch.ids if read_marker(folder, case)]
         if given_up:
-            campaign.done(batch).unlink(missing_ok=True)
+            campaign.done_file(batch).unlink(missing_ok=True)
         for case in given_up:
             remove_marker(folder, case)
         count += len(given_up)

@@ -1,7 +1,7 @@
 """Collection of a campaign's raw files: one table of observations with a row for each sample (`collect`), and a summary
 of each case (`summarize_raw`)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -9,28 +9,36 @@ import pandas as pd
 from commodel.errors import UserError
 from commodel.files.results_folder import DONE, PROVENANCE
 from commodel.files.safe_paths import AnyPath
-from commodel.files.tables import SUMMARY, names
+from commodel.files.tables import SUMMARY, list_columns
 from commodel.patterns.layouts import nodes_of_case, nodes_written
 from commodel.records import Batch, Plan
 from commodel.results.attempts import read_attempts
-from commodel.results.provenance import setting_of
+from commodel.results.provenance import read_setting
 from commodel.results.raw_samples import (
     SUFFIXES,
     UNFINISHED,
     DamagedError,
-    raw_file,
-    raw_name,
+    find_raw_file,
+    raw_file_path,
     read_marker,
     read_samples,
-    table_of,
+    tabulate_unmeasured,
 )
 from commodel.stats import find_worst_stop, median_interval
 
 DAMAGED_SUFFIX = ".damaged"
-LATENCIES = ("first", "last")  # of a stream of waves
-OF_SOME_PROGRAMS = ("count", "cpu", "computation", *LATENCIES)  # columns that samples of some programs have
-ABOUT = ("kind", "platform", "simulated", "name", "batch", "setting")
-SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", *OF_SOME_PROGRAMS)  # columns that vary between samples
+LATENCY_COLUMNS = ("first", "last")  # of a stream of waves: latency of the first and of the last one
+OPTIONAL_COLUMNS = ("count", "cpu", "computation", *LATENCY_COLUMNS)  # only in samples of some programs
+CASE_COLUMNS = ("kind", "platform", "simulated", "name", "batch", "setting")
+SAMPLE_COLUMNS = (
+    "pass",
+    "sample",
+    "seconds",
+    "skew",
+    "valid",
+    "stop",
+    *OPTIONAL_COLUMNS,
+)  # columns that vary between samples
 
 
 def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -39,44 +47,43 @@ def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.Data
 
     With `unfinished`, a case that was neither measured nor given up is listed in that table; otherwise it is an error.
     """
-    measured: list[dict] = []  # of each case
-    samples = {name: [] for name in SAMPLE}  # of all of them
-    lacking: list[dict] = []
+    measured: list[dict] = []  # a row for each measured case
+    samples = {name: [] for name in SAMPLE_COLUMNS}  # of all cases
+    unmeasured: list[dict] = []  # a row for each case without a valid sample
     damaged: list[DamagedError] = []
     for batch in plan.batches:
         folder = raw / batch.name
-        setting = setting_of(folder / PROVENANCE)
-        for case, about, room in _cases(plan, batch):
+        setting = read_setting(folder / PROVENANCE)
+        for case, columns, extent in _list_planned(plan, batch):
             if not (folder / f"{case}.csv").exists():
-                lacking.append({"id": case, **about, **room} | _why(folder, case))
-            if path := raw_file(folder, case):
+                unmeasured.append({"id": case, **columns, **extent} | _explain_missing(folder, case))
+            if path := find_raw_file(folder, case):
                 try:
                     rows = read_samples(path, case)
                 except DamagedError as error:
                     damaged.append(error)
                     _set_damaged_aside(path)
                     continue
-                measured.append({"id": case, **about, "setting": setting, "rows": len(rows)})
+                measured.append({"id": case, **columns, "setting": setting, "rows": len(rows)})
                 for name, column in samples.items():
                     column += [row.get(name, np.nan) for row in rows]
     if damaged:
         count = f"{len(damaged)} file{'' if len(damaged) == 1 else 's'} moved aside"
-        raise UserError(f"{damaged[0].format_message()}; {count}: running again measures these cases anew")
-    left = [row for row in lacking if row["status"] == UNFINISHED]
-    if left and not unfinished:
-        complaint = (
-            f"{len(left)} cases are neither measured nor given up, as {left[0]['id']} ({left[0]['reason']}): run again"
-        )
-        raise UserError(complaint, file=raw / left[0]["batch"])
+        raise UserError(f"{damaged[0].format_message()}; {count}: run again to measure these cases anew")
+    remaining = [row for row in unmeasured if row["status"] == UNFINISHED]
+    if remaining and not unfinished:
+        example = f"{remaining[0]['id']} ({remaining[0]['reason']})"
+        message = f"{len(remaining)} cases are neither measured nor given up, such as {example}: run again"
+        raise UserError(message, file=raw / remaining[0]["batch"])
     if not measured:
         raise UserError(f"nothing has been measured yet in {raw}")
     blank = {"pair": "", "where": ""}  # points have none, and there may be no probes
     cases = pd.DataFrame([blank | row for row in measured])
     observations = cases.loc[cases.index.repeat(cases.pop("rows"))].reset_index(drop=True)
     observations = observations.assign(**{name: np.array(column) for name, column in samples.items()})
-    empty = [name for name in OF_SOME_PROGRAMS if observations[name].isna().all()]
+    empty = [name for name in OPTIONAL_COLUMNS if observations[name].isna().all()]
     empty += ["setting"] if observations["setting"].eq("").all() else []
-    return observations.drop(columns=empty), table_of(lacking)
+    return observations.drop(columns=empty), tabulate_unmeasured(unmeasured)
 
 
 def _set_damaged_aside(path: AnyPath) -> None:
@@ -85,77 +92,93 @@ def _set_damaged_aside(path: AnyPath) -> None:
     (path.parent / DONE).unlink(missing_ok=True)
 
 
-def _why(folder: AnyPath, case: str) -> dict[str, str]:
-    aside = any((folder / f"{case}{suffix}{DAMAGED_SUFFIX}").exists() for suffix in SUFFIXES)
-    end = "its raw file was damaged and moved aside" if aside else read_attempts(folder).end
-    status, reason = read_marker(folder, case) or (UNFINISHED, end)
+def _explain_missing(folder: AnyPath, case: str) -> dict[str, str]:
+    damaged = any((folder / f"{case}{suffix}{DAMAGED_SUFFIX}").exists() for suffix in SUFFIXES)
+    unfinished_reason = "its raw file was damaged and moved aside" if damaged else read_attempts(folder).summary
+    status, reason = read_marker(folder, case) or (UNFINISHED, unfinished_reason)
     return {"status": status, "reason": reason}
 
 
-def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
-    """Yield the id of each case and point of a batch, its columns, and the nodes and leaves that it uses.
+def _list_planned(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
+    """Yield the id of each case and point of a batch, its columns, and its extent: the nodes and leaves that it uses.
 
     The column `name` has the probe of a case, or the operation of a point.
     """
-    where = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
+    common = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
     for case in batch.cases:
-        about = {"kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair, "ranks": case.ranks}
-        about |= {"where": nodes_written(case.where)} if case.where else {}
-        yield case.id, {**where, **about, **case.settings}, {"nodes": nodes_of_case(case)}
+        columns = {"kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair, "ranks": case.ranks}
+        columns |= {"where": nodes_written(case.where)} if case.where else {}
+        yield case.id, {**common, **columns, **case.settings}, {"nodes": nodes_of_case(case)}
     for point in batch.points:
-        about = {"kind": "point", "name": point.operation, "alternative": point.alternative, "layout": point.layout}
-        about |= {"ranks": point.ranks, "bytes": point.bytes} | ({"waves": point.waves} if point.waves > 1 else {})
-        yield point.id, {**where, **about}, {"nodes": point.nodes, "leaves": point.leaves or None}
+        columns = {"kind": "point", "name": point.operation, "alternative": point.alternative, "layout": point.layout}
+        columns |= {"ranks": point.ranks, "bytes": point.bytes} | ({"waves": point.waves} if point.waves > 1 else {})
+        yield point.id, {**common, **columns}, {"nodes": point.nodes, "leaves": point.leaves or None}
 
 
 def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each case: the distribution of its samples, their number, and why sampling stopped."""
     rows = []
     for case, group in iterate_cases(observations):
-        first, summary = group.iloc[0], summary_of(group)
-        settings = {name: first[name] for name in group.columns if name not in OTHERS and not _blank(first[name])}
-        valid = group.loc[group["valid"], "seconds"].to_numpy() if summary["samples"] else np.array([np.nan])
+        first, summary = {name: column[0] for name, column in group.items()}, summarize_case(group)
+        settings = {name: value for name, value in first.items() if name not in NOT_SETTINGS and not _is_blank(value)}
+        valid = group["seconds"][group["valid"]] if summary["samples"] else np.array([np.nan])
         rows.append(
-            {name: first[name] for name in ABOUT if name in first}
-            | {"id": case, "settings": " ".join(f"{name}={_plain(value)}" for name, value in settings.items())}
+            {name: first[name] for name in CASE_COLUMNS if name in first}
+            | {
+                "id": case,
+                "settings": " ".join(f"{name}={_as_whole_number(value)}" for name, value in settings.items()),
+            }
             | {"min": valid.min(), "mean": valid.mean(), "p95": np.percentile(valid, 95), "max": valid.max()}
-            | {"raw": raw_name(first["batch"], case, summary["samples"] > 0), **summary}
+            | {"raw": raw_file_path(first["batch"], case, summary["samples"] > 0), **summary}
         )
-    summary = pd.DataFrame(rows, columns=names(SUMMARY))
+    summary = pd.DataFrame(rows, columns=list_columns(SUMMARY))
     return summary.drop(columns=[name for name in ("cpu", "computation", "setting") if summary[name].isna().all()])
 
 
-def iterate_cases(observations: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the id and the samples of each case; samples of different settings are separate cases."""
+def iterate_cases(observations: pd.DataFrame) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    """Yield the id and the columns of the samples of each case; samples of different settings are separate cases."""
     many_settings = "setting" in observations and observations["setting"].nunique() > 1
-    for key, group in observations.groupby(["id", "setting"] if many_settings else ["id"], sort=False):
-        yield key[0], group
+    groups = observations.groupby(["id", "setting"] if many_settings else ["id"], sort=False)
+    numbers = groups.ngroup().to_numpy()
+    order = np.argsort(numbers, kind="stable")
+    columns = {name: observations[name].to_numpy()[order] for name in observations}
+    ends = [*(np.flatnonzero(np.diff(numbers[order])) + 1).tolist(), len(order)]
+    for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        if start < end:
+            yield columns["id"][start], {name: column[start:end] for name, column in columns.items()}
 
 
-def summary_of(samples: pd.DataFrame) -> dict[str, object]:
+def summarize_case(samples: Mapping[str, np.ndarray]) -> dict[str, object]:
     """Return the median of the valid samples of one case with its confidence interval, and the counts behind it."""
-    valid = samples[samples["valid"]]
-    median, low, high = median_interval(valid["seconds"].to_numpy(), valid["pass"].to_numpy())
+    valid = samples["valid"].astype(bool)
+    passes = samples["pass"][valid]
+    median, low, high = median_interval(samples["seconds"][valid], passes)
     return {
         "median": median,
         "low": low,
         "high": high,
-        "samples": len(valid),
-        "invalid": len(samples) - len(valid),
-        "stop": find_worst_stop(samples["stop"].unique()),
-        "skew": samples["skew"].median(),
-        "passes": valid["pass"].nunique(),
-        **{name: valid[name].median() for name in ("cpu", "computation", *LATENCIES) if name in valid},
+        "samples": len(passes),
+        "invalid": len(valid) - len(passes),
+        "stop": find_worst_stop(set(samples["stop"])),
+        "skew": _median(samples["skew"]),
+        "passes": len(np.unique(passes)),
+        **{name: _median(samples[name][valid]) for name in ("cpu", "computation", *LATENCY_COLUMNS) if name in samples},
     }
 
 
+def _median(values: np.ndarray) -> float:
+    """Return the median of the values that are known."""
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else np.nan
+
+
 # Columns that do not distinguish cases of a probe or points of an operation.
-OTHERS = {"id", *ABOUT, "pass", "sample", "seconds", "skew", "valid", "stop", *OF_SOME_PROGRAMS}
+NOT_SETTINGS = {"id", *CASE_COLUMNS, "pass", "sample", "seconds", "skew", "valid", "stop", *OPTIONAL_COLUMNS}
 
 
-def _blank(value: object) -> bool:
+def _is_blank(value: object) -> bool:
     return value == "" or value is None or (isinstance(value, float) and np.isnan(value))
 
 
-def _plain(value: object) -> object:
+def _as_whole_number(value: object) -> object:
     return int(value) if isinstance(value, float) and value == int(value) else value

@@ -1,5 +1,5 @@
-"""Distributions of latencies by message size (`distributions`): histograms of half the round trip, and their number of
-modes (`modes`).
+"""Distributions of latencies by message size (`tabulate_distributions`): histograms of half the round trip, and their
+number of modes (`count_modes`).
 
 On nodes of two sockets, latencies may have two modes. A single mean then lies between them and describes neither.
 """
@@ -9,47 +9,49 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from commodel.files.tables import DISTRIBUTIONS, names
+from commodel.files.tables import DISTRIBUTIONS, list_columns
 
-FEWEST_BINS, MOST_BINS = 8, 40  # bins
-TAIL = (98, 99.5)  # percentiles between which the last bin begins, which all outliers share
-OUTLYING = 3.0  # interquartile ranges above the upper quartile: from there on a sample is an outlier
-ONE_VALUE = 1e-3  # a spread below this share of the median is rounding, not a distribution
-SHARE = 0.1  # least share of the samples in a mode
+MIN_BINS, MAX_BINS = 8, 40  # bins
+TAIL_PERCENTILES = (98, 99.5)  # the common bin of all outliers begins between these percentiles
+OUTLIER_IQRS = 3.0  # a sample further above the upper quartile, in interquartile ranges, is an outlier
+MIN_RELATIVE_SPREAD = 1e-3  # of the median; a smaller range of the samples is due to rounding
+MIN_MODE_SHARE = 0.1  # of the samples, in each mode
 
 
-def distributions(observations: pd.DataFrame) -> pd.DataFrame:
+def tabulate_distributions(observations: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each histogram bin of every pingpong case, in seconds of half the round trip.
 
     `tail` marks the bin of outliers.
     """
     probes = observations[(observations["kind"] == "probe") & (observations["name"] == "pingpong")]
     if "where" in probes:
-        probes = probes[probes["where"].fillna("") == ""]  # on the first nodes, whatever other classes there are
+        probes = probes[probes["where"].fillna("") == ""]  # only those on the first nodes, not on chosen ones
     rows = []
     for case, group in probes[probes["valid"]].groupby("id", sort=False):
         first = group.iloc[0]
         head = {name: first[name] for name in ("platform", "simulated", "pair")}
         halves = group["seconds"].to_numpy() / 2
-        rows += [{"id": case, **head, "bytes": int(first["bytes"]), **entry} for entry in histogram(halves)]
-    return pd.DataFrame(rows, columns=names(DISTRIBUTIONS))
+        rows += [{"id": case, **head, "bytes": int(first["bytes"]), **entry} for entry in make_histogram(halves)]
+    return pd.DataFrame(rows, columns=list_columns(DISTRIBUTIONS))
 
 
-def histogram(samples: np.ndarray) -> list[dict]:
+def make_histogram(samples: np.ndarray) -> list[dict]:
     """Return the bins of a histogram: equal widths by Freedman and Diaconis, 8 to 40 bins, and a last bin for outliers.
 
-    Outliers are samples above the 99.5th percentile, and far outlying ones above the 98th. Equal samples get one bin.
+    Outliers are samples above the 99.5th percentile, and those above the 98th that are more than three interquartile
+    ranges above the upper quartile. Equal samples get one bin.
     """
-    quarter, three = np.percentile(samples, [25, 75])
-    earliest, latest = np.percentile(samples, TAIL, method="higher")
-    edge = max(earliest, min(latest, samples[samples <= three + OUTLYING * (three - quarter)].max()))
+    lower_quartile, upper_quartile = np.percentile(samples, [25, 75])
+    earliest, latest = np.percentile(samples, TAIL_PERCENTILES, method="higher")
+    iqr = upper_quartile - lower_quartile
+    edge = max(earliest, min(latest, samples[samples <= upper_quartile + OUTLIER_IQRS * iqr].max()))
     body, outliers = samples[samples <= edge], samples[samples > edge]
-    if np.ptp(body) <= ONE_VALUE * np.median(body):
+    if np.ptp(body) <= MIN_RELATIVE_SPREAD * np.median(body):
         edges, counts = np.array([body.min(), body.max()]), np.array([len(body)])
     else:
-        width = 2 * (three - quarter) / np.cbrt(len(body))
-        wanted = np.ptp(body) / width if width > 0 else MOST_BINS
-        counts, edges = np.histogram(body, bins=int(np.clip(np.ceil(wanted), FEWEST_BINS, MOST_BINS)))
+        width = 2 * iqr / np.cbrt(len(body))
+        wanted = np.ptp(body) / width if width > 0 else MAX_BINS
+        counts, edges = np.histogram(body, bins=int(np.clip(np.ceil(wanted), MIN_BINS, MAX_BINS)))
     ends = zip(edges[:-1], edges[1:], counts, strict=True)
     bins = [{"low": float(low), "high": float(high), "count": int(n), "tail": False} for low, high, n in ends]
     if len(outliers):
@@ -57,7 +59,7 @@ def histogram(samples: np.ndarray) -> list[dict]:
     return bins
 
 
-def modes(counts: np.ndarray) -> int:
+def count_modes(counts: np.ndarray) -> int:
     """Return the number of modes of a histogram.
 
     Two peaks are two modes if the valley between them is below half of the lower peak, and deeper than counting noise
@@ -73,11 +75,11 @@ def modes(counts: np.ndarray) -> int:
             for top, at in zip(lower, between, strict=True)
         ]
         shallow = int(np.argmin(depth))
-        held = np.add.reduceat(counts, [0, *between]) / counts.sum()
+        shares = np.add.reduceat(counts, [0, *between]) / counts.sum()
         if depth[shallow] <= 0:
             peaks.remove(min(peaks[shallow : shallow + 2], key=lambda place: counts[place]))
-        elif held.min() < SHARE:
-            peaks.pop(int(np.argmin(held)))
+        elif shares.min() < MIN_MODE_SHARE:
+            peaks.pop(int(np.argmin(shares)))
         else:
             break
     return len(peaks)

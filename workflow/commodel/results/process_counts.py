@@ -15,14 +15,14 @@ from commodel.files.safe_reading import read_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
-SUFFIX = ".levels"
+COUNTS_SUFFIX = ".levels"
 MAX_BYTES = 1 << 20
-SUMS = ["packets_up", "packets_down", "bytes_up", "bytes_down", "waves", "filter_seconds", "cpu_seconds"]
-COLUMNS = ["depth", "processes", *SUMS, "round_trip"]
+SUMMED_COLUMNS = ["packets_up", "packets_down", "bytes_up", "bytes_down", "waves", "filter_seconds", "cpu_seconds"]
+COLUMNS = ["depth", "processes", *SUMMED_COLUMNS, "round_trip"]
 
 
-def counts_file(folder: AnyPath, case: str) -> AnyPath:
-    return folder / f"{case}{SUFFIX}"
+def find_counts_file(folder: AnyPath, case: str) -> AnyPath:
+    return folder / f"{case}{COUNTS_SUFFIX}"
 
 
 def read_counts(path: AnyPath) -> pd.DataFrame:
@@ -40,12 +40,14 @@ def read_counts(path: AnyPath) -> pd.DataFrame:
 
 def join_counts(folders: Iterable[AnyPath], folder: AnyPath, case: str) -> None:
     """Write the sum of the counts over all passes that have counts; nothing if none has."""
-    paths = [path for path in (counts_file(pass_folder, case) for pass_folder in folders) if path.exists()]
+    paths = [path for path in (find_counts_file(pass_folder, case) for pass_folder in folders) if path.exists()]
     if not paths:
         return
     import pandas as pd  # as above
 
     passes = pd.concat([read_counts(path) for path in paths])
     groups = passes.groupby("depth")
-    joined = groups[["processes"]].max().join(groups[SUMS].sum()).join(groups[["round_trip"]].mean()).reset_index()
-    write_text(counts_file(folder, case), joined[COLUMNS].to_csv(index=False, float_format="%.9g"))
+    joined = (
+        groups[["processes"]].max().join(groups[SUMMED_COLUMNS].sum()).join(groups[["round_trip"]].mean()).reset_index()
+    )
+    write_text(find_counts_file(folder, case), joined[COLUMNS].to_csv(index=False, float_format="%.9g"))

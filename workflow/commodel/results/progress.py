@@ -1,14 +1,14 @@
-"""Progress of a campaign (`Reader`, `Status`): the state of each batch, the forecast of its end, and both as text and
-data.
+"""Progress of a campaign (`StatusReader`, `Status`): the state of each batch and the forecast of its end, as text and
+as JSON data.
 
-The status is computed from the results folder alone: which cases are measured, given up or left, and the attempts at
-each batch. It can therefore be read on any node that sees the folder.
+The status is computed from the results folder alone: which cases are measured, given up or still to be measured, and
+the attempts at each batch. It can therefore be read on any node that sees the folder.
 
-A forecast is a range of seconds. It follows from the plan's estimates of the remaining cases, and from the pace of what
-has been measured: seconds per estimated second. Without a pace there is no forecast.
+A forecast is a range of seconds. It is the plan's estimate for the remaining cases times the pace of the measured ones:
+measured seconds per estimated second. Without a pace there is no forecast.
 
-`beside_estimates` compares the estimates of a plan with earlier measurements on the same platform. Estimates include
-neither packet loss nor other load.
+`compare_with_earlier_durations` compares the estimates of a plan with earlier measurements on the same platform.
+Estimates include neither packet loss nor other load.
 """
 
 import math
@@ -20,25 +20,25 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.results_folder import SAMPLES, Results, pass_name
+from commodel.files.results_folder import SAMPLES_NAME, Results, pass_folder_name
 from commodel.files.safe_paths import SafePath
 from commodel.patterns.operations import OVERLAY
 from commodel.plan.duration import BATCH_START_SECONDS, Durations, estimate_analysis
 from commodel.plan.planning import load_plan
 from commodel.records import Batch, Plan
 from commodel.results import raw_samples
-from commodel.results.attempts import DONE, Attempt, read_attempts, sum_durations
+from commodel.results.attempts import DONE_OUTCOME, Attempt, read_attempts, sum_durations
 from commodel.results.campaign import Campaign
 from commodel.units import format_seconds
 
-Span = tuple[float, float]
-UNSURE = 2.0  # factor by which a batch that has not begun may differ from the pace of the only other one
+SecondsRange = tuple[float, float]
+PACE_UNCERTAINTY_FACTOR = 2.0  # between a waiting batch and the only measured pace on its platform
 
 
 @dataclass(frozen=True)
 class Work:
-    """The work that an attempt at a batch has done, or has left: the number of cases, and their estimated seconds. One
-    pass over a case is a fraction of it."""
+    """The completed or the remaining work of a batch: the number of cases, and their estimated seconds. One of three
+    passes over a case counts as a third of the case."""
 
     cases: float = 0
     estimate: float = 0.0
@@ -50,15 +50,15 @@ class Estimates:
     def __init__(self, plan: Plan):
         self.plan = plan
         self.durations: dict[str, Durations] = {}
-        self.predicted: dict[str, dict[str, float]] = {}
+        self.case_seconds: dict[str, dict[str, float]] = {}  # by batch, then by case
 
-    def work(self, batch: Batch, cases: Iterable[str], passes: int) -> Work:
-        """Return the work of single passes over cases, if a case has `passes` passes."""
-        known = self.predicted.get(batch.name) or self._predict(batch)
-        chosen = [known[case] for case in cases]
-        return Work(len(chosen) / passes, sum(chosen) / passes)
+    def sum_work(self, batch: Batch, cases: Iterable[str], passes: int) -> Work:
+        """Return the work of one pass over each of the cases, if a case has `passes` passes."""
+        case_seconds = self.case_seconds.get(batch.name) or self._estimate_cases(batch)
+        seconds = [case_seconds[case] for case in cases]
+        return Work(len(seconds) / passes, sum(seconds) / passes)
 
-    def _predict(self, batch: Batch) -> dict[str, float]:
+    def _estimate_cases(self, batch: Batch) -> dict[str, float]:
         name = batch.platform
         if name not in self.durations:
             platform = self.plan.platforms[name]
@@ -66,63 +66,63 @@ class Estimates:
         durations = self.durations[name]
         seconds = {case.id: durations.estimate_cases([case]) - BATCH_START_SECONDS for case in batch.cases}
         seconds |= {point.id: durations.estimate_points([point]) - BATCH_START_SECONDS for point in batch.points}
-        self.predicted[batch.name] = seconds
+        self.case_seconds[batch.name] = seconds
         return seconds
 
 
-def running(spent: float, done: Work, left: Work) -> Span | None:
-    """Return the forecast of a running batch: by the number of cases left, and by their estimates.
+def forecast_running_batch(elapsed: float, done: Work, remaining: Work) -> SecondsRange | None:
+    """Return the forecast of a running batch: by the number of remaining cases, and by their estimates.
 
     The n measured cases are a sample of all, so the relative uncertainty of their mean is taken to be 1/√n.
     """
     if not done.cases:
         return None
-    ways = [spent * left.cases / done.cases]
-    ways += [spent * left.estimate / done.estimate] if done.estimate else []
-    unsure = 1 / math.sqrt(max(done.cases, 1))
-    return min(ways) * (1 - unsure), max(ways) * (1 + unsure)
+    forecasts = [elapsed * remaining.cases / done.cases]
+    forecasts += [elapsed * remaining.estimate / done.estimate] if done.estimate else []
+    uncertainty = 1 / math.sqrt(max(done.cases, 1))
+    return min(forecasts) * (1 - uncertainty), max(forecasts) * (1 + uncertainty)
 
 
-def measure_pace(spent: float, done: Work) -> float | None:
+def measure_pace(elapsed: float, done: Work) -> float | None:
     """Return the pace, in seconds per second of the plan's estimate; None if nothing has been measured."""
-    return spent / done.estimate if done.estimate and spent > 0 else None
+    return elapsed / done.estimate if done.estimate and elapsed > 0 else None
 
 
-def forecast_batch(left: Work, paces: list[float]) -> Span | None:
+def forecast_waiting_batch(remaining: Work, paces: list[float]) -> SecondsRange | None:
     """Return the forecast of a batch that has not begun, from the paces of the other batches on its platform."""
     if not paces:
         return None
     low, high = min(paces), max(paces)
     if len(paces) == 1:
-        low, high = low / UNSURE, high * UNSURE
-    return BATCH_START_SECONDS + low * left.estimate, BATCH_START_SECONDS + high * left.estimate
+        low, high = low / PACE_UNCERTAINTY_FACTOR, high * PACE_UNCERTAINTY_FACTOR
+    return BATCH_START_SECONDS + low * remaining.estimate, BATCH_START_SECONDS + high * remaining.estimate
 
 
-def forecast_parallel(spans: list[Span | None], lanes: int) -> Span | None:
-    """Return the forecast of all batches if `lanes` of them run at a time; it is never shorter than the longest one."""
-    if not spans or not lanes or None in spans:
+def forecast_parallel(forecasts: list[SecondsRange | None], parallel: int) -> SecondsRange | None:
+    """Return the forecast of all batches if `parallel` of them run at a time; it is never shorter than the longest."""
+    if not forecasts or not parallel or None in forecasts:
         return None
-    low, high = (max(max(ends), sum(ends) / lanes) for ends in zip(*spans, strict=True))
+    low, high = (max(max(ends), sum(ends) / parallel) for ends in zip(*forecasts, strict=True))
     return low, high
 
 
-def limit_forecast(span: Span | None, limit: float) -> Span | None:
-    """Return the forecast of something that is stopped after `limit` seconds."""
-    return span and tuple(min(end, max(limit, 0.0)) for end in span)
+def limit_forecast(forecast: SecondsRange | None, limit: float) -> SecondsRange | None:
+    """Return the forecast of a batch that is stopped after `limit` seconds."""
+    return forecast and tuple(min(end, max(limit, 0.0)) for end in forecast)
 
 
-def extend_forecast(span: Span | None, more: float) -> Span | None:
-    """Return the forecast with `more` estimated seconds of later work, which may differ by the factor `UNSURE`."""
-    return span and (span[0] + more / UNSURE, span[1] + more * UNSURE)
+def extend_forecast(forecast: SecondsRange | None, more: float) -> SecondsRange | None:
+    """Return the forecast with `more` estimated seconds of later work, which may differ by the uncertainty factor."""
+    return forecast and (forecast[0] + more / PACE_UNCERTAINTY_FACTOR, forecast[1] + more * PACE_UNCERTAINTY_FACTOR)
 
 
 WAITING, RUNNING, SILENT, FINISHED, STOPPED = "waiting", "running", "silent", "finished", "stopped"
-QUIET = 180.0  # seconds without a heartbeat; a driver gives one every few seconds
+HEARTBEAT_TIMEOUT = 180.0  # seconds without a heartbeat after which a batch counts as silent; usual: every 3 s
 
 
 @dataclass(frozen=True)
-class Progress:
-    """A batch: the counts of its cases, its state, and the work that the current attempt has done and has left."""
+class BatchProgress:
+    """A batch: the counts of its cases, its state, and the completed and remaining work of the current attempt."""
 
     batch: Batch
     simulated: bool
@@ -131,11 +131,11 @@ class Progress:
     state: str
     attempts: tuple[Attempt, ...]
     silence: float  # seconds since its last heartbeat
-    done: Work
-    ahead: Work
-    turn: str  # which of its passes, where it has several
-    since: float = 0.0  # when the attempt at work had its first samples: before that it started, which is no pace
-    seconds: Span | None = None  # until it is done; None: unknown
+    done_work: Work
+    remaining_work: Work
+    current_pass: str  # such as "pass 2 of 3"; empty if there is one pass
+    first_samples_at: float = 0.0  # of the current attempt; the start-up before it does not count for the pace
+    forecast: SecondsRange | None = None  # seconds until it is finished; None: unknown
 
     @property
     def total(self) -> int:
@@ -146,7 +146,7 @@ class Progress:
         return sum(self.unmeasured.values())
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         return self.total - self.measured - self.given_up
 
     @property
@@ -157,20 +157,20 @@ class Progress:
     def pace(self) -> float | None:
         """Seconds of this batch per second of the plan's estimate; None if unknown."""
         if self.state == RUNNING:
-            return measure_pace(self.last.updated - self.since, self.done)
-        whole = replace(self.done, estimate=BATCH_START_SECONDS + self.done.estimate)
-        return (
-            measure_pace(sum_durations(self.attempts), whole) if self.state == FINISHED and self.done.estimate else None
-        )
+            return measure_pace(self.last.updated - self.first_samples_at, self.done_work)
+        if self.state == FINISHED and self.done_work.estimate:
+            with_start = replace(self.done_work, estimate=BATCH_START_SECONDS + self.done_work.estimate)
+            return measure_pace(sum_durations(self.attempts), with_start)
+        return None
 
 
 @dataclass(frozen=True)
 class Status:
     experiment: str
-    batches: tuple[Progress, ...]
-    at_work: str  # holder of the lock on the folder; empty: none
-    now: float
-    analysis: float = 0.0  # seconds for fitting, predicting and reporting afterwards
+    batches: tuple[BatchProgress, ...]
+    lock_holder: str  # process that has the lock on the folder; empty: none
+    now: float  # seconds since 1970
+    analysis_seconds: float = 0.0  # estimate for fitting, predicting and reporting afterwards
 
     @property
     def measured(self) -> int:
@@ -181,127 +181,135 @@ class Status:
         return sum((Counter(batch.unmeasured) for batch in self.batches), Counter())
 
     @property
-    def left(self) -> int:
-        return sum(batch.left for batch in self.batches)
+    def remaining(self) -> int:
+        return sum(batch.remaining for batch in self.batches)
 
     @property
-    def part(self) -> float:
-        """The part of the measurements that is done; a case with one pass of three counts as a third."""
-        return 1 - sum(batch.ahead.cases for batch in self.batches) / sum(batch.total for batch in self.batches)
+    def fraction_done(self) -> float:
+        """The fraction of the measurements that is done; a case with one pass of three counts as a third."""
+        remaining = sum(batch.remaining_work.cases for batch in self.batches)
+        return 1 - remaining / sum(batch.total for batch in self.batches)
 
     def count(self, state: str) -> int:
         return sum(batch.state == state for batch in self.batches)
 
     @property
-    def over(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the campaign has ended: all batches are finished, or no process works on it."""
-        return self.count(FINISHED) == len(self.batches) or not (self.at_work or self.count(RUNNING))
+        return self.count(FINISHED) == len(self.batches) or not (self.lock_holder or self.count(RUNNING))
 
     @property
-    def seconds(self) -> Span | None:
+    def forecast(self) -> SecondsRange | None:
         """The forecast of the seconds until the report is complete."""
-        spans = [batch.seconds for batch in self.batches if batch.state in (RUNNING, WAITING)]
-        return extend_forecast(forecast_parallel(spans, self.count(RUNNING)), self.analysis)
+        forecasts = [batch.forecast for batch in self.batches if batch.state in (RUNNING, WAITING)]
+        return extend_forecast(forecast_parallel(forecasts, self.count(RUNNING)), self.analysis_seconds)
 
 
-class Reader:
-    """A reader that reads the same folder again and again; a batch is only listed again if its folder has changed."""
+class StatusReader:
+    """A reader of the status of one folder, for repeated use: it lists a batch again only if its folder has changed."""
 
     def __init__(self, campaign: Campaign):
         self.campaign = campaign
         self.estimates = Estimates(campaign.plan)
-        self.analysis = estimate_analysis(campaign.plan)
-        self.planned = 0  # when the plan was written, in ns
-        self.seen: dict[str, tuple[int, frozenset[str], dict[str, str]]] = {}
+        self.analysis_seconds = estimate_analysis(campaign.plan)
+        self.plan_mtime_ns = 0
+        self.listed: dict[str, tuple[int, frozenset[str], dict[str, str]]] = {}  # by batch: mtime, measured, given up
 
-    def read(self, at_work: str, now: float) -> Status:
-        self._follow_plan()
-        progress = [self._progress(batch, now) for batch in self.campaign.plan.batches]
+    def read(self, lock_holder: str, now: float) -> Status:
+        self._reload_changed_plan()
+        progress = [self._read_batch(batch, now) for batch in self.campaign.plan.batches]
         paces: dict[str, list[float]] = {}
         for entry in progress:
             if entry.pace is not None:
                 paces.setdefault(entry.batch.platform, []).append(entry.pace)
-        batches = tuple(replace(entry, seconds=_seconds(entry, paces, now)) for entry in progress)
-        return Status(self.campaign.plan.experiment, batches, at_work, now, self.analysis)
+        batches = tuple(replace(entry, forecast=_forecast(entry, paces, now)) for entry in progress)
+        return Status(self.campaign.plan.experiment, batches, lock_holder, now, self.analysis_seconds)
 
-    def _follow_plan(self) -> None:
+    def _reload_changed_plan(self) -> None:
         """Load the plan again if it has changed: a survey changes it while a campaign runs."""
         path = self.campaign.results.plan
         with suppress(FileNotFoundError):
-            if self.planned != (changed := path.stat().st_mtime_ns):
-                self.planned, self.campaign = changed, replace(self.campaign, plan=load_plan(path))
-                self.estimates, self.analysis = Estimates(self.campaign.plan), estimate_analysis(self.campaign.plan)
-                self.seen.clear()
+            if self.plan_mtime_ns != (mtime_ns := path.stat().st_mtime_ns):
+                plan = load_plan(path)
+                self.plan_mtime_ns, self.campaign = mtime_ns, replace(self.campaign, plan=plan)
+                self.estimates, self.analysis_seconds = Estimates(plan), estimate_analysis(plan)
+                self.listed.clear()
 
-    def _progress(self, batch: Batch, now: float) -> Progress:
-        folder = self.campaign.done(batch).parent
-        samples, given_up = self._files(batch, folder)
+    def _read_batch(self, batch: Batch, now: float) -> BatchProgress:
+        folder = self.campaign.done_file(batch).parent
+        joined, given_up = self._list_cases(batch, folder)
         stored = read_attempts(folder)
         last = stored.last
-        silence = (
-            now - max(stored.written, last.updated) if last else 0.0
-        )  # clocks of nodes differ: the file's counts too
-        undone = [case for case in batch.ids if case not in samples and case not in given_up]
-        if last and last.ended is None and not last.gone:
-            state = SILENT if silence > QUIET else RUNNING
-        elif not undone and (self.campaign.done(batch).exists() or (last and last.outcome == DONE)):
+        # Clocks of nodes differ, so the file's modification time counts, too.
+        silence = now - max(stored.modified_at, last.updated) if last else 0.0
+        unfinished = [case for case in batch.ids if case not in joined and case not in given_up]
+        if last and last.ended is None and not last.is_dead:
+            state = SILENT if silence > HEARTBEAT_TIMEOUT else RUNNING
+        elif not unfinished and (self.campaign.done_file(batch).exists() or (last and last.outcome == DONE_OUTCOME)):
             state = FINISHED
         else:
-            state = STOPPED if last and last.outcome != DONE else WAITING
-        turns = []
-        if state in (RUNNING, SILENT, STOPPED):  # samples get their final names when all passes are through
-            passes = self.campaign.plan.passes(batch.platform)
-            turns = [_written(folder / pass_name(number)) for number in range(passes)]
-        here = sorted(
-            (turn[case], case) for turn in turns for case in undone if case in turn and turn[case] >= last.started
+            state = STOPPED if last and last.outcome != DONE_OUTCOME else WAITING
+        passes: list[dict[str, float]] = []  # of each pass the times at which samples of cases were written
+        if state in (RUNNING, SILENT, STOPPED):  # samples get their final names after the last pass
+            count = self.campaign.plan.passes(batch.platform)
+            passes = [_list_sample_times(folder / pass_folder_name(number)) for number in range(count)]
+        of_attempt = sorted(
+            (times[case], case)
+            for times in passes
+            for case in unfinished
+            if case in times and times[case] >= last.started
         )
-        ahead = [case for turn in turns for case in undone if case not in turn]
-        return Progress(
+        remaining = [case for times in passes for case in unfinished if case not in times] if passes else unfinished
+        done = [case for _, case in of_attempt[1:]] if passes else joined
+        return BatchProgress(
             batch=batch,
             simulated=self.campaign.plan.platforms[batch.platform].simulated,
-            measured=len(samples) + sum(all(case in turn for turn in turns) for case in undone if turns),
+            measured=len(joined) + sum(all(case in times for times in passes) for case in unfinished if passes),
             unmeasured=Counter(given_up.values()),
             state=state,
             attempts=stored.attempts,
             silence=silence,
-            done=self.estimates.work(batch, [case for _, case in here[1:]] if turns else samples, len(turns) or 1),
-            ahead=self.estimates.work(batch, ahead if turns else undone, len(turns) or 1),
-            turn=f"pass {stored.turn} of {len(turns)}" if len(turns) > 1 else "",
-            since=here[0][0] if here else now,
+            done_work=self.estimates.sum_work(batch, done, len(passes) or 1),
+            remaining_work=self.estimates.sum_work(batch, remaining, len(passes) or 1),
+            current_pass=f"pass {stored.current_pass} of {len(passes)}" if len(passes) > 1 else "",
+            first_samples_at=of_attempt[0][0] if of_attempt else now,
         )
 
-    def _files(self, batch: Batch, folder: SafePath) -> tuple[frozenset[str], dict[str, str]]:
-        """Return which cases of a batch have samples, and the status of those that were given up."""
+    def _list_cases(self, batch: Batch, folder: SafePath) -> tuple[frozenset[str], dict[str, str]]:
+        """Return the cases of a batch with joined samples, and the status of each case that was given up."""
         try:
-            changed = folder.stat().st_mtime_ns
+            mtime_ns = folder.stat().st_mtime_ns
         except FileNotFoundError:
             return frozenset(), {}
-        if batch.name not in self.seen or self.seen[batch.name][0] != changed:
-            measured, marked = raw_samples.finished(folder)
+        if batch.name not in self.listed or self.listed[batch.name][0] != mtime_ns:
+            measured, marked = raw_samples.list_finished(folder)
             given_up = {case: raw_samples.read_marker(folder, case) for case in batch.ids if case in marked}
             statuses = {case: why[0] for case, why in given_up.items() if why}
-            self.seen[batch.name] = changed, frozenset(measured.intersection(batch.ids)), statuses
-        return self.seen[batch.name][1:]
+            self.listed[batch.name] = mtime_ns, frozenset(measured.intersection(batch.ids)), statuses
+        return self.listed[batch.name][1:]
 
 
-def _written(folder: SafePath) -> dict[str, float]:
-    """Return when the samples of each case of a pass were written, by id."""
+def _list_sample_times(folder: SafePath) -> dict[str, float]:
+    """Return the times at which the samples of the cases of a pass were written, by id of the case."""
     try:
-        return {name.removesuffix(".csv"): time for name, time in folder.changed().items() if SAMPLES.fullmatch(name)}
-    except FileNotFoundError:  # not begun, or joined this very moment
+        return {
+            name.removesuffix(".csv"): time
+            for name, time in folder.modification_times().items()
+            if SAMPLES_NAME.fullmatch(name)
+        }
+    except FileNotFoundError:  # the pass has not begun, or its samples were joined a moment ago
         return {}
 
 
-def _seconds(entry: Progress, paces: Mapping[str, list[float]], now: float) -> Span | None:
-    """Return the forecast of a batch, at most the time that its time limit leaves; None if it neither runs nor
-    waits."""
+def _forecast(entry: BatchProgress, paces: Mapping[str, list[float]], now: float) -> SecondsRange | None:
+    """Return the forecast of a running or waiting batch, at most the rest of its time limit; None in other states."""
     if entry.state == RUNNING:
         limit = math.inf if entry.last.deadline is None else entry.last.deadline - now
-        return limit_forecast(running(max(now - entry.since, 0.0), entry.done, entry.ahead), limit)
+        elapsed = max(now - entry.first_samples_at, 0.0)
+        return limit_forecast(forecast_running_batch(elapsed, entry.done_work, entry.remaining_work), limit)
     if entry.state == WAITING:
-        return limit_forecast(
-            forecast_batch(entry.ahead, paces.get(entry.batch.platform, [])), 60.0 * entry.batch.minutes
-        )
+        forecast = forecast_waiting_batch(entry.remaining_work, paces.get(entry.batch.platform, []))
+        return limit_forecast(forecast, 60.0 * entry.batch.minutes)
     return None
 
 
@@ -323,34 +331,34 @@ def read_earlier_durations(platform: str, digest: str, results: Path) -> Earlier
     none."""
     folders = [folder for folder in results.glob("*") if (folder / "plan.json").is_file()]
     for folder in sorted(folders, key=lambda folder: -(folder / "plan.json").stat().st_mtime):
-        with suppress(UserError):  # from another version, damaged, or with links: others are tried
-            if (there := _of(Results.of(folder), platform, digest)) is not None:
-                return there
+        with suppress(UserError):  # of another version, damaged, or with links: continue with the next folder
+            if (durations := _read_durations(Results.of(folder), platform, digest)) is not None:
+                return durations
     return None
 
 
-def _of(results: Results, platform: str, digest: str) -> EarlierDurations | None:
+def _read_durations(results: Results, platform: str, digest: str) -> EarlierDurations | None:
     plan = load_plan(results.plan)
     if platform not in plan.platforms or plan.platforms[platform].digest != digest:
         return None
-    took, estimates = [], []
+    seconds, estimates = [], []
     for batch in plan.batches:
         stored = read_attempts(results.raw(batch.name))
-        if batch.platform == platform and batch.seconds and stored.last and stored.last.outcome == DONE:
-            took.append(sum_durations(stored.attempts))
+        if batch.platform == platform and batch.seconds and stored.last and stored.last.outcome == DONE_OUTCOME:
+            seconds.append(sum_durations(stored.attempts))
             estimates.append(batch.seconds)
-    return EarlierDurations(plan.experiment, sum(took), sum(estimates)) if any(took) else None
+    return EarlierDurations(plan.experiment, sum(seconds), sum(estimates)) if any(seconds) else None
 
 
-def beside_estimates(plan: Plan, results: Path) -> Iterator[str]:
+def compare_with_earlier_durations(plan: Plan, results: Path) -> Iterator[str]:
     """Yield a sentence for each platform: the plan's estimate, scaled by the pace of earlier measurements there."""
     for name, platform in plan.platforms.items():
-        before = read_earlier_durations(name, platform.digest, results)
-        if before:
-            about = before.pace * sum(batch.seconds for batch in plan.batches if batch.platform == name)
-            took, estimate = format_seconds(before.seconds), format_seconds(before.estimate)
-            there = f"{results / before.experiment} took {took} there, where {estimate} were estimated"
-            yield f"{name}: {there}; at that ratio this run takes {format_seconds(about)}"
+        earlier = read_earlier_durations(name, platform.digest, results)
+        if earlier:
+            expected = earlier.pace * sum(batch.seconds for batch in plan.batches if batch.platform == name)
+            took, estimate = format_seconds(earlier.seconds), format_seconds(earlier.estimate)
+            comparison = f"{results / earlier.experiment} took {took} there, where {estimate} were estimated"
+            yield f"{name}: {comparison}; at that ratio this run takes {format_seconds(expected)}"
         elif not platform.simulated:
             yield f"{name}: no earlier measurement there; the estimate assumes no packet loss and no other load"
 
@@ -358,26 +366,26 @@ def beside_estimates(plan: Plan, results: Path) -> Iterator[str]:
 Row = dict[str, object]
 
 
-def sentence(status: Status, stage: str = "") -> str:
-    """Return the status in one line; `stage` is the current stage of the workflow, for when no batch is running."""
+def format_status(status: Status, stage: str = "") -> str:
+    """Return the status in one line; `stage` is the current stage of the workflow, shown if no batch is running."""
     parts = [f"{status.measured} of {sum(batch.total for batch in status.batches)} measured"]
     if status.unmeasured:
         reasons = ", ".join(f"{count} {kind}" for kind, count in sorted(status.unmeasured.items()))
         parts.append(f"{status.unmeasured.total()} not ({reasons})")
-    parts += [f"{status.left} left"] if status.left else []
+    parts += [f"{status.remaining} left"] if status.remaining else []
     running = status.count(RUNNING)
-    if status.left and running:
-        parts += [f"expected end {ends(status.seconds, status.now)}", f"{status.part:.0%} done"]
+    if status.remaining and running:
+        parts += [f"expected end {format_end(status.forecast, status.now)}", f"{status.fraction_done:.0%} done"]
         parts += [f"{running} batch{'' if running == 1 else 'es'} running"]
     elif stage:
         parts.append(stage)
     return f"{status.experiment}: {', '.join(parts)}"
 
 
-def platform_rows(status: Status) -> list[Row]:
+def tabulate_platforms(status: Status) -> list[Row]:
     """Return one row for each platform, and a last one for all if there are several."""
     kinds = sorted(status.unmeasured)
-    platforms: dict[str, list[Progress]] = {}
+    platforms: dict[str, list[BatchProgress]] = {}
     for batch in status.batches:
         name = f"{batch.batch.platform}{' (simulated)' if batch.simulated else ''}"
         platforms.setdefault(name, []).append(batch)
@@ -390,13 +398,13 @@ def platform_rows(status: Status) -> list[Row]:
             "cases": sum(batch.total for batch in members),
             "measured": sum(batch.measured for batch in members),
             **{kind: sum(batch.unmeasured.get(kind, 0) for batch in members) for kind in kinds},
-            "left": sum(batch.left for batch in members),
+            "left": sum(batch.remaining for batch in members),
         }
         for name, members in platforms.items()
     ]
 
 
-def batch_rows(status: Status) -> list[Row]:
+def tabulate_batches(status: Status) -> list[Row]:
     return [
         {
             "batch": batch.batch.name,
@@ -404,42 +412,43 @@ def batch_rows(status: Status) -> list[Row]:
             "cases": batch.total,
             "measured": batch.measured,
             "given up": batch.given_up,
-            "left": batch.left,
-            "expected end": ends(batch.seconds, status.now) if batch.state != FINISHED else "",
-            "state": state(batch),
+            "left": batch.remaining,
+            "expected end": format_end(batch.forecast, status.now) if batch.state != FINISHED else "",
+            "state": describe_state(batch),
         }
         for batch in status.batches
     ]
 
 
-def state(batch: Progress) -> str:
+def describe_state(batch: BatchProgress) -> str:
     """Return a batch's state in words."""
     last, tries = batch.last, f", attempt {len(batch.attempts)}" if len(batch.attempts) > 1 else ""
     if batch.state in (RUNNING, SILENT):
         job = f" as job {last.job}" if last.job else ""
-        turn = f", {batch.turn}" if batch.turn else ""
+        current_pass = f", {batch.current_pass}" if batch.current_pass else ""
         silent = f", no heartbeat for {batch.silence / 60:.0f} min" if batch.state == SILENT else ""
-        return f"{RUNNING} on {last.host}{job} since {clock(last.started)}{turn}{tries}{silent}"
+        since = format_clock_time(last.started)
+        return f"{RUNNING} on {last.host}{job} since {since}{current_pass}{tries}{silent}"
     if batch.state == STOPPED:
         where = f" on {last.host}" if last.host else ""
-        return f"{STOPPED}{where} at {clock(last.ended or last.updated)}{tries}: {last.how}"
+        return f"{STOPPED}{where} at {format_clock_time(last.ended or last.updated)}{tries}: {last.outcome_text}"
     return batch.state
 
 
-def as_data(status: Status) -> Row:
-    """Return the status as data for programs; times are seconds since 1970, and expected ends are ranges of these."""
+def as_json_data(status: Status) -> Row:
+    """Return the status as data for programs; times are seconds since 1970, expected ends are ranges of such times."""
 
-    def range_of(span: Span | None) -> list[float] | None:
-        return [round(status.now + end) for end in span] if span else None
+    def expect_end(forecast: SecondsRange | None) -> list[float] | None:
+        return [round(status.now + end) for end in forecast] if forecast else None
 
     return {
         "experiment": status.experiment,
-        "at_work": status.at_work or None,
-        "over": status.over,
+        "at_work": status.lock_holder or None,
+        "over": status.has_ended,
         "measured": status.measured,
         "unmeasured": dict(status.unmeasured),
-        "left": status.left,
-        "expected_end": range_of(status.seconds),
+        "left": status.remaining,
+        "expected_end": expect_end(status.forecast),
         "batches": [
             {
                 "name": batch.batch.name,
@@ -449,10 +458,10 @@ def as_data(status: Status) -> Row:
                 "cases": batch.total,
                 "measured": batch.measured,
                 "unmeasured": dict(batch.unmeasured),
-                "left": batch.left,
+                "left": batch.remaining,
                 "state": batch.state,
                 "silence": round(batch.silence),
-                "expected_end": range_of(batch.seconds),
+                "expected_end": expect_end(batch.forecast),
                 "attempts": [asdict(attempt) for attempt in batch.attempts],
             }
             for batch in status.batches
@@ -460,15 +469,15 @@ def as_data(status: Status) -> Row:
     }
 
 
-def ends(span: Span | None, now: float) -> str:
+def format_end(forecast: SecondsRange | None, now: float) -> str:
     """Return the expected end as a range of times of day."""
-    if span is None:
+    if forecast is None:
         return "unknown"
-    low, high = (clock(now + end) for end in span)
+    low, high = (format_clock_time(now + end) for end in forecast)
     return f"about {low}" if low == high else f"{low} to {high}"
 
 
-def clock(when: float) -> str:
+def format_clock_time(when: float) -> str:
     """Return the time of day, with the date if it is not today."""
     then = time.localtime(when)
     return time.strftime("%H:%M" if then[:3] == time.localtime()[:3] else "%F %H:%M", then)

@@ -1,5 +1,6 @@
-"""Provenance of results: the setting and the programs of a batch (`setting_of`, `read_program`), the digests, attempts
-and inputs of an experiment (`Traces`), and the version of the code (`revision`, `versions`).
+"""Provenance of results: the setting and the programs of a batch (`read_setting`, `read_program`), the digests,
+attempts and inputs of an experiment (`ExperimentProvenance`), and the version of the code (`find_revision`,
+`list_versions`).
 
 A report prints the digest of every result file, the attempts at each batch, and the texts of the inputs. `commodel
 report --verify` computes the digests again. The version of the code is its commit, its release, and the versions of the
@@ -21,19 +22,19 @@ from pydantic import TypeAdapter
 from commodel import __version__
 from commodel.errors import UserError
 from commodel.files.quantities import parse_setting
-from commodel.files.results_folder import COPIES, Results
+from commodel.files.results_folder import COPIES_FOLDER, Results
 from commodel.files.safe_paths import AnyPath, SafePath
-from commodel.files.safe_reading import MIB, bounded, read_text, text_if_any
-from commodel.files.tables import MAX_TABLE
+from commodel.files.safe_reading import MIB, open_bounded, read_text, read_text_or_empty
+from commodel.files.tables import MAX_TABLE_BYTES
 from commodel.files.typed_records import read_json_record
-from commodel.records import Batch, KeptFile, Plan
+from commodel.records import ArchivedFile, Batch, Plan
 from commodel.results.attempts import read_attempts
 from commodel.sources import INSTALLED, ROOT
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a native program reports of itself and its ranks, as far as reports show it."""
+    """The part of a native program's description of itself and its ranks that reports show."""
 
     mpi: str = ""
     compiler: str = ""
@@ -43,14 +44,14 @@ class Program:
     clock_uncertainty: float | None = None
     hosts: tuple[str, ...] = ()  # of its ranks
     processors: int | None = None  # of the first of them
-    computing: str = ""  # what a kernel computes with
+    computing: str = ""  # device and library with which a kernel computes
 
 
-PROGRAM = TypeAdapter(Program)
+PROGRAM_ADAPTER = TypeAdapter(Program)
 
 
 def read_program(path: AnyPath) -> Program:
-    return read_json_record(PROGRAM, path)
+    return read_json_record(PROGRAM_ADAPTER, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,107 +61,107 @@ class RecordedSetting:
     setting: str = ""
 
 
-SETTING_FORM = TypeAdapter(RecordedSetting)
+SETTING_ADAPTER = TypeAdapter(RecordedSetting)
 
 
-def setting_of(path: AnyPath) -> str:
+def read_setting(path: AnyPath) -> str:
     """Return the setting in which a batch was measured; empty if its provenance names none."""
     if not path.exists():
         return ""
     try:
-        return parse_setting(read_json_record(SETTING_FORM, path).setting)
+        return parse_setting(read_json_record(SETTING_ADAPTER, path).setting)
     except UserError as error:
         raise UserError(error.found, file=path, key=error.key or "setting") from None
 
 
-def same_setting(path: AnyPath, wanted: str) -> str:
-    """Return the setting in which a batch was begun; raise an error if `wanted` names another one.
+def check_setting(path: AnyPath, wanted: str) -> str:
+    """Return the setting of a batch that was begun; raise an error if `wanted` names another one.
 
     All samples of a batch are of one setting. If `wanted` is empty, the batch continues in its own setting.
     """
-    began = setting_of(path)
+    began = read_setting(path)
     if wanted not in ("", began):
         what = f"in setting '{began}'" if began else "without a setting"
-        instead = "a platform file that says `setting:` has batches of its own"
+        instead = "to measure in it, give the platform file the key `setting:`, for batches of their own"
         raise UserError(f"found setting '{wanted}', but this batch was begun {what}; {instead}", file=path)
     return began
 
 
-def processors(paths: Iterable[AnyPath]) -> int | None:
+def count_processors(paths: Iterable[AnyPath]) -> int | None:
     """Return the least number of processors that the programs of a batch report of their first host; None if none
     reports it."""
     return min((number for path in paths if (number := read_program(path).processors)), default=None)
 
 
-LARGEST_FILE = 64 * MIB  # of a file that something was planned from
-LARGEST_SHOWN = 16 << 10  # bytes of a file that is shown word for word
+MAX_INPUT_BYTES = 64 * MIB  # of an experiment or platform file
+MAX_SHOWN_BYTES = 16 << 10  # of a file whose text reports print
 BINARY = re.compile(r"[\0\ufffd]")
 
 
 @dataclass(frozen=True)
-class Traces:
-    """The provenance of an experiment: `files` has digests by name, `attempts` a record for each attempt at a batch,
-    `texts` the inputs."""
+class ExperimentProvenance:
+    """The provenance of an experiment: `files` has the digests of results by name, `attempts` a record for each attempt
+    at a batch, `texts` the texts of inputs by name."""
 
     files: Mapping[str, str] = field(default_factory=dict)
     attempts: tuple[Mapping[str, object], ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     tools: Mapping[str, str] = field(default_factory=dict)
-    rests_on: Mapping[str, KeptFile] = field(default_factory=dict)  # by the path that names it
+    inputs: Mapping[str, ArchivedFile] = field(default_factory=dict)  # by the path in the experiment file
 
 
-NO_TRACES = Traces()
+NO_PROVENANCE = ExperimentProvenance()
 
 
-def digests(plan: Plan, folder: AnyPath) -> dict[str, str]:
+def compute_digests(plan: Plan, folder: AnyPath) -> dict[str, str]:
     """Return the SHA-256 of each result file, by its name below `folder`.
 
     The raw files of a batch have one digest: that of the list of their digests and names, as sha256sum prints it.
     """
     results = Results.of(folder)
     stages = results.stages(plan.platforms, plan.families)
-    known = {path.below(results.folder): _sha256(path) for path in stages if path.exists()}
+    digests = {path.below(results.folder): _sha256(path) for path in stages if path.exists()}
     for batch in plan.batches:
         if raw := results.measured(batch.name):
             listed = "".join(f"{_sha256(path)}  {path.name}\n" for path in raw)
-            known[f"raw/{batch.name}"] = hashlib.sha256(listed.encode()).hexdigest()
-    return known
+            digests[f"raw/{batch.name}"] = hashlib.sha256(listed.encode()).hexdigest()
+    return digests
 
 
 def _sha256(path: SafePath) -> str:
-    with bounded(path, MAX_TABLE, "a smaller file") as stream:
+    with open_bounded(path, MAX_TABLE_BYTES, "a smaller file") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def attempts(batch: Batch, raw: AnyPath) -> Iterator[dict[str, object]]:
+def list_attempts(batch: Batch, raw: AnyPath) -> Iterator[dict[str, object]]:
     """Yield a record of each attempt at a batch; nothing if no attempts were recorded."""
     stored = read_attempts(raw / batch.name).attempts
     for number, attempt in enumerate(stored, 1):
-        unknown = number == len(stored) and attempt.ended is None  # it may be at work
-        outcome = "no end noted" if unknown else attempt.how
-        about = {"batch": batch.name, "platform": batch.platform, "attempt": number, "nodes": list(attempt.nodes)}
-        about |= {key: getattr(attempt, key) for key in ("host", "job", "commit", "started", "ended")}
-        yield about | {"outcome": outcome}
+        unknown = number == len(stored) and attempt.ended is None  # it may still run
+        outcome = "no end recorded" if unknown else attempt.outcome_text
+        record = {"batch": batch.name, "platform": batch.platform, "attempt": number, "nodes": list(attempt.nodes)}
+        record |= {key: getattr(attempt, key) for key in ("host", "job", "commit", "started", "ended")}
+        yield record | {"outcome": outcome}
 
 
-def texts(folder: AnyPath, files: Mapping[str, KeptFile] | None = None) -> dict[str, str]:
+def read_input_texts(folder: AnyPath, files: Mapping[str, ArchivedFile] | None = None) -> dict[str, str]:
     """Return the texts of the inputs by name: the experiment, its platforms, then short files that the plan depends on.
 
     These are patterns, partitions and published sets. Trees and rank files are left out, since they name machines.
     """
     results = Results.of(folder)
     shown = {
-        f"{path.parent.name}/{path.name}": read_text(path, LARGEST_FILE, "an experiment or a platform", strict=False)
+        f"{path.parent.name}/{path.name}": read_text(path, MAX_INPUT_BYTES, "an experiment or a platform", strict=False)
         for path in results.inputs()
-        if path.parent.name != COPIES
+        if path.parent.name != COPIES_FOLDER
     }
     short = {
         name: results.copy(file.copy)
         for name, file in (files or {}).items()
-        if file.kind in ("pattern", "partition", "published") and file.copy and file.bytes <= LARGEST_SHOWN
+        if file.kind in ("pattern", "partition", "published") and file.copy and file.bytes <= MAX_SHOWN_BYTES
     }
     shown |= {
-        name: read_text(copy, LARGEST_SHOWN, "a copy", strict=False) for name, copy in short.items() if copy.exists()
+        name: read_text(copy, MAX_SHOWN_BYTES, "a copy", strict=False) for name, copy in short.items() if copy.exists()
     }
     return {name: text for name, text in shown.items() if name not in short or not BINARY.search(text)}
 
@@ -169,27 +170,26 @@ PACKAGE = Path(__file__).parents[1]
 PACKAGES = ("numpy", "pandas", "scipy", "snakemake")
 
 
-def commit() -> str:
+def describe_commit() -> str:
     """Return the commit of the code, with the suffix `-dirty` if the clone has other changes."""
-    commit, dirty = revision()
+    commit, dirty = find_revision()
     return f"{commit}-dirty" if dirty else commit
 
 
 @lru_cache
-def revision() -> tuple[str, bool | None]:
+def find_revision() -> tuple[str, bool | None]:
     """Return the commit of the clone, and whether its files have changed since.
 
     In an image or an installation, both are as they were recorded when it was built.
     """
     if ROOT != INSTALLED and (commit := _git("rev-parse", "HEAD")):
         return commit, bool(_git("status", "--porcelain", "--untracked-files=no"))
-    noted = text_if_any(ROOT / "COMMIT")
-    return (noted.removesuffix("-dirty"), noted.endswith("-dirty")) if noted else ("unknown", None)
+    recorded = read_text_or_empty(ROOT / "COMMIT")
+    return (recorded.removesuffix("-dirty"), recorded.endswith("-dirty")) if recorded else ("unknown", None)
 
 
-def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
-    """Return the versions of this program and its libraries. The digest of the code distinguishes edited from released
-    code."""
+def list_versions(more: tuple[str, ...] = ()) -> dict[str, str]:
+    """Return the versions of this program and its libraries. The code digest differs if released code was edited."""
     installed = {"commodel": __version__, "code_digest": code_digest(), "python": platform.python_version()}
     for name in (*PACKAGES, *more):
         try:

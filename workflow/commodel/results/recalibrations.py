@@ -17,10 +17,10 @@ from commodel.files.quantities import parse_setting
 from commodel.files.results_folder import CALIBRATION, Results
 from commodel.files.safe_paths import AnyPath
 from commodel.files.typed_records import read_json_record
-from commodel.files.yaml import ANY
+from commodel.files.yaml import ANY_KEY
 from commodel.records import Count, Finite, Name
 
-MOST_ROWS = 1000  # points, or models
+MAX_ROWS = 1000  # points, or models
 
 
 def _setting(text: str) -> str:
@@ -48,12 +48,12 @@ class RecordedFactors:
 
     latency: RecordedFactor
     per_byte: RecordedFactor
-    together: bool
-    points: Count
-    scatter: Finite
+    together: bool  # the two factors are statistically tied, and estimated as one
+    points: Count  # from which they are estimated
+    scatter: Finite  # standard deviation of the residuals
     before: Positive | None
     after: Positive | None
-    checked: Count
+    checked: Count  # number of held-out points
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,25 +74,26 @@ class RecordedPoint:
 @dataclass(frozen=True, slots=True)
 class Calibration:
     setting: Annotated[str, AfterValidator(_setting)]
-    platform: Name  # that the sets are of which were moved
-    measured_on: Name
+    platform: Name  # of the sets that were recalibrated
+    measured_on: Name  # platform of the new measurement
     simulated: bool
     date: Text
-    points: Annotated[tuple[RecordedPoint, ...], Len(0, MOST_ROWS)]
-    families: Annotated[Mapping[Name, RecordedFactors], Len(0, MOST_ROWS)]
+    points: Annotated[tuple[RecordedPoint, ...], Len(0, MAX_ROWS)]
+    families: Annotated[Mapping[Name, RecordedFactors], Len(0, MAX_ROWS)]
 
 
-FORM = TypeAdapter(Calibration)
-OLD_KEYS = {("points", ANY, "choice"): "alternative"}
+CALIBRATION_ADAPTER = TypeAdapter(Calibration)
+OLD_KEYS = {("points", ANY_KEY, "choice"): "alternative"}
 
 
 def write_calibration(folder: AnyPath, calibration: Calibration) -> None:
-    write_json(folder / CALIBRATION, FORM.dump_python(calibration, mode="json"))
+    write_json(folder / CALIBRATION, CALIBRATION_ADAPTER.dump_python(calibration, mode="json"))
 
 
 def read_calibrations(results: Results) -> dict[str, Calibration]:
     """Return all recalibrations of a results folder, by the name of their folder, in the order of their dates."""
     calibrations = {
-        folder.name: read_json_record(FORM, folder / CALIBRATION, OLD_KEYS) for folder in results.calibrations()
+        folder.name: read_json_record(CALIBRATION_ADAPTER, folder / CALIBRATION, OLD_KEYS)
+        for folder in results.calibrations()
     }
     return dict(sorted(calibrations.items(), key=lambda entry: (entry[1].date, entry[0])))

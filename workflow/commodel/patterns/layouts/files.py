@@ -17,8 +17,8 @@ import numpy as np
 from commodel.errors import UserError, suggest
 from commodel.files.cache import find_input
 from commodel.files.safe_paths import AnyPath
-from commodel.files.safe_reading import MIB, read_lines, read_once
-from commodel.files.tables import cell, on_line, stream_rows
+from commodel.files.safe_reading import MIB, cache_reads, read_lines
+from commodel.files.tables import add_line_to_errors, parse_cell, stream_rows
 from commodel.patterns.arguments import Argument, Kind, whole_number
 from commodel.patterns.layouts import ACCELERATOR, CORE, Defaults, Layout
 from commodel.patterns.rank_tables import order_by_rank, read_rank
@@ -104,7 +104,7 @@ class Processes:
                 raise UserError(message, file=self.path, line=line)
 
 
-@read_once(files=16)
+@cache_reads(files=16)
 def _read_rank_file(path: AnyPath) -> Processes:
     return Processes.of(path, _rank_lines(path))
 
@@ -121,12 +121,12 @@ def _rank_lines(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
             wanted = "'rank N=HOST slot=…' in every line, or a host or the number of a node alone"
             raise UserError(f"found '{text}', wanted {wanted}", file=path, line=line)
         numbered = bool(match)
-        with on_line(path, line):
+        with add_line_to_errors(path, line):
             yield line, read_rank(match[1] if match else str(ranks)), Process(host[1])
         ranks += 1
 
 
-@read_once(files=64)
+@cache_reads(files=64)
 def _read_table(path: AnyPath) -> Processes:
     return Processes.of(path, _table_lines(path))
 
@@ -134,12 +134,14 @@ def _read_table(path: AnyPath) -> Processes:
 def _table_lines(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
     for line, row in stream_rows(path, COLUMNS, once=True):
         if any(row.values()):
-            with on_line(path, line):
-                host, device = cell(row, "node", _read_host), cell(row, "device", _read_device)
-                cores = cell(row, "cores", lambda text: whole_number(text, f"a whole number from 1 to {MOST_CORES}"))
+            with add_line_to_errors(path, line):
+                host, device = parse_cell(row, "node", _read_host), parse_cell(row, "device", _read_device)
+                cores = parse_cell(
+                    row, "cores", lambda text: whole_number(text, f"a whole number from 1 to {MOST_CORES}")
+                )
                 if cores > (most := 1 if device == "gpu" else MOST_CORES):
                     raise UserError(f"found {cores}, wanted at most {most} for a {device}", key="cores")
-                yield line, cell(row, "rank", read_rank), Process(host, cores, device)
+                yield line, parse_cell(row, "rank", read_rank), Process(host, cores, device)
 
 
 def _read_host(text: str) -> str:

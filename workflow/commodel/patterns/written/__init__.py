@@ -8,7 +8,7 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.files.cache import find_input
 from commodel.files.safe_paths import AnyPath
-from commodel.files.safe_reading import read_once, unpacked
+from commodel.files.safe_reading import cache_reads, open_unpacked
 from commodel.patterns.operations import FILE
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import goal, goal_binary, table, tasks
@@ -28,16 +28,16 @@ def written(operation: str, root: Path = Path()) -> Schedule:
 
 def from_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
     """Return the tasks of a GOAL file, and its Schedule; `unit` of calc replaces that of the text."""
-    with unpacked(path) as stream:
+    with open_unpacked(path) as stream:
         binary = goal_binary.is_goal(stream.read(8))
     what = (goal_binary if binary else goal).tasks(path)
     what = replace(what, per_second=goal.UNITS[unit]) if unit else what
     return what, tasks.schedule(what)
 
 
-@read_once(files=64)
+@cache_reads(files=64)
 def _read(path: AnyPath) -> Schedule:
-    with unpacked(path) as stream:
+    with open_unpacked(path) as stream:
         beginning = stream.read(4096)
     formats = (entry for entry in (goal, goal_binary) if entry.is_goal(beginning))
     schedule = next(formats, table).read(path)

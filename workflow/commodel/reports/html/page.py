@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from commodel.files.atomic import write_text
-from commodel.files.streams import give_back
+from commodel.files.streams import return_freed_memory
 from commodel.reports.charts import PALETTE
 from commodel.reports.content import commands
 from commodel.reports.glossary import explain_terms
@@ -406,7 +406,7 @@ OPENING = ("Network", EXPLORED)  # sections that come before all others: a netwo
 
 
 def write_html(report: Report, path: str | Path) -> None:
-    give_back()  # the process that draws takes a hundred megabytes
+    return_freed_memory()  # the process that draws takes a hundred megabytes
     write_text(Path(path), page_html(report))
 
 

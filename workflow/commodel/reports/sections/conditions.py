@@ -22,7 +22,7 @@ from commodel.compare.comparison import (
 )
 from commodel.compare.model_ranking import rank_models
 from commodel.compare.recalibration import CALIBRATED, differs_from_one
-from commodel.files.tables import COMPARISON, with_defaults
+from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.reports.shape import (
@@ -40,7 +40,7 @@ from commodel.reports.shape import (
     table,
     tally,
 )
-from commodel.results.raw_samples import COUNTS, TEXTS, table_of
+from commodel.results.raw_samples import COUNT_COLUMNS, TEXT_COLUMNS, tabulate_unmeasured
 
 
 def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[Remark]:
@@ -76,7 +76,7 @@ def list_anomalies(
     comparison: pd.DataFrame, provenance: Mapping[str, Mapping], paired: Collection[str] = ()
 ) -> list[Remark]:
     """Return the anomalies of measurement. On the platforms `paired`, pairs of nodes were timed."""
-    comparison = with_defaults(comparison, COMPARISON)
+    comparison = add_default_columns(comparison, COMPARISON)
     of_machines = describe_oversubscription(comparison, provenance), describe_conditions(comparison, provenance)
     return [*_unnamed(comparison), *of_machines[0], *of_machines[1], *_flagged(comparison, paired)]
 
@@ -230,10 +230,10 @@ GAPS_NOTE = (
 
 def prepare(unmeasured: pd.DataFrame | None) -> pd.DataFrame:
     """Return the table of missing points, sorted; empty if everything was measured."""
-    frame = (unmeasured if unmeasured is not None else table_of([])).astype(object)
-    for key in TEXTS:
+    frame = (unmeasured if unmeasured is not None else tabulate_unmeasured([])).astype(object)
+    for key in TEXT_COLUMNS:
         frame[key] = [plain(value) for value in frame[key]]
-    for key in COUNTS:
+    for key in COUNT_COLUMNS:
         frame[key] = [None if pd.isna(number) else number for number in frame[key]]
     return frame.sort_values(["platform", "kind", "status", "name", "alternative"], kind="stable").reset_index(
         drop=True
@@ -244,7 +244,7 @@ def list_unmeasured(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
     """Return the section of missing points; none if everything was measured."""
     if frame.empty:
         return []
-    shown_counts = [key for key in COUNTS if key != "waves" or frame[key].notna().any()]
+    shown_counts = [key for key in COUNT_COLUMNS if key != "waves" or frame[key].notna().any()]
     columns = [
         *columns_of("Unmeasured", "platform", "layout"),
         *(Column(key, "bytes [B]" if key == "bytes" else key, "count") for key in shown_counts),

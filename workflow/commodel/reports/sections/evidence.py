@@ -35,8 +35,8 @@ from commodel.reports.shape import (
     simulation,
     table,
 )
-from commodel.results.latency_distributions import modes
-from commodel.results.raw_samples import raw_file, read_samples
+from commodel.results.latency_distributions import count_modes
+from commodel.results.raw_samples import find_raw_file, read_samples
 from commodel.units import format_bytes
 
 SAMPLES_SHEET = "Samples"
@@ -61,7 +61,7 @@ def _cases(plan: Plan, results: Results, about: dict[str, dict]) -> Iterator[pd.
     for batch in plan.batches:
         head = {"platform": plain(batch.platform), "simulated": simulation(plan.platforms[batch.platform].simulated)}
         for case in batch.ids:
-            if case in about and (path := raw_file(results.raw(batch.name), case)):
+            if case in about and (path := find_raw_file(results.raw(batch.name), case)):
                 rows = pd.DataFrame(read_samples(path, case), columns=["pass", "sample", "seconds", "skew", "valid"])
                 rows[["seconds", "skew"]] *= MICRO
                 yield rows.assign(**head, **{key: plain(value) for key, value in about[case].items()})
@@ -108,7 +108,7 @@ def latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> 
     """Return the row of one case, with the bins of its histogram."""
     body, tail = bins[~bins["tail"].astype(bool)], bins[bins["tail"].astype(bool)]
     platform, single = plain(bins["platform"].iloc[0]), len(body) == 1
-    number = 1 if single else modes(body["count"].to_numpy())
+    number = 1 if single else count_modes(body["count"].to_numpy())
     shape = "one value" if single else "one mode" if number == 1 else f"{number} modes"
     size = int(bins["bytes"].iloc[0])
     return {

@@ -5,12 +5,12 @@
 import datetime
 from collections.abc import Iterable, Mapping
 
-from commodel.files.cache import LARGEST_KEPT, LARGEST_PLAIN
+from commodel.files.cache import MAX_COPY_BYTES, MAX_PLAIN_COPY_BYTES
 from commodel.files.safe_reading import MIB
-from commodel.records import KeptFile
+from commodel.records import ArchivedFile
 from commodel.reports.sections.evidence import flatten, rows
 from commodel.reports.shape import Column, Section, Table, Text, columns_of, plain, simulation, table
-from commodel.results.provenance import Traces
+from commodel.results.provenance import ExperimentProvenance
 
 SHEET, INPUTS = "Provenance", "Inputs"
 FILE, SHA256, PROGRAM, VERSION = "file", "SHA-256", "program", "version"  # headers that --verify looks for
@@ -29,7 +29,7 @@ RESTS_ON = (
 )
 
 
-def sections(batches: Mapping[str, Mapping], traces: Traces, simulated: set[str]) -> list[Section]:
+def sections(batches: Mapping[str, Mapping], traces: ExperimentProvenance, simulated: set[str]) -> list[Section]:
     blocks = [*tabulate_batches(batches, simulated)]
     if traces.attempts:
         blocks.append(attempts(traces, simulated))
@@ -37,8 +37,8 @@ def sections(batches: Mapping[str, Mapping], traces: Traces, simulated: set[str]
         columns = [Column("file", FILE), Column("digest", SHA256)]
         entries = [{"file": plain(name), "digest": value} for name, value in traces.files.items()]
         blocks.append(table("Files", "Files of this report", columns, rows(entries, columns), note=FILES))
-    if traces.rests_on:
-        blocks.append(tabulate_files(traces.rests_on))
+    if traces.inputs:
+        blocks.append(tabulate_files(traces.inputs))
     if traces.tools:
         columns = [Column("program", PROGRAM), Column("version", VERSION)]
         entries = [{"program": name, "version": plain(value)} for name, value in traces.tools.items()]
@@ -47,14 +47,14 @@ def sections(batches: Mapping[str, Mapping], traces: Traces, simulated: set[str]
     pages = [Section(SHEET, note, tuple(blocks))]
     if traces.texts:
         note = "The experiment and its platforms, word for word, as they were when this was planned."
-        note += " Short patterns and published sets too." if traces.rests_on else ""
+        note += " Short patterns and published sets too." if traces.inputs else ""
         pages.append(
             Section(INPUTS, note, tuple(Text(plain(name), lines(text)) for name, text in traces.texts.items()))
         )
     return pages
 
 
-def tabulate_files(files: Mapping[str, KeptFile]) -> Table:
+def tabulate_files(files: Mapping[str, ArchivedFile]) -> Table:
     columns = [
         *columns_of("Rests on", "name", "bytes"),
         Column("digest", SHA256),
@@ -65,13 +65,13 @@ def tabulate_files(files: Mapping[str, KeptFile]) -> Table:
         | {key: getattr(file, key) for key in ("kind", "bytes", "digest")}
         for name, file in files.items()
     ]
-    note = RESTS_ON.format(LARGEST_KEPT // MIB, LARGEST_PLAIN // MIB)
+    note = RESTS_ON.format(MAX_COPY_BYTES // MIB, MAX_PLAIN_COPY_BYTES // MIB)
     return table(
         "Rests on", "Patterns, trees, rank files and published sets", columns, rows(entries, columns), note=note
     )
 
 
-def attempts(traces: Traces, simulated: set[str]) -> Table:
+def attempts(traces: ExperimentProvenance, simulated: set[str]) -> Table:
     columns = columns_of("Attempts")
     entries = [
         {key: plain(entry.get(key)) for key in ("batch", "attempt", "host", "job", "nodes", "commit", "outcome")}
@@ -105,7 +105,7 @@ def lines(text: str) -> tuple[str, ...]:
     return (*shown[:MOST_LINES], *([f"… {more:,} more lines; the digest above is of all of them"] if more > 0 else []))
 
 
-def format_dates(batches: Mapping[str, Mapping], traces: Traces) -> str:
+def format_dates(batches: Mapping[str, Mapping], traces: ExperimentProvenance) -> str:
     """Return the first and the last day of the measurements; empty if unknown."""
     days = [str(batch["date"])[:10] for batch in batches.values() if batch.get("date")]
     moments = (format_time(entry.get(key)) for entry in traces.attempts for key in ("started", "ended"))

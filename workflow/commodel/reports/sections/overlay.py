@@ -8,7 +8,7 @@ from commodel.files.results_folder import Results
 from commodel.records import Plan
 from commodel.reports.frames import PLATFORM
 from commodel.reports.shape import MICRO, Column, Section, columns_of, plain, simulation, table
-from commodel.results.process_counts import counts_file, read_counts
+from commodel.results.process_counts import find_counts_file, read_counts
 
 COLUMNS = [*PLATFORM, *(Column(key, key) for key in ("name", "settings")), *columns_of("Overlay processes")]
 NOTE = (
@@ -24,7 +24,7 @@ def sections(plan: Plan, results: Results, summary: pd.DataFrame) -> Sequence[Se
     for batch in plan.batches:
         head = {"platform": plain(batch.platform), "simulated": simulation(plan.platforms[batch.platform].simulated)}
         for case in batch.ids:
-            path = counts_file(results.raw(batch.name), case)
+            path = find_counts_file(results.raw(batch.name), case)
             if case in about and path.exists():
                 rows = read_counts(path)
                 rows["round_trip"] *= MICRO

@@ -12,19 +12,32 @@ import numpy as np
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper
 from commodel.records import PlatformKind
 from commodel.reports.charts import bracket_unit, micro
-from commodel.reports.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, Table, columns_of, comma, plain
+from commodel.reports.shape import (
+    MICRO,
+    Answer,
+    Axis,
+    Chart,
+    Column,
+    Remark,
+    Section,
+    Series,
+    Table,
+    columns_of,
+    comma,
+    plain,
+)
 
 SHEET = "The paper"
 UNITS = {"s": ("µs", MICRO)}
 
 
-def sections(paper: Paper, evidence: Evidence, crowds: Sequence[str] = ()) -> list[Section]:
-    """Return the first section and one section a figure. `crowds` are sentences on oversubscribed hosts."""
+def sections(paper: Paper, evidence: Evidence, oversubscribed: Sequence[Remark] = ()) -> list[Section]:
+    """Return the first section and one section a figure. `oversubscribed` has remarks on such hosts."""
     figures = paper.figures(evidence)
-    return [lead(paper, figures, crowds), *(section(figure, evidence) for figure in figures)]
+    return [lead(paper, figures, oversubscribed), *(section(figure, evidence) for figure in figures)]
 
 
-def lead(paper: Paper, figures: Sequence[Figure], crowds: Sequence[str] = ()) -> Section:
+def lead(paper: Paper, figures: Sequence[Figure], oversubscribed: Sequence[Remark] = ()) -> Section:
     rows = []
     for figure in figures:
         compared = [
@@ -34,7 +47,7 @@ def lead(paper: Paper, figures: Sequence[Figure], crowds: Sequence[str] = ()) ->
         rows.append((figure.name, figure.title, len(compared), *ends))
     columns = columns_of("Figures")
     note = "Here: our first column in the first table of a figure. Each figure has its own section."
-    words = (f"{paper.citation}.", paper.absent, *crowds)
+    words = (f"{paper.citation}.", paper.absent, *(f"{platform}: {text}" for platform, text in oversubscribed))
     figures_table = Table("Figures", "Rebuilt figures and tables", columns, tuple(rows), note)
     return Section(SHEET, "", (Answer("The paper", words), figures_table))
 

@@ -129,7 +129,7 @@ def write_parquet(section: str, table: Table, folder: Path) -> Path:
     kept."""
     import pyarrow as pa  # here, because few tables are so long
 
-    from commodel.files.streams import piece, write_stream
+    from commodel.files.streams import make_piece, write_stream
 
     names = make_headers([column.header for column in table.columns])
     words = [column.kind in WORDS for column in table.columns]
@@ -144,7 +144,7 @@ def write_parquet(section: str, table: Table, folder: Path) -> Path:
                     (show(column.kind, value) or None) if words[place] else float(value) if has_rank(value) else None
                     for value in values
                 ]
-            yield piece(columns, types)
+            yield make_piece(columns, types)
 
     path = folder / file_name(section)
     write_stream(path, types, pieces())

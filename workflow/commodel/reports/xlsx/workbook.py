@@ -10,8 +10,8 @@ from typing import IO
 
 import xlsxwriter
 
-from commodel.files.atomic import temporary_path, write_atomically
-from commodel.files.streams import give_back
+from commodel.files.atomic import temporary_folder, write_atomically
+from commodel.files.streams import return_freed_memory
 from commodel.reports import received_workbooks
 from commodel.reports.shape import (
     COLOURS,
@@ -53,8 +53,8 @@ platform_of = attrgetter("platform")
 def write_xlsx(report: Report, path: str | Path) -> list[Path]:
     """Write the workbook, and files of tables that are too long for a sheet; return all paths."""
     path = Path(path)
-    give_back()  # the memory that building the report took
-    with write_atomically(path) as stream, temporary_path(path) as scratch:
+    return_freed_memory()  # the memory that building the report took
+    with write_atomically(path) as stream, temporary_folder(path) as scratch:
         book = Workbook(report, stream, scratch)
         book.add_overviews()
         for section in report.sections:
