@@ -451,9 +451,10 @@ def read_inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> d
 
 
 def constraint_of(plan: Plan, batch: str) -> str:
-    """Return the features that the nodes of a batch's Slurm job must have; empty if all nodes are equal."""
+    """Return the features that the nodes of a batch's Slurm job must have; empty if all nodes are equal. Slurm refuses
+    features with counts for nodes that are requested by name."""
     wanted = plan.batch(batch)
-    return constraint(planned_platform(wanted.platform), wanted.nodes)
+    return "" if nodelist_of(plan, batch) else constraint(planned_platform(wanted.platform), wanted.nodes)
 
 
 def nodelist_of(plan: Plan, name: str) -> str:
