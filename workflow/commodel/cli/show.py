@@ -151,7 +151,7 @@ def _family(entry: Family) -> dict[str, str]:
 
 
 def _family_fields(entry: Family) -> dict[str, object]:
-    from commodel.models.parameter_sets import published_sets
+    from commodel.models.parameter_sets import read_published_sets
 
     names = ("name", "title", "citation", "equation", "ignores", "uses_bytes")
     parameters = [
@@ -164,12 +164,12 @@ def _family_fields(entry: Family) -> dict[str, object]:
         "probes": list(entry.probes),
         "settings": {key: list(allowed) for key, allowed in (entry.settings or {}).items()},
         "decides": dict(entry.setting_meanings or {}),
-        "published": list(published_sets(entry.name)),
+        "published": list(read_published_sets(entry.name)),
     }
 
 
 def _family_sheet(entry: Family) -> str:
-    from commodel.models.parameter_sets import published_sets
+    from commodel.models.parameter_sets import read_published_sets
 
     parameters = [
         {"parameter": parameter.symbol, "unit": parameter.unit, "meaning": parameter.about}
@@ -194,7 +194,7 @@ def _family_sheet(entry: Family) -> str:
     for name, allowed in (entry.settings or {}).items():
         lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.setting_meanings or {}).get(name, '')}")
     lines += ["", table(parameters)] if parameters else ["", "no parameters"]
-    for path, values in published_sets(entry.name).items():
+    for path, values in read_published_sets(entry.name).items():
         ends = values.bytes_range
         reach = f", {format_bytes(int(ends[0]))} to {format_bytes(int(ends[1]))}" if ends else ""
         lines += ["", f"published  {path}", f"           {values.source}{reach}"]
