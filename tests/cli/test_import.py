@@ -34,7 +34,7 @@ def folder(tmp_path):
 
 def test_every_table_of_times_can_be_imported():
     known = {name for name, entry in discover("interchange", "FORMAT").items() if entry.times}
-    assert set(import_.TIMES) == known
+    assert set(import_.TIME_FORMATS) == known
     assert set(import_.import_.list_commands(None)) == known | {"goal", "netgauge", "taulop"}
 
 
@@ -214,7 +214,7 @@ def test_goal_becomes_a_table_that_predictions_the_same(tmp_path):
     for name in ("a.goal", "a.bin"):
         said = output(f"import goal {tmp_path}/{name} -o {tmp_path}/a.csv")
         assert "3 messages of 3 ranks, 5 µs of work\n" in said
-        assert "one unit of calc counts as 1 ns, the file does not say" in said
+        assert "the file has no unit of calc, so 1 ns is assumed" in said
         assert "2 tasks are for a second cpu or nic" in said
         for path in (tmp_path / name, tmp_path / "a.csv"):
             predictions.append(

@@ -152,13 +152,13 @@ def list_points(
     if is_written(operation):
         given = {"algorithm": algorithm, "topology": topology, "ranks": ranks, "bytes": sizes}
         if wrong := [key for key, value in given.items() if value]:
-            raise UserError(f"{wrong[0]}: '{operation}' says what is sent; leave it out")
+            raise UserError(f"{wrong[0]}: the file of '{operation}' has all messages; leave it out")
         return [make_point(setting, {"operation": operation, "layout": layout} | count) for count in repeats]
     name = own_spelling(operation)
     if algorithm and topology:
         raise UserError("give algorithm or topology, not both")
     if topology and ranks:
-        raise UserError("a topology brings its own ranks; leave ranks out")
+        raise UserError("a topology determines the number of ranks; leave ranks out")
     if not topology and not ranks and not ranks_of(name):
         raise UserError(f"ranks is missing; {name} needs a number of ranks, or a topology")
     if sized(name) and sizes is None:

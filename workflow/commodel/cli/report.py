@@ -37,7 +37,7 @@ def report(
     every_chart: bool,
 ) -> None:
     if workbook:
-        _verify(workbook, folder)
+        _print_verification(workbook, folder)
         return
     if folder is None:
         raise UserError("found neither --in nor --verify, wanted one of the two")
@@ -61,7 +61,7 @@ def report(
         click.echo(f"static pictures were not drawn: {obstacle}", err=True)
 
 
-def _verify(workbook: Path, folder: Path | None) -> None:
+def _print_verification(workbook: Path, folder: Path | None) -> None:
     from commodel.reports.verify import SAME, SKIPPED, verify
 
     results = folder or Path("results") / workbook.stem

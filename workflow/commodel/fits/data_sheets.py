@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models.families import family, unit
 from commodel.models.keys import in_class, key
-from commodel.parameters import SHEETS, Estimate, ParameterSet
+from commodel.parameters import DATA_SHEET_SOURCE, Estimate, ParameterSet
 
 NOT_SAID = "data sheets do not say it: taken as 0"
 
@@ -51,11 +51,11 @@ def of_sheets(name: str, platform: str, costs: Costs) -> ParameterSet:
     return ParameterSet(
         name,
         platform,
-        SHEETS,
+        DATA_SHEET_SOURCE,
         {text: Estimate(value, unit(entry, text, {}), value, value) for text, value in numbers.items()},
         settings=settings,
         missing=missing,
-        provenance={SHEETS: platform},
+        provenance={DATA_SHEET_SOURCE: platform},
     )
 
 

@@ -49,7 +49,7 @@ from commodel.predictions.recalibration import (
 )
 from commodel.predictions.residuals import ALL, kind_of, operation_class
 from commodel.records import Point
-from commodel.stats import NORMAL, TYPICAL
+from commodel.stats import MAD_TO_SIGMA, NORMAL_QUANTILE
 
 SLOPE_STEP = 0.01  # of a logarithm, for slopes
 MAX_STEPS = 30
@@ -133,8 +133,8 @@ def _solve_factors(effect: Effect, logs: Array, ways: Array, noise: Array, share
     if not spare and not shared:
         return best, np.full(len(ways), np.inf), 0.0  # the fit of the factors to these points is unknown
     scatter = _estimate_scatter(trust * left, len(ways)) if spare else 0.0
-    reach = max(scatter * stdtrit(spare, 0.975) if spare else 0.0, NORMAL * float(noise.min()))
-    return best, np.hypot(reach * np.sqrt(np.diag(inverse)), NORMAL * shared), scatter
+    reach = max(scatter * stdtrit(spare, 0.975) if spare else 0.0, NORMAL_QUANTILE * float(noise.min()))
+    return best, np.hypot(reach * np.sqrt(np.diag(inverse)), NORMAL_QUANTILE * shared), scatter
 
 
 def _weigh_huber(left: Array, free: int) -> Array:
@@ -145,7 +145,7 @@ def _weigh_huber(left: Array, free: int) -> Array:
 
 
 def _estimate_deviation(left: Array, free: int) -> float:
-    typical = TYPICAL * float(np.median(np.abs(left))) * np.sqrt(len(left) / (len(left) - free))
+    typical = MAD_TO_SIGMA * float(np.median(np.abs(left))) * np.sqrt(len(left) / (len(left) - free))
     return max(typical, MIN_NOISE)
 
 

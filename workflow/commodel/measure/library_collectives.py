@@ -20,9 +20,9 @@ from commodel.patterns.points import Setting, make_point
 from commodel.plan.duration import Durations
 from commodel.plan.planning import record_platform
 from commodel.platforms.platform import Platform
-from commodel.records import BARRIER, LIBRARY, Batch, Case, Choice, Measure, PlacedWorkload, Plan, Point, Timed
+from commodel.records import BARRIER, LIBRARY, Batch, Case, Choice, Measure, PlacedWorkload, Plan, Point, StartTimings
 from commodel.results.raw_samples import GIVEN_UP, LATE, read_marker, read_samples
-from commodel.stats import NOISE, estimate_noise
+from commodel.stats import MIN_NOISE, estimate_noise
 
 TIMES, RAW, RESULTS = "times.json", "raw", "results.json"
 VERIFIED = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)  # samples of a verified result, and its time limit
@@ -73,7 +73,7 @@ class Place:
         workloads: Collection[PlacedWorkload],
         choices: Iterable[Choice] = (),
         apart: Collection[str] = (),
-    ) -> Timed:
+    ) -> StartTimings:
         """Return the times of some workloads, with rules if there are choices. A barrier aligns the ranks before each
         sample. A rule for barriers would therefore change all other times, so barriers then have a start of their own.
         The operations `apart` have one, too, so that none inherits the connections of another."""
@@ -91,7 +91,7 @@ class Place:
         parts += [self._start(f"{name}-barrier", barriers, of_barriers)] if barriers else []
         seconds = {workload: time for part in parts for workload, time in part.seconds.items()}
         errors = {workload: error for part in parts for workload, error in part.noise.items()}
-        return Timed(seconds, sum(part.took for part in parts), errors)
+        return StartTimings(seconds, sum(part.took for part in parts), errors)
 
     def find_failures(
         self, name: str, operation: str, sizes: Collection[int], choices: Iterable[Choice], layout: str
@@ -125,7 +125,7 @@ class Place:
         except (KeyError, TypeError, ValueError, IndexError):
             raise UserError("found something else, wanted the failures of a start", file=record) from None
 
-    def _start(self, name: str, workloads: Collection[PlacedWorkload], choices: list[Choice]) -> Timed:
+    def _start(self, name: str, workloads: Collection[PlacedWorkload], choices: list[Choice]) -> StartTimings:
         folder = self._ruled_folder(name, self.dialect.text(choices) if choices else "")
         record = folder / TIMES
         if not record.exists():
@@ -171,17 +171,17 @@ class Place:
 
     def _median(self, raw: SafePath, case: str) -> tuple[float, float] | None:
         if why := read_marker(raw, case):
-            return None if why[0] == LATE else (self.measure.timeout, NOISE)
+            return None if why[0] == LATE else (self.measure.timeout, MIN_NOISE)
         seconds = [row["seconds"] for row in read_samples(raw / f"{case}.csv", case) if row["valid"]]
         return median(seconds), estimate_noise(seconds)
 
 
-def _read(record: SafePath) -> Timed:
+def _read(record: SafePath) -> StartTimings:
     noted = read_json(record)
     try:
         listed = noted.get("workloads", noted.get("jobs"))  # the name in older versions
         rows = {PlacedWorkload(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in listed}
         seconds, errors = ({workload: float(times[at]) for workload, times in rows.items()} for at in (0, 1))
-        return Timed(seconds, float(noted["took"]), errors)
+        return StartTimings(seconds, float(noted["took"]), errors)
     except (KeyError, TypeError, ValueError, IndexError):
         raise UserError("found something else, wanted the times of a start", file=record) from None

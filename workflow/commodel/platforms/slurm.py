@@ -18,7 +18,7 @@ from math import prod
 from pathlib import Path
 
 from commodel.errors import UserError, one_line
-from commodel.hierarchy import MOST_LEVELS, Hierarchy
+from commodel.hierarchy import MAX_LEVELS, Hierarchy
 from commodel.platforms import tools
 from commodel.platforms.platform import Platform
 from commodel.units import shown
@@ -106,8 +106,8 @@ def levels(listing: str, names: Sequence[str]) -> Hierarchy:
         if not {"SwitchName", "BlockName"} & about.keys():
             continue
         level = about.get("Level", "0")
-        if not (level.isascii() and level.isdigit() and int(level[:3]) < MOST_LEVELS):
-            raise UserError(f"found {shown(line)}, wanted a switch of level 0 to {MOST_LEVELS - 1}")
+        if not (level.isascii() and level.isdigit() and int(level[:3]) < MAX_LEVELS):
+            raise UserError(f"found {shown(line)}, wanted a switch of level 0 to {MAX_LEVELS - 1}")
         column = groups.setdefault(int(level), [-1 - node for node in range(len(names))])
         for node in (number[name] for name in expand_names(about.get("Nodes", "")) if name in number):
             if column[node] >= 0:

@@ -28,7 +28,7 @@ import numpy as np
 
 from commodel.hierarchy import Hierarchy, covers_reach, describe_reach
 from commodel.models import Array
-from commodel.parameters import ENDS, Errors
+from commodel.parameters import SIZE_SIDES, Errors
 from commodel.patterns.layouts import place
 from commodel.predictions.residuals import (
     ABSENT_AT,
@@ -204,7 +204,7 @@ def _extrapolate_sizes(
         return {}
     sizes, ends = part.axes[BYTES][present], {}
     empty = compute_latency_share(sizes, half)
-    for name, sign in ENDS.items():
+    for name, sign in SIZE_SIDES.items():
         power = sign * np.log2(sizes)
         near = _select_outermost(power, groups)
         low, high = (

@@ -45,7 +45,7 @@ from commodel.results.provenance import (
 )
 from commodel.results.raw_samples import read_unmeasured
 from commodel.results.recalibrations import read_calibrations as calibrations
-from commodel.units import ranges as in_runs
+from commodel.units import format_ranges as in_runs
 from commodel.units import shown
 
 WORD = re.compile(r"[\w-]+(?:\.[\w-]+)*")

@@ -16,7 +16,7 @@ from commodel.models.evaluation.values import FORMS, TABLE, form_text
 from commodel.models.fitting.numerics import exp, expm1, log, normals
 from commodel.models.keys import key, sample
 from commodel.parameters import Curve
-from commodel.stats import NEGLIGIBLE, r_squared
+from commodel.stats import NEGLIGIBLE_DIFFERENCE, compute_r_squared
 from commodel.units import format_seconds
 
 CHANCE = 0.1  # probability of a misfit by noise alone, above which it counts as noise
@@ -38,7 +38,7 @@ def describe_levelled(keys: Sequence[str], measured: Array, predicted: Array) ->
         key: "not distinguishable from its neighbours: "
         f"measured {format_seconds(raw)}, levelled to {format_seconds(levelled)}"
         for key, raw, levelled in zip(keys, measured, predicted, strict=True)
-        if abs(levelled - raw) > NEGLIGIBLE * max(abs(raw), abs(levelled))
+        if abs(levelled - raw) > NEGLIGIBLE_DIFFERENCE * max(abs(raw), abs(levelled))
     }
 
 
@@ -230,7 +230,7 @@ def curve(
             errors.append((refit(keep)[number] - measured[number]) / scale[number])
         left_out = float(np.sqrt(np.mean(np.square(errors))))
     points = (tuple(float(value) for value in column) for column in (x, measured, fitted))
-    return Curve(title, *labels, *points, form, r_squared(measured, fitted), float(aic), left_out)
+    return Curve(title, *labels, *points, form, compute_r_squared(measured, fitted), float(aic), left_out)
 
 
 def line_curve(title: str, x: Array, y: Array, a: Array, b: Array, form: str, labels: tuple[str, str] = SIZES) -> Curve:
