@@ -237,7 +237,7 @@ def test_a_table_that_is_none(tmp_path):
     ("arguments", "words"),
     [
         (["--points", "t.csv", "--platform", "local"], "found --platform together with --points, wanted one of them"),
-        (["--points", "t.csv", "--in", "o.csv"], "found --in beside it"),
+        (["--points", "t.csv", "--in", "o.csv"], "found --in together with --points"),
         (["--in", "o.csv", "--platform", "local"], "--plan is missing"),
         ([], "--in is missing; give --in, --plan and --platform, or --points alone"),
     ],

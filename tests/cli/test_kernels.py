@@ -365,7 +365,7 @@ def test_a_workbook_without_the_columns_is_refused(tmp_path):
     ("change", "wanted"),
     [
         ({"--blocks": "5"}, "found 29 processes for 25 blocks"),
-        ({"--blocks": None}, "give --blocks, or --from"),
+        ({"--blocks": None}, "give either --blocks, or --from"),
         ({"--format": "xlsx"}, "give -o NAME.xlsx"),
         ({"--within": "200%"}, "200%"),
         ({"--layout": "processes:params/layouts/fermi/M99.csv"}, "M99.csv"),

@@ -268,7 +268,7 @@ def test_a_stopped_run_names_jobs_that_may_still_be_in_the_queue(monkeypatch, tm
 
     monkeypatch.setattr(snakemake_runs, "run_snakemake", stopped)
     monkeypatch.setattr(snakemake_runs, "cancel", {"one-1": "", "two-2": "no answer"}.get)
-    campaign = SimpleNamespace(results=SimpleNamespace(log=lambda name: tmp_path / name), plan=None, hold=None)
+    campaign = SimpleNamespace(results=SimpleNamespace(log=lambda name: tmp_path / name), plan=None, lock=None)
     monkeypatch.setattr(snakemake_runs, "StatusReader", lambda campaign: None)
     with pytest.raises(snakemake_runs.RunStoppedError) as ended:
         snakemake_runs.follow(campaign, [], "run", ProgressLine(quiet=True))

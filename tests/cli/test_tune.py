@@ -275,7 +275,7 @@ def test_gains_are_held_against_cases_without_a_rule(tmp_path):
     ]
     sentence = tune._describe_control("trial", turning)[0]
     assert "In the trial, times of 4 of 4 cases without a rule changed: the machine's speed changed." in sentence
-    assert "all intervals are widened by 20 %" in sentence
+    assert "All intervals are widened by 20 %" in sentence
 
 
 def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_path):
