@@ -13,7 +13,7 @@ from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, UNMEASURED, add_default_columns, list_columns
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.reports import build, stored
-from commodel.reports.frames import prepare
+from commodel.reports.frames import prepare_comparison
 from commodel.reports.sections import conditions
 
 BEST_MODEL, MISSING = "Which model predicts best", "What is missing"
@@ -21,7 +21,7 @@ BEST_MODEL, MISSING = "Which model predicts best", "What is missing"
 
 def describe_missing(comparison, platform="ether16"):
     """The findings of a platform, of which the Summary has the first few."""
-    frame = prepare(comparison)
+    frame = prepare_comparison(comparison)
     return conditions.describe_missing(frame[frame["platform"] == platform], simulated=False)
 
 
@@ -88,7 +88,7 @@ def test_levels_missing_in_the_platform_file_are_one_anomaly_a_platform(small):
     assert "--levels" not in other.text
 
 
-@pytest.mark.parametrize(("paired", "hint"), [((), conditions.LOOK), (("ether16",), "")])
+@pytest.mark.parametrize(("paired", "hint"), [((), conditions.NETWORK_HINT), (("ether16",), "")])
 def test_flagged_predictions_of_the_best_model_are_an_anomaly(small, paired, hint):
     small = add_default_columns(small, COMPARISON)
     crowded = Validity(

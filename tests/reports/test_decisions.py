@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from commodel.advice.decision_tables import COLUMNS, NOTES, summarize_notes
-from commodel.reports.workbooks import CLOSE, MOST_WEIGHTS, PALE, describe_grounds, write_decision_workbook
+from commodel.reports.workbooks import CLOSE, MAX_WEIGHT_SETS, PALE, describe_basis, write_decision_workbook
 
 SIMULATED = "SIMULATED: the parameters were fitted to a simulated platform"
 
@@ -118,9 +118,9 @@ def test_each_kind_of_note_appears_once(table):
 
 
 def test_weights_are_listed_by_operation(table):
-    lines = describe_grounds(table, summarize_notes(table)).sentences
+    lines = describe_basis(table, summarize_notes(table)).sentences
     assert "Weights for bcast: loggp 100 %." in lines
-    many = pd.concat([table.assign(weights=f"loggp {share} %") for share in range(MOST_WEIGHTS + 2)])
-    lines = describe_grounds(many, summarize_notes(many)).sentences
+    many = pd.concat([table.assign(weights=f"loggp {share} %") for share in range(MAX_WEIGHT_SETS + 2)])
+    lines = describe_basis(many, summarize_notes(many)).sentences
     assert "Weights for bcast at 4 of 20 workloads: loggp 0 %." in lines
     assert "Weights for bcast at other workloads: 2 more sets." in lines

@@ -14,7 +14,7 @@ from commodel.records import PlatformKind
 from commodel.reports import stored, write_xlsx
 from commodel.reports.html.page import page_html
 from commodel.reports.pictures.render import drawn
-from commodel.reports.sections.papers import sections
+from commodel.reports.sections.papers import make_sections
 from commodel.reports.shape import Axis, Chart, Remark, Report, Section, Series
 
 ROWS = (
@@ -35,7 +35,7 @@ PAPER = Paper("some", "A. Body, Some paper, 1999", lambda evidence: (FIGURE,), "
 
 
 def made(simulated=True):
-    return sections(
+    return make_sections(
         PAPER, Evidence(None, None, (), {"there": PlatformKind.SIMULATED if simulated else PlatformKind.REAL})
     )
 
@@ -69,7 +69,7 @@ def test_a_chart_is_in_microseconds_and_draws_what_has_a_place():
 def test_a_panel_without_numbers_is_no_chart(tmp_path):
     empty = replace(FIGURE, panels=(Panel("p = 4", "size [B]", "time [s]", (Line("none", (1,), (math.nan,)),)),))
     paper = replace(PAPER, figures=lambda evidence: (empty,))
-    made_of = sections(paper, Evidence(None, None, (), {"there": PlatformKind.REAL}))
+    made_of = make_sections(paper, Evidence(None, None, (), {"there": PlatformKind.REAL}))
     assert not made_of[1].charts
     write_xlsx(Report("e", "t", "", tuple(made_of)), tmp_path / "none.xlsx")
 
@@ -79,7 +79,7 @@ def test_bars_stand_above_their_names_where_one_is_missing_too(tmp_path):
     lines = tuple(Line(name, (0, 1, 2), bars, "bars") for name, bars in (("left", left), ("right", right)))
     figure = replace(FIGURE, panels=(Panel("p = 4", "model", "error", lines, "", names, 1.0),))
     paper = replace(PAPER, figures=lambda evidence: (figure,))
-    _, section = sections(paper, Evidence(None, None, (), {"there": PlatformKind.SIMULATED}))
+    _, section = make_sections(paper, Evidence(None, None, (), {"there": PlatformKind.SIMULATED}))
     (chart,) = section.charts
     assert (chart.x.names, chart.y.low, chart.y.high) == (names, 1.0, pytest.approx(3.2))
     bars = {(row["s"], row["t"]): row for layer in drawn(chart)["layer"] for row in layer["data"]["values"]}
@@ -119,7 +119,7 @@ def test_the_first_sheet_lists_the_figures_with_the_spread_of_ratios():
 
 def test_the_first_sheet_names_the_platforms_where_processes_share_processors():
     evidence = Evidence(None, None, (), {"there": PlatformKind.REAL})
-    lead, *_ = sections(PAPER, evidence, [Remark("there", "65 processes share 2 processors.")])
+    lead, *_ = make_sections(PAPER, evidence, [Remark("there", "65 processes share 2 processors.")])
     assert lead.blocks[0].sentences[-1] == "there: 65 processes share 2 processors."
     assert "there: 65 processes share 2 processors." in page_html(Report("e", "t", "", (lead,)))
 

@@ -20,8 +20,8 @@ from commodel.files.atomic import write_json
 from commodel.plan.planning import load_plan
 from commodel.reports import stored, write_xlsx
 from commodel.reports.html.page import page_html
-from commodel.reports.stored import find_similar_names, make_anonymizer, ranges, short
-from commodel.reports.verify import REPACKED, letters, verify
+from commodel.reports.stored import find_similar_names, make_anonymizer, shorten_machine_names, shorten_to_ranges
+from commodel.reports.verify import REPACKED, column_letters, verify
 from commodel.results.attempts import DAMAGED_OUTCOME
 
 
@@ -146,12 +146,17 @@ def test_a_batch_that_never_ran_has_no_provenance(folder, inputs, tmp_path):
 
 
 def test_hosts_are_shortened_and_none_is_lost():
-    assert ranges(["n10", "n2", "n1", "login", "n3", "m7", "n007", "n12"]) == ["login", "m7", "n007", "n[1-3,10,12]"]
-    assert ranges([f"node-{place}" for place in range(32)]) == ["node-[0-31]"]
-    assert ranges([]) == []
+    assert shorten_to_ranges(["n10", "n2", "n1", "login", "n3", "m7", "n007", "n12"]) == [
+        "login",
+        "m7",
+        "n007",
+        "n[1-3,10,12]",
+    ]
+    assert shorten_to_ranges([f"node-{place}" for place in range(32)]) == ["node-[0-31]"]
+    assert shorten_to_ranges([]) == []
     about = {"nodes": ["n2", "n1"], "hosts": [], "machine": "n1"}
-    assert short(about) == {"nodes": ["n[1-2]"]}
-    assert short({"nodes": "n1, n2", "hosts": [7]}) == {"hosts": ["7"]}  # whatever a folder says
+    assert shorten_machine_names(about) == {"nodes": ["n[1-2]"]}
+    assert shorten_machine_names({"nodes": "n1, n2", "hosts": [7]}) == {"hosts": ["7"]}  # whatever a folder says
 
 
 def test_names_are_replaced_as_whole_words():
@@ -339,7 +344,7 @@ def test_another_workbook_is_no_report(tmp_path, folder):
 
 
 def test_letters_of_columns():
-    assert [letters(place) for place in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
+    assert [column_letters(place) for place in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
 
 
 @pytest.mark.usefixtures("known")

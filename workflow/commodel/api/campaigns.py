@@ -139,9 +139,9 @@ class Run:
 
     @cached_property
     def _report(self) -> Report:
-        from commodel.reports.stored import stored
+        from commodel.reports.stored import build_stored_report
 
-        return stored(self.folder)
+        return build_stored_report(self.folder)
 
     @property
     def _results(self) -> Results:
@@ -329,8 +329,8 @@ def report(
 
     `anonymous` replaces the names of machines by numbers; `samples` adds a sheet of all samples.
     """
-    from commodel.reports import stored, write_report
+    from commodel.reports import build_stored_report, write_report
 
     folder = run.folder if isinstance(run, Run) else Path(run)
     out = Path(out) if out else Path("reports") / folder.absolute().name
-    return write_report(stored(folder, anonymous, output_folder=out, samples=samples), out)
+    return write_report(build_stored_report(folder, anonymous, output_folder=out, samples=samples), out)

@@ -113,9 +113,9 @@ def read_sets(source: Source | AnyPath, model: str | None = None, platform: str 
     else:
         file, _, sheet = str(source).partition(".xlsx#") if ".xlsx#" in str(source) else (str(source), "", "")
         if sheet or file.endswith(".xlsx"):
-            from commodel.reports.received_workbooks import sets_of
+            from commodel.reports.received_workbooks import read_changed_sets
 
-            sets = sets_of(Path(file.removesuffix(".xlsx") + ".xlsx"), sheet)
+            sets = read_changed_sets(Path(file.removesuffix(".xlsx") + ".xlsx"), sheet)
         else:
             sets = [read_set(Path(source) if isinstance(source, str) else source)]
     wanted = [parameters for parameters in sets if model in (None, parameters.family)]

@@ -98,9 +98,9 @@ def _without_nan(row: dict) -> dict:
 
 def _read_snapshot(path: Path) -> Snapshot:
     if path.suffix == ".xlsx":
-        from commodel.reports.workbooks import snapshot  # slow to load
+        from commodel.reports.workbooks import read_snapshot  # slow to load
 
-        return snapshot(path)
+        return read_snapshot(path)
     from commodel.compare.snapshots import read
 
     return read(path)

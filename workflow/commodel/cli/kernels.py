@@ -230,10 +230,10 @@ def read_partition_input(path: Path) -> Rectangles:
 
     if path.suffix != ".xlsx":
         return read(path)
-    from commodel.reports.workbooks import EDITED, read_partition
+    from commodel.reports.workbooks import PARTITION_COLUMNS, read_partition
 
     edited = read_partition(path)
-    columns = [np.array(edited.columns[name], dtype=np.int64) for name in EDITED[1:]]
+    columns = [np.array(edited.columns[name], dtype=np.int64) for name in PARTITION_COLUMNS[1:]]
     x, y, width, height = columns
     tiling = Rectangles(*columns, int(max((x + width).max(), (y + height).max())))
     if mistake := find_tiling_error(tiling):

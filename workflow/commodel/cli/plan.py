@@ -85,7 +85,7 @@ def _read_edited_workbook(workbook: Path, experiment: str | None, out: Path | No
     from commodel.files.atomic import write_text
     from commodel.plan import editable_matrix
     from commodel.plan.planning import make_plan
-    from commodel.reports.received_workbooks import open_received, rows
+    from commodel.reports.received_workbooks import open_received, read_sheet_rows
 
     if experiment is not None or out is None:
         raise UserError("--from takes no EXPERIMENT, and -o FILE.yaml")
@@ -96,7 +96,7 @@ def _read_edited_workbook(workbook: Path, experiment: str | None, out: Path | No
         for name, width in ((editable_matrix.MATRIX, len(editable_matrix.COLUMNS)), (editable_matrix.EXPERIMENT, 1)):
             if name not in book.sheetnames:
                 raise UserError(f"found no sheet {name}, wanted a workbook of plan --format xlsx", file=workbook)
-            sheets[name] = list(rows(book[name], most, width, workbook))
+            sheets[name] = list(read_sheet_rows(book[name], most, width, workbook))
     write_text(out, editable_matrix.text_of(sheets, workbook, Path.cwd()) + "\n")
     try:
         made = make_plan(str(out), Path.cwd())

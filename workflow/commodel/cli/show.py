@@ -363,7 +363,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
     """Show distance classes, groups of nodes and slow nodes, from the probe nodepairs."""
     from commodel.compare.network import classes, format_levels, read_networks
     from commodel.files.results_folder import Results
-    from commodel.reports.sections.network import describe_mixed_classes, nodes_of, sentences
+    from commodel.reports.sections.network import describe_mixed_classes, describe_network, list_node_rows
 
     with show_waiting("sorting the nodes"):
         networks = read_networks(Results.of(Path("results") / experiment))
@@ -373,7 +373,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
         wanted = "wanted an experiment with `probes: [auto, nodepairs]`"
         raise UserError(f"found no times of pairs of nodes{where} in results/{experiment}, {wanted}")
     if not levels and style != "table":
-        print_rows([{"platform": entry.platform} | row for entry in networks for row in nodes_of(entry)], style)
+        print_rows([{"platform": entry.platform} | row for entry in networks for row in list_node_rows(entry)], style)
         return
     for entry in networks:
         click.echo(f"# {entry.platform}{' (simulated)' if entry.simulated else ''}")
@@ -381,7 +381,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
             comments = [f"# {one_line(line)}" for line in describe_mixed_classes(entry)]
             click.echo("\n".join([*comments, format_levels(entry.hierarchy)]))
         else:
-            answer, *notes = (one_line(line) for line in sentences(entry))
+            answer, *notes = (one_line(line) for line in describe_network(entry))
             body = format_table(
                 [_distance_class_row(row) for row in classes(entry).to_dict("records")], LATENCY_COLUMNS
             )
