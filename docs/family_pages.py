@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from commodel.models.families import Family, Parameter, family, family_names
-from commodel.models.parameter_sets import published_sets
+from commodel.models.parameter_sets import read_published_sets
 
 FUNCTIONS = {name: rf"\{name} " for name in ("max", "min", "log", "exp")} | {"rtt": r"\mathrm{rtt}"}
 SIGNS = {"·": r"\cdot ", "×": r"\times ", "−": "-", "Σ": r"\sum ", "≤": r"\le ", "⌈": r"\lceil ", "⌉": r"\rceil "}
@@ -110,7 +110,7 @@ def _lines(entry: Family) -> Iterator[str]:
         for name, allowed in entry.settings.items():
             values = ", ".join(f"`{value}`" for value in allowed)
             yield f"| `{name}` | {values} | {(entry.setting_meanings or {}).get(name, '')} |"
-    if published := published_sets(entry.name):
+    if published := read_published_sets(entry.name):
         yield from ("", "## Published values", "")
         yield from (f"- `{path}`: {values.source}" for path, values in published.items())
     yield from ("", "## Citation", "", f"{entry.citation}.")

@@ -2,14 +2,14 @@
 
 import os
 
-from commodel.platforms.build import starter
+from commodel.platforms.build import find_starter
 from commodel.platforms.launchers import LAUNCHERS
 
 LOCAL = LAUNCHERS["local"]
 
 
 def mpiexec() -> str:
-    return starter(LOCAL.toolchain, LOCAL.starters)
+    return find_starter(LOCAL.toolchain, LOCAL.starters)
 
 
 def environment() -> dict[str, str]:

@@ -10,7 +10,7 @@ from commodel.advice import Workload, advise
 from commodel.advice.decision_tables import decide
 from commodel.advice.decision_tables import describe_weights as weights_of
 from commodel.advice.evidence import Evidence, find_library_default
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.prediction_intervals import PARAMETERS, fit_bands
 from commodel.predictions.predictions import predict
@@ -36,8 +36,8 @@ def measured(ratios_within, ratios_between):
 
 def weights(held_out, *layouts):
     sets = [
-        set_given("hockney", ["alpha=10us", "beta=1ns"]),
-        set_given("loggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]),
+        make_given_set("hockney", ["alpha=10us", "beta=1ns"]),
+        make_given_set("loggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]),
     ]
     advice = advise(WORKLOAD, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
     weights = {side: {name: trust.weight for name, trust in own.items()} for side, own in advice.weights.items()}
@@ -45,12 +45,12 @@ def weights(held_out, *layouts):
 
 
 def advised(carried, *layouts):
-    carrying = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=carried)
+    carrying = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=carried)
     return advise(WORKLOAD, Evidence([carrying], SITE), layouts, WAYS, streams=False)
 
 
 def test_who_waits_hears_which_choice_is_predicted_for_which_job():
-    evidence, said = Evidence([set_given("hockney", ["alpha=10us", "beta=1ns"])], SITE), []
+    evidence, said = Evidence([make_given_set("hockney", ["alpha=10us", "beta=1ns"])], SITE), []
     with listen_with(said.append):
         decide([WORKLOAD, replace(WORKLOAD, bytes=8)], evidence, ["block:8"], lambda workload: WAYS)
     assert [text for text in said if "alternative" not in text] == ["workload 1 of 2", "workload 2 of 2"]
@@ -80,7 +80,7 @@ def test_where_both_were_measured_there_is_nothing_to_state():
 def test_the_advised_time_is_corrected_by_single_messages_and_the_median_residual():
     both = fit_bands(make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
     trips = {"bytes": [64], "measured": [3.0], "predicted": [1.0]}
-    without = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=both)
+    without = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=both)
     probed = replace(without, settings={"single_messages": {"node": trips}})
     of = [advise(WORKLOAD, Evidence([own], SITE), ["block:8"], WAYS, streams=False) for own in (without, probed)]
     plain, moved = (advice.rows for advice in of)
@@ -109,8 +109,8 @@ def test_each_choice_has_the_prediction_of_those_that_are_right_where_its_ranks_
     """In one list of choices as in a list of those of one layout."""
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {"hockney": 12.0, "loggp": 1.1})
     sets = [
-        set_given("hockney", ["alpha=10us", "beta=1ns"]),
-        set_given("loggp", [f"{key}=1us" for key in ("L", "o_s", "o_r", "g", "G")]),
+        make_given_set("hockney", ["alpha=10us", "beta=1ns"]),
+        make_given_set("loggp", [f"{key}=1us" for key in ("L", "o_s", "o_r", "g", "G")]),
     ]
     of = [
         advise(WORKLOAD, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
@@ -170,7 +170,7 @@ def test_the_mpi_default_is_measured_or_interpolated_but_never_extrapolated(time
 
 @pytest.mark.parametrize(("seconds", "kept"), [(1e-6, True), (1.0, False)])
 def test_the_mpi_default_is_kept_if_no_alternative_is_clearly_faster(seconds, kept):
-    sets = [set_given("hockney", ["alpha=10us", "beta=1ns"])]
+    sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]
     advice = advise(WORKLOAD, Evidence(sets, SITE, with_default({64: seconds})), ["block:4"], WAYS, streams=False)
     assert advice.keeps_default is kept
     assert advice.default.seconds == seconds
@@ -191,7 +191,7 @@ def test_the_mpi_default_is_interpolated_between_numbers_of_ranks():
 
 @pytest.mark.parametrize(("seconds", "kept"), [(1e-6, True), (1.0, False)])
 def test_a_decision_table_names_the_mpi_default_where_it_is_kept(seconds, kept):
-    evidence = Evidence([set_given("hockney", ["alpha=10us", "beta=1ns"])], SITE, with_default({64: seconds}))
+    evidence = Evidence([make_given_set("hockney", ["alpha=10us", "beta=1ns"])], SITE, with_default({64: seconds}))
     (row,) = decide([WORKLOAD], evidence, ["block:4"], lambda workload: WAYS).to_dict("records")
     assert (row["algorithm"] == "library") is kept
     assert (row["seconds"] == seconds) is kept
@@ -199,7 +199,7 @@ def test_a_decision_table_names_the_mpi_default_where_it_is_kept(seconds, kept):
 
 def test_points_to_measure_are_named_where_much_regret_is_at_stake():
     """The model is wrong by a factor of two at random, so the choice between nearly equal alternatives is a guess."""
-    sets = [set_given("hockney", ["alpha=10us", "beta=1ns"])]
+    sets = [make_given_set("hockney", ["alpha=10us", "beta=1ns"])]
     rng, rows = np.random.default_rng(5), measured({}, {"hockney": 1.0})
     more = [rows.assign(alternative=f"way{n}", point=rows["point"] + f" {n}") for n in range(3)]
     noisy = pd.concat(more, ignore_index=True)

@@ -17,7 +17,7 @@ from tests.bench.heldout import oracle
 from commodel.cli._output import format_table
 from commodel.compare.comparison_intervals import collect_residuals, scale_predictions
 from commodel.files.tables import COMPARISON, read_table
-from commodel.predictions.prediction_intervals import PointSeries, apply_residuals, find_residuals, fit_bands
+from commodel.predictions.prediction_intervals import PointSeries, apply_residuals, find_residual_interval, fit_bands
 from commodel.predictions.predictions import PredictedTimes
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals
 from commodel.predictions.validity import have_weight
@@ -97,7 +97,7 @@ def tried(known: Residuals, held: np.ndarray, ends: np.ndarray) -> tuple[np.ndar
         reach = "" if known.reach is None else str(known.reach[place])
         workload = PointSeries(str(known.operation[place]), ranks, np.array([size]), nodes, reach)
         predictions = PredictedTimes(np.ones(1), ends[:1, place], ends[1:, place], np.ones(1), [])
-        interval = apply_residuals(predictions, find_residuals(bands, workload))
+        interval = apply_residuals(predictions, find_residual_interval(bands, workload))
         (low,), (high,), (basis,) = interval.low, interval.high, interval.bases
         inside.append(np.log(low) - 1e-9 <= known.logs[place] <= np.log(high) + 1e-9)
         width.append(np.log(high / low) if basis.of_residuals else np.nan)

@@ -25,7 +25,7 @@ from commodel.errors import UserError
 from commodel.interchange.goal import format_goal
 from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
 
@@ -85,7 +85,7 @@ def cases() -> Iterator[tuple[Case, Schedule]]:
 def finish(pattern: Schedule, machine: Machine) -> np.ndarray:
     """In ns, of every rank."""
     texts = [f"{name}={value}ns" for name, value in zip("LogGO", astuple(machine), strict=False)]
-    parameters = set_given("loggops", [*texts, f"S={machine.S}", f"gamma={GAMMA}ns", "convention=loggopsim"])
+    parameters = make_given_set("loggops", [*texts, f"S={machine.S}", f"gamma={GAMMA}ns", "convention=loggopsim"])
     entry = family("loggops")
     return entry.predict(pattern, complete(entry, Values.of(parameters)))[0] * 1e9
 

@@ -17,7 +17,7 @@ from commodel.files.tables import MATRIX_PREDICTIONS
 from commodel.patterns.build import Shape
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
-from commodel.plan.prediction_list import shapes
+from commodel.plan.prediction_list import list_shapes
 from commodel.predictions.predictions import predict_shapes
 
 FAMILIES = ("hockney", "logp", "loggp", "loggops", "plogp", "tan", "bsp", "pmnf", "lop", "cluster", "mlognp", "postal")
@@ -41,7 +41,7 @@ matrix:
 def matrix(folder: Path) -> list[Shape]:
     file = folder / "million.yaml"
     file.write_text(MATRIX)
-    return shapes(load_experiment(file), Setting.unlimited())
+    return list_shapes(load_experiment(file), Setting.unlimited())
 
 
 def predicted(what: str, chosen: list[Shape], sets: dict, out: Path, whole: float) -> None:

@@ -21,7 +21,7 @@ from tests.patterns.catalogue import point
 from commodel.api.fits import read_data_sheet
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import schedule
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import find as find_file
@@ -31,10 +31,10 @@ from commodel.platforms.tools import ROOT, find
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
 
-SIMULATED = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
-TAN = set_given("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])
-LOGGP = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=1us", "G=0.1ns"])
-TAULOP = set_given("taulop", ["o_0.a=1us", "L_0.a=1us", "L_0.b=0.3ns", "o_1.a=5us", "L_1.a=1us", "L_1.b=1ns"])
+SIMULATED = make_given_set("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
+TAN = make_given_set("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])
+LOGGP = make_given_set("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=1us", "G=0.1ns"])
+TAULOP = make_given_set("taulop", ["o_0.a=1us", "L_0.a=1us", "L_0.b=0.3ns", "o_1.a=5us", "L_1.a=1us", "L_1.b=1ns"])
 
 
 def against_plain_python(ranks: int) -> None:

@@ -25,7 +25,7 @@ from commodel.api.library_rules import FEWEST_SAMPLES, SECONDS
 from commodel.cli._output import format_table
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.arguments import PIPELINED
@@ -246,7 +246,7 @@ def count_needed_points(regret: np.ndarray) -> int:
 
 
 def main(path: Path, rates: dict[str, str]) -> None:
-    arms, seconds = read(path, set_given(FAMILY, [f"{name}={value}" for name, value in rates.items()]))
+    arms, seconds = read(path, make_given_set(FAMILY, [f"{name}={value}" for name, value in rates.items()]))
     ways: dict[str, tuple[Callable, Arms, int]] = {
         "by worth": (by_worth, arms, 1),
         "by worth for its time": (lambda *set_given: by_worth(*set_given, timed=True), arms, 1),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from commodel.advice.sequential_sampling import Arm, Arms
 from commodel.api.library_rules import OF_OPEN_MPI
 from commodel.files.safe_paths import SafePath
-from commodel.measure.library_collectives import Place
+from commodel.measure.library_collectives import LibraryTimer
 from commodel.records import LIBRARY, Measure, PlacedWorkload
 from commodel.stats import MIN_NOISE
 
@@ -22,7 +22,7 @@ def cost(operation, algorithm, size):
 
 
 @dataclass(frozen=True)
-class Machine(Place):
+class Machine(LibraryTimer):
     """Notes what it was asked; `deaf`: operations whose rules change nothing; `beyond`: where a rule ends and the
     library is to choose by itself again, it goes on with the rule; `device`: how many times as fast an operation is
     where there is no rule for it; `turn`: how many times as fast all is in starts with rules, by chance;

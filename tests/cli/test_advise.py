@@ -16,7 +16,7 @@ from commodel.cli import main
 from commodel.files.atomic import write_text
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.interchange.rules import can_select
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.platforms.tools import ROOT
 from tests.cli.running import read_rows, refused, run
 
@@ -29,7 +29,7 @@ PLATFORM = "title: eight nodes\nlauncher: slurm\nnodes: 8\ncores: 4\n"
 @pytest.fixture
 def params(tmp_path):
     path = tmp_path / "loggp.yaml"
-    write_parameters(path, set_given("loggp", LOGGP))
+    write_parameters(path, make_given_set("loggp", LOGGP))
     return path
 
 
@@ -41,7 +41,9 @@ def platform(tmp_path, monkeypatch):
     write_text(tmp_path / "params/platforms/made-up.yaml", PLATFORM)
     fitted = tmp_path / "results/study/fitted/made-up"
     for name, values in (("loggp", LOGGP), ("hockney", ("alpha=30us", "beta=80ns", "gamma=1ns"))):
-        write_parameters(fitted / f"{name}.yaml", replace(set_given(name, values), platform="made-up", simulated=True))
+        write_parameters(
+            fitted / f"{name}.yaml", replace(make_given_set(name, values), platform="made-up", simulated=True)
+        )
     rows = []
     for ranks in (4, 8):
         for choice, measured in (("ring", 2e-4), ("recursive-doubling", 1e-4)):
@@ -86,7 +88,7 @@ def test_the_same_messages_under_two_names_stand_once(params):
 
 def test_beyond_what_was_probed_intervals_widen_without_any_measurement(tmp_path):
     path = tmp_path / "loggp.yaml"
-    doubted = replace(set_given("loggp", LOGGP), bytes_range=(1, 1024), left_out={"error": 0.1, "cases": 9})
+    doubted = replace(make_given_set("loggp", LOGGP), bytes_range=(1, 1024), left_out={"error": 0.1, "cases": 9})
     write_parameters(path, doubted)
     wide = []
     for size in (1024, 4096, 65536):

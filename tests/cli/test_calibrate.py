@@ -12,12 +12,12 @@ import pytest
 from commodel.api import calibration
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.files.quantities import SETTING_VARIABLE
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.predictions.predictions import predict
 from tests.cli.running import run
 
-KNOWN = set_given("hockney", ["alpha=10us", "beta=1ns"])
-JOB = set_given("hockney", ["alpha=20us", "beta=3ns"])
+KNOWN = make_given_set("hockney", ["alpha=10us", "beta=1ns"])
+JOB = make_given_set("hockney", ["alpha=20us", "beta=3ns"])
 PLATFORM = ("--platform", "infiniband-64")
 
 
@@ -25,7 +25,7 @@ PLATFORM = ("--platform", "infiniband-64")
 def sets(tmp_path, monkeypatch):
     """A folder of sets, and a machine that is JOB."""
     monkeypatch.delenv(SETTING_VARIABLE, raising=False)
-    for parameters in (KNOWN, set_given("pmnf", ["c0=1us"])):
+    for parameters in (KNOWN, make_given_set("pmnf", ["c0=1us"])):
         write_parameters(tmp_path / "sets" / f"{parameters.family}.yaml", parameters)
 
     def measure_now(name, points, platform, settings, raw, progress):
@@ -40,7 +40,7 @@ def test_sets_are_moved_to_the_job_and_are_marked(sets, tmp_path):
     out = tmp_path / "out"
     said = run(f"calibrate --params {sets}", *PLATFORM, "--setting", "b=2 a=1", "--out", out)
     assert said.stdout.splitlines()[3].split()[:7] == ["hockney", "2", "[2,", "2]", "3", "[3,", "3]"]
-    assert "left out: family pmnf has no values of latency or of time per byte" in said.stderr
+    assert "left out: family pmnf has no latency and no time per byte" in said.stderr
     moved = read_parameters(out / "hockney.yaml")
     assert moved.values["alpha.a"].value == pytest.approx(20e-6)
     assert moved.values["beta.a"].value == pytest.approx(3e-9)

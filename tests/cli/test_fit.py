@@ -13,12 +13,12 @@ from commodel.api.fits import digest_fit_inputs
 from commodel.cli import main
 from commodel.compare.baselines import ALWAYS, NEAREST, REGRESSION
 from commodel.files.parameter_sets import read_parameters
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.predictions.predictions import predict
 from tests.cli.running import run
 from tests.patterns.catalogue import point
 
-TRUTH = set_given("hockney", ["alpha=10us", "beta=2ns"])
+TRUTH = make_given_set("hockney", ["alpha=10us", "beta=2ns"])
 WHERE = "log2(bytes) // 3 % 2 == 0"
 
 
@@ -182,7 +182,7 @@ def fit(path, *more, family="hockney"):
 
 
 def test_a_table_becomes_a_set(tmp_path):
-    truth = set_given("hockney", ["alpha=10us", "beta=2ns"])
+    truth = make_given_set("hockney", ["alpha=10us", "beta=2ns"])
     rows = []
     for size in (8, 4096, 65536):
         (prediction,) = predict(truth, [point("bcast", "binomial", ranks=8, bytes=size)])
@@ -250,7 +250,7 @@ def test_probes_or_points_never_both(arguments, words):
 
 
 def test_rows_of_several_waves_are_left_out(tmp_path):
-    truth = set_given("hockney", ["alpha=10us", "beta=2ns"])
+    truth = make_given_set("hockney", ["alpha=10us", "beta=2ns"])
     rows = []
     for size in (8, 4096, 65536):
         (prediction,) = predict(truth, [point("bcast", "binomial", ranks=8, bytes=size)])
@@ -264,6 +264,6 @@ def test_rows_of_several_waves_are_left_out(tmp_path):
     assert "left out 3 rows of several waves" in result.stderr
     assert read_parameters(out).values["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
     result, _ = fit(write_rows(tmp_path, [row for row in rows if row.endswith(",50")], head))
-    assert "found only 3 rows of several waves, which nothing is fitted to" in result.stderr
+    assert "found only 3 rows of several waves, which are not fitted" in result.stderr
     result, _ = fit(write_rows(tmp_path, [row.replace(",50", ",0") for row in rows], head))
     assert "collectives.csv:3: waves: found '0', wanted a whole number from 1" in result.stderr

@@ -86,10 +86,10 @@ def test_what_only_the_installation_has_can_be_copied_as_the_message_states(own,
     monkeypatch.chdir(own)
     for kind, name in (("experiment", "paper-tan"), ("platform", "tree-256")):
         said = run("plan paper-tan", code=2).stderr
-        copy = said.partition(f"unknown {kind} '{name}'; commodel comes with one: ")[2]
+        copy = said.partition(f"unknown {kind} '{name}'; commodel includes one of that name: ")[2]
         subprocess.run(["sh", "-c", copy], check=True)
     assert "points and" in run("plan paper-tan").stdout
     said = run("plan infiniband-64", code=2).stderr
-    copy = said.partition("unknown experiment 'infiniband-64'; a platform is called so: ")[2]
+    copy = said.partition("unknown experiment 'infiniband-64'; a platform has this name: ")[2]
     subprocess.run(["sh", "-c", copy], check=True)
-    assert "runs there by `platform: infiniband-64`" in run("plan infiniband-64", code=2).stderr
+    assert "write `platform: infiniband-64`" in run("plan infiniband-64", code=2).stderr

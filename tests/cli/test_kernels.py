@@ -13,14 +13,14 @@ import pytest
 
 from commodel.api.kernels import locate_processes, read_process_speeds
 from commodel.files.parameter_sets import write_parameters
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.models.speeds import KernelSpeeds, Speed, Speeds, write_speeds
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.partitions.arrangement import by_columns
 from commodel.patterns.partitions.shares import even_out_times, geometric
 from commodel.patterns.rectangles import Rectangles, read, write
 from commodel.platforms.tools import ROOT, find
-from commodel.predictions.kernel_times import computation
+from commodel.predictions.kernel_times import predict_computation
 from commodel.predictions.predictions import predict
 from tests.cli.running import output, read_rows, refused, run
 from tests.models.taulop_terms import parameters, table
@@ -41,7 +41,7 @@ def model_sets(tmp_path):
     """A folder of model_sets of a made-up machine, as a fit leaves them."""
     folder = tmp_path / "sets"
     for name, values in SETS.items():
-        write_parameters(folder / f"{name}.yaml", replace(set_given(name, values), simulated=True))
+        write_parameters(folder / f"{name}.yaml", replace(make_given_set(name, values), simulated=True))
     return folder
 
 
@@ -52,7 +52,7 @@ def test_all_families_side_by_side(model_sets):
     rows = {(row["family"], row["rule"]): row["seconds"] for row in out["families"]}
     assert set(rows) == {(name, "messages") for name in SETS} | {("hloggp", "sums")}
     chosen = point(f"summa:partition={FIGURE_8}", "paper", ranks=6, bytes=8192, layout="block:3")
-    assert rows["loggp", "messages"] == predict(set_given("loggp", LOGGP), [chosen])[0].seconds
+    assert rows["loggp", "messages"] == predict(make_given_set("loggp", LOGGP), [chosen])[0].seconds
     assert [entry["iteration"] for entry in out["by_iteration"]] == [0, 124, 134, 146, 152, 221]
     for column, names in {"loggp": ("loggp", "messages"), "hloggp sums": ("hloggp", "sums")}.items():
         total = sum(entry["count"] * entry[column] for entry in out["by_iteration"])
@@ -91,7 +91,10 @@ def test_what_a_product_does_not_hide(model_sets, tmp_path):
     assert all(0 < hidden[name] < 0.99 * waiting[name] for name in SETS), (hidden, waiting)
     unknown, none = times(FIGURE_8, "--overlapped")
     assert set(none.values()) == {None}
-    assert all(row["validity"].startswith("no prediction: how long ranks compute") for row in unknown["families"])
+    assert all(
+        row["validity"].startswith("no prediction: the time of the overlapped computation")
+        for row in unknown["families"]
+    )
     text = run("predict", "--kernel", *requested[:-3], "--partition", FIGURE_8, "--overlapped").output
     assert "Overlapped, but computation times are unknown: give --speeds, or speeds in --partition" in text
 
@@ -272,7 +275,7 @@ def test_blocks_are_handed_on_while_that_makes_the_slowest_faster(by, tmp_path):
     assert np.array_equal(even_out_times(tiling, curves).table, tiling.table)
     rounded = by_columns(geometric(placed.curves, 128 * 128), 128)
     if by == "geometric":
-        slowest = [computation(known, curves).slowest for known in (tiling, rounded)]
+        slowest = [predict_computation(known, curves).slowest for known in (tiling, rounded)]
         assert slowest[0] < 0.99 * slowest[1]
     (tmp_path / "rounded.csv").write_text(write(rounded))
     assert [
@@ -488,7 +491,7 @@ def test_a_family_that_is_blind_to_sizes_neither_decides_nor_stands_beside(layou
     sets = []
     for name, values in (("bsp", ["g=1us", "l=1us"]), ("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])):
         sets.append(tmp_path / f"{name}.yaml")
-        write_parameters(sets[-1], replace(set_given(name, values), bytes_range=(8.0, 8.0)))
+        write_parameters(sets[-1], replace(make_given_set(name, values), bytes_range=(8.0, 8.0)))
     given = " ".join(f"--params {path}" for path in sets)
     rows = read_rows(f"advise --kernel gemm {WAVE} {given} --layout {layouts}")
     assert {(row["communication bsp"], row["validity"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}

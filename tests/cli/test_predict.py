@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from commodel.files.parameter_sets import write_parameters
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from tests.cli.running import CAB, output, read_rows, refused, run, sets
 
 LOGGP_BROADCASTS = ((2500, 1500, 1000, 6, 22000), (1000, 100, 500, 2, 4800), (5000, 300, 4000, 1, 22400))  # ns
@@ -309,7 +309,7 @@ def test_a_set_is_read_another_way(tmp_path):
 
 def test_a_value_by_hand_stands_beside_its_prediction(tmp_path):
     path = tmp_path / "set.yaml"
-    write_parameters(path, set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]))
+    write_parameters(path, make_given_set("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]))
     line = f"--params {path} {LINEAR} --ranks 2 --bytes 1"
     (plain,), (changed,) = read_rows(f"predict {line}"), predict(f"{line} --set L=30us")
     assert changed["by hand"] == "L=30us in place of 10 µs"
@@ -319,7 +319,7 @@ def test_a_value_by_hand_stands_beside_its_prediction(tmp_path):
 
 def test_predictions_of_a_plan_with_values_by_hand_are_not_the_campaign_s(tmp_path):
     (tmp_path / "plan.json").write_text("{}")
-    write_parameters(tmp_path / "set.yaml", set_given("hockney", ["alpha=1us", "beta=1ns"]))
+    write_parameters(tmp_path / "set.yaml", make_given_set("hockney", ["alpha=1us", "beta=1ns"]))
     plan = f"--plan {tmp_path}/plan.json --set alpha=2us --out {tmp_path}/predictions/hockney.csv"
     assert "--out lies in the results" in refused(f"predict --params {tmp_path}/set.yaml {plan}")
 
@@ -328,7 +328,7 @@ def test_sets_of_other_platforms_are_marked(tmp_path):
     """Their predictions are as good as ever, of the machine that they were fitted on."""
     values = {"loggp": ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"], "hockney": ["alpha=1us", "beta=1ns"]}
     for name, platform in (("loggp", "here"), ("hockney", "there"), ("logp", "")):
-        known = set_given(name, values.get(name, ["L=1us", "o=1us", "g=1us"]))
+        known = make_given_set(name, values.get(name, ["L=1us", "o=1us", "g=1us"]))
         write_parameters(tmp_path / f"{name}.yaml", replace(known, platform=platform, simulated=platform == "there"))
     loggp = f"--params {tmp_path}/loggp.yaml"
     given = f"{loggp} --params {tmp_path}/hockney.yaml --params {tmp_path}/logp.yaml"

@@ -57,7 +57,7 @@ def test_doctor_names_what_is_missing_and_what_it_would_give():
 def test_what_reads_results_states_that_there_are_none_yet(command, monkeypatch, tmp_path):
     output(f"init {tmp_path}")
     monkeypatch.chdir(tmp_path)
-    said = "commodel: results/sample: no plan here: nothing has been run yet\n"
+    said = "commodel: results/sample: found no plan: nothing has been run yet\n"
     assert output(*command.split(), code=2) == said
 
 

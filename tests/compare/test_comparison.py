@@ -16,7 +16,7 @@ from commodel.compare.comparison import (
 )
 from commodel.compare.comparison_intervals import combine_intervals, combined_residuals, read_residuals
 from commodel.files.tables import COMPARISON, read_table, write_table
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import fan_ins, schedule
 from commodel.predictions.prediction_intervals import PARAMETERS, IntervalBasis, PointSeries, fit_bands
 from commodel.predictions.predictions import predict
@@ -412,7 +412,7 @@ def test_what_predictions_blind_to_their_size_are_off_by_informs_nothing_of_othe
     assert (table.loc[list(long), "predicted_low"] > 300 * table.loc[list(long), "predicted"]).all()
     (band,) = {errors.high for errors in read_residuals(table.reset_index(), "p", "f").values()}
     assert band < 1
-    known = replace(set_given("logp", ["L=10us", "o=1us", "g=2us"]), bytes_range=(1.0, 8.0))
+    known = replace(make_given_set("logp", ["L=10us", "o=1us", "g=2us"]), bytes_range=(1.0, 8.0))
     carrying = replace(known, errors=read_residuals(table.reset_index(), "p", "f"))
     intervals = [
         prediction.interval for prediction in predict(carrying, [replace(SERIES[0], bytes=size) for size in (8, 4096)])

@@ -23,15 +23,15 @@ from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.interchange import StatedProperties, pico
 from commodel.models.families import family_names
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.predictions import predict
 from tests.bench.heldout import judged_table
 from tests.patterns.catalogue import point
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "marenostrum5-collectives.csv"
-LOGGP = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
-HOCKNEY = set_given("hockney", ["alpha=10us", "beta=1ns", "gamma=1ns"])
+LOGGP = make_given_set("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
+HOCKNEY = make_given_set("hockney", ["alpha=10us", "beta=1ns", "gamma=1ns"])
 WAYS = [("bcast", "binomial"), ("bcast", "linear"), ("scatter", "binomial"), ("allreduce", "recursive-doubling")]
 OTHER_SIZES = "log2(bytes) // 3 % 2 == 0"
 
@@ -271,7 +271,7 @@ def test_the_order_of_a_table_does_not_matter(order):
     )
 
 
-MACHINE = set_given("hockney", ["alpha=10us", "beta=1ns"])
+MACHINE = make_given_set("hockney", ["alpha=10us", "beta=1ns"])
 SLOWNESS = {"job=1": 1.0, "job=2": 2.0}
 LIBRARY_SECONDS = 1e-3
 POINTS = [

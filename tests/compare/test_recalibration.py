@@ -20,7 +20,7 @@ from commodel.compare.recalibration import (
     summarize_samples,
 )
 from commodel.hierarchy import Hierarchy
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import Errors
 from commodel.patterns.points import Setting
 from commodel.predictions.predictions import predict
@@ -31,10 +31,10 @@ from tests.models.exact import moved
 from tests.patterns.catalogue import point
 from tests.planning import planned
 
-LOGGP = set_given("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
-HOCKNEY = set_given("hockney", ["alpha=8us", "beta=1.2ns"])
-LOGP = set_given("logp", ["L=5us", "o=2us", "g=1us"])
-PMNF = set_given("pmnf", ["c0=1us"])
+LOGGP = make_given_set("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
+HOCKNEY = make_given_set("hockney", ["alpha=8us", "beta=1.2ns"])
+LOGP = make_given_set("logp", ["L=5us", "o=2us", "g=1us"])
+PMNF = make_given_set("pmnf", ["c0=1us"])
 CAMPAIGN = [
     point(operation, choice, ranks=ranks, bytes=size, layout=layout)
     for operation, choice in (("bcast", "linear"), ("bcast", "binomial"), ("reduce", "binomial"), ("allgather", "ring"))
@@ -180,8 +180,8 @@ def test_witnesses_are_points_that_were_measured_and_are_quick():
     assert summarize_samples(witnesses[0], [{"seconds": 1e-3, "valid": False}]) is None
 
 
-FITTED = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), platform="p")
-WRONG = replace(set_given("loggp", ["L=50us", "o_s=2us", "o_r=1us", "g=1us", "G=9ns"]), platform="p")
+FITTED = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), platform="p")
+WRONG = replace(make_given_set("loggp", ["L=50us", "o_s=2us", "o_r=1us", "g=1us", "G=9ns"]), platform="p")
 POINTS = [
     replace(point("bcast", choice, ranks=ranks, bytes=size), platform="p")
     for choice in ("linear", "binomial")

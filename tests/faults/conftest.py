@@ -67,7 +67,7 @@ class Campaign:
     def measure_in(self, part: float) -> None:
         """Measures in this process, with only a part of the batch's time before the margin at its end."""
         plan = load_plan(self.root / "results/faulty/plan.json")
-        with chdir(self.root), patch("commodel.measure.batch.MARGIN_SHARE", 1 - part):
+        with chdir(self.root), patch("commodel.measure.batch.JOIN_MARGIN_SHARE", 1 - part):
             measure(plan, plan.batch(self.raw.name), self.raw, lambda _: None)
 
     def start(self) -> subprocess.Popen:

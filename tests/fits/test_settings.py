@@ -9,9 +9,9 @@ import pytest
 from commodel.errors import UserError
 from commodel.files.parameter_sets import read_parameters
 from commodel.fits.measured_tables import Measured
-from commodel.fits.settings import PACES, SETTING, Effect, describe_factors, estimate_factors, fit_in_settings
+from commodel.fits.settings import FACTORS_KEY, SETTING_KEY, Effect, describe_factors, estimate_factors, fit_in_settings
 from commodel.models.families import family, family_names
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import ParameterSet
 from commodel.predictions.predictions import predict
 from commodel.predictions.recalibration import Factor, RecalibrationFactors, can_recalibrate, from_json, scale_set
@@ -19,8 +19,8 @@ from tests.cli import running
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
 
-HOCKNEY = set_given("hockney", ["alpha=10us", "beta=1ns"])
-LOGGP = set_given("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
+HOCKNEY = make_given_set("hockney", ["alpha=10us", "beta=1ns"])
+LOGGP = make_given_set("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
 SIX = tuple(point("bcast", "linear", ranks=2, bytes=size) for size in (1, 8, 64, 10**6, 3 * 10**6, 10**7))
 MANY = tuple(
     point(operation, choice, ranks=ranks, bytes=size)
@@ -61,7 +61,7 @@ def test_of_samples_what_they_have_beyond_the_smallest_is_time_per_byte():
     texts = ["L=5us"] + [
         f"{name}.{size}={time}us" for name in ("g", "o_s", "o_r") for size, time in ((1, 1), (1001, 3))
     ]
-    plogp = set_given("plogp", texts)
+    plogp = make_given_set("plogp", texts)
     values = moved(plogp, 2.0, 5.0).values
     assert values["g.1"].value == pytest.approx(2e-6)
     assert values["g.1001"].value == pytest.approx(2e-6 + 5 * 2e-6)
@@ -148,7 +148,7 @@ def sets():
         name: [f"{key}={value:.3e}{'s' if value < 1 else ''}" for key, value in (guess or {}).items()]
         for name, guess in guesses.items()
     }
-    return {name: set_given(name, text) for name, text in texts.items() if text}
+    return {name: make_given_set(name, text) for name, text in texts.items() if text}
 
 
 @pytest.mark.parametrize("name", sorted(sets()))
@@ -156,12 +156,12 @@ def test_every_family_s_predictions_follow_both_factors_alike(name):
     """Both at once are a change of the unit of time: every prediction without local work is so many times as high."""
     parameters: ParameterSet = sets()[name]
     if not can_recalibrate(parameters):
-        pytest.skip("no factor moves it")
+        pytest.skip("recalibration does not change it")
     points = [point("bcast", "binomial", ranks=8, bytes=size) for size in (1, 1 << 12, 1 << 20)]
     assert Effect(parameters, points)(np.log([[3.0, 3.0]]))[0] == pytest.approx(np.log(3.0), rel=1e-6)
 
 
-TRUTH = set_given("hockney", ["alpha=10us", "beta=1ns"])
+TRUTH = make_given_set("hockney", ["alpha=10us", "beta=1ns"])
 POINTS = [
     point(operation, choice, ranks=ranks, bytes=size)
     for operation, choice in (("bcast", "linear"), ("bcast", "binomial"), ("allgather", "ring"))
@@ -194,13 +194,13 @@ def fitted(table):
 
 
 def test_the_fit_is_of_the_setting_with_most_points_alone(fitted):
-    assert fitted.provenance[SETTING] == "monday"
+    assert fitted.provenance[SETTING_KEY] == "monday"
     assert fitted.values["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
     assert fitted.values["beta.a"].value == pytest.approx(1e-9, rel=1e-3)
 
 
 def test_every_other_setting_has_its_factors(fitted):
-    paces = {entry["setting"]: from_json(entry) for entry in fitted.provenance[PACES]}
+    paces = {entry["setting"]: from_json(entry) for entry in fitted.provenance[FACTORS_KEY]}
     assert set(paces) == set(FACTORS)
     for name, (latency, per_byte) in FACTORS.items():
         assert paces[name].latency.value == pytest.approx(latency, rel=1e-3)
@@ -229,7 +229,7 @@ def table_of(name):
 def test_another_setting_may_be_requested(table):
     sunday = fit_in_settings(table, "hockney", "", "sunday")
     assert sunday.values["beta.a"].value == pytest.approx(3e-9, rel=1e-3)
-    monday = {entry["setting"]: entry for entry in sunday.provenance[PACES]}["monday"]
+    monday = {entry["setting"]: entry for entry in sunday.provenance[FACTORS_KEY]}["monday"]
     assert monday["per_byte"]["value"] == pytest.approx(1 / 3, rel=1e-3)
     with pytest.raises(UserError, match="found no point of setting 'sunnday'"):
         fit_in_settings(table, "hockney", "", "sunnday")
@@ -246,7 +246,7 @@ def test_on_the_screen_and_in_the_file(tmp_path, table):
     done = run("--points", path, "--family", "hockney", "--out", out)
     assert "hockney: setting 'sunday' against setting 'monday': latency × 1 [" in done.stderr
     assert "not explained" not in done.stderr
-    assert read_parameters(out).provenance[PACES][0]["setting"] == "friday"
+    assert read_parameters(out).provenance[FACTORS_KEY][0]["setting"] == "friday"
     held = run("--points", path, "--family", "hockney", "--hold-out", "setting != 'monday'", "--format", "json")
     assert '"points": 5' in held.stdout
     assert "needs --points" in run("--family", "hockney", "--setting", "x", "--out", out, code=2).output
@@ -254,5 +254,5 @@ def test_on_the_screen_and_in_the_file(tmp_path, table):
 
 def test_of_one_setting_nothing_changes():
     plain = fit_in_settings(Measured(POINTS, times(1.0, 1.0), 0), "pmnf", "")
-    assert SETTING not in plain.provenance
+    assert SETTING_KEY not in plain.provenance
     assert not list(describe_factors(plain))

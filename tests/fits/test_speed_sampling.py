@@ -35,7 +35,7 @@ def test_a_constant_speed_takes_its_ends_and_one_size_between():
 
 def test_a_bend_is_followed_until_the_curve_is_within_the_tolerance():
     measure, _ = machine({"node/1": cached})
-    rows = sample_speeds(["node/1"], measure, 16, 65536, tolerance=0.05, most=40)["node/1"]
+    rows = sample_speeds(["node/1"], measure, 16, 65536, tolerance=0.05, max_sizes=40)["node/1"]
     sizes = np.geomspace(16, 65536, 400)
     truth = np.array([cached(size) for size in sizes])
     assert np.abs(Speed.of(rows).at(sizes) / truth - 1).max() < 0.1
@@ -73,7 +73,7 @@ def test_noise_within_its_interval_is_not_chased():
 def test_no_more_than_most():
     rng = np.random.default_rng(3)
     measure, rounds = machine({"wild": lambda size: rng.uniform(1, 100)})
-    assert len(sample_speeds(["wild"], measure, 1, 1 << 20, tolerance=0.01, most=7)["wild"]) == len(rounds) == 7
+    assert len(sample_speeds(["wild"], measure, 1, 1 << 20, tolerance=0.01, max_sizes=7)["wild"]) == len(rounds) == 7
 
 
 @pytest.mark.parametrize(("smallest", "largest", "count"), [(8, 8, 1), (1, 2, 2), (100, 120, 2), (1, 4, 3)])
@@ -86,6 +86,6 @@ def test_ranges_that_hold_few_sizes(smallest, largest, count):
 def test_it_ends_and_every_size_is_measured_once(smallest, more, seed):
     rng = np.random.default_rng(seed)
     measure, rounds = machine({"a": lambda size: rng.uniform(1, 100), "b": cached})
-    rows = sample_speeds(["a", "b"], measure, smallest, smallest + more, tolerance=0.0, most=30)
+    rows = sample_speeds(["a", "b"], measure, smallest, smallest + more, tolerance=0.0, max_sizes=30)
     assert all(len({row[0] for row in rows[kind]}) == len(rows[kind]) <= 30 for kind in rows)
     assert len(rounds) <= 30

@@ -14,17 +14,17 @@ from commodel.compare.held_out import errors, predict_held_out
 from commodel.files.parameter_sets import parameters_text, read_parameters
 from commodel.files.yaml import MAX_FILE_BYTES
 from commodel.fits.measured_tables import Measured, read_points
-from commodel.fits.probe_fits import make_parameter_set, varies
+from commodel.fits.probe_fits import has_distinct_draws, make_parameter_set
 from commodel.fits.table_fits import CHI_SQUARED_95, compute_intervals, describe_fit, fit_measured
 from commodel.models.evaluation.values import Values
 from commodel.models.families import family
 from commodel.models.fitting.observed import Fitted
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import fan_in, fan_ins, schedule, shapes
 from commodel.predictions.predictions import predict
 from tests.patterns.catalogue import catalogue, point
 
-LOGGP = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
+LOGGP = make_given_set("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
 SIZES = (8, 32, 256)
 ALGORITHM = [point("bcast", "binomial:4", ranks=16, bytes=size) for size in SIZES]  # segments of 4 bytes
 TREE = [point("bcast", topology="binomial:4", bytes=size) for size in SIZES]  # of 16 nodes
@@ -110,7 +110,7 @@ WAYS = [("bcast", "binomial"), ("bcast", "linear"), ("allgather", "ring"), ("sca
 
 
 def machine(values):
-    return set_given("loggp", [f"{name}={value}" for name, value in values.items()])
+    return make_given_set("loggp", [f"{name}={value}" for name, value in values.items()])
 
 
 @pytest.fixture
@@ -152,8 +152,8 @@ def test_loggp_that_is_hockney_is_marked(table, values, count):
 
 
 def test_only_values_that_vary_keep_their_draws():
-    assert not varies(np.full(5, 3.0))
-    assert varies(np.array([3.0, 3.0, 3.5]))
+    assert not has_distinct_draws(np.full(5, 3.0))
+    assert has_distinct_draws(np.array([3.0, 3.0, 3.5]))
     values = {"alpha.a": np.array([1.0, 1.0, 1.0]), "beta.a": np.array([2.0, 2.5, 1.5])}
     fitted = make_parameter_set(family("hockney"), Fitted(values, (1, 2)))
     assert fitted.draws == {"beta.a": (2.5, 1.5)}
@@ -167,7 +167,9 @@ def test_a_value_reaches_as_far_as_its_loss_may_grow():
     offsets = np.array([-4.0, -1.0, 1.0, 3.0])
     known = {"names": ("a",), "large": False, "misfit": lambda logs: logs, "loss": lambda misfit: 0.0}
     task = SimpleNamespace(
-        **known, noise=lambda misfit: 1.0, profiled=lambda best, number: (offsets, CHI_SQUARED_95 * (offsets / 2) ** 2)
+        **known,
+        noise=lambda misfit: 1.0,
+        profile_value=lambda best, number: (offsets, CHI_SQUARED_95 * (offsets / 2) ** 2),
     )
     reach = compute_intervals(task, np.zeros((3, 1)), np.zeros((1, 1)))
     assert reach["a"] == pytest.approx((np.exp(-2), np.exp(2)))

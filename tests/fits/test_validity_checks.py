@@ -19,9 +19,16 @@ from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation.values import Values
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.models.probes import Site, probe
-from commodel.models.probes.mixture import AROUND, FAN, ROUNDS, SUCCESSIVE_MESSAGES, WITHIN, pattern
+from commodel.models.probes.mixture import (
+    REPEATED_MESSAGES,
+    TURN_AROUND,
+    TURN_FAN,
+    TURN_STREAM,
+    TURN_WITHIN,
+    make_pattern,
+)
 from commodel.parameters import ParameterSet
 from commodel.patterns import build
 from commodel.patterns.repeated import CompactSchedule
@@ -41,16 +48,16 @@ def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
     """A LogGP machine; messages of all nodes at once take so many times what one takes, by their size and by how many
     ranks a node has, and those that are passed on `around` times what each of their rounds does. Those in a `row`,
     `within` a node and of a `fan` take so many times what they would."""
-    of_few = {SUCCESSIVE_MESSAGES: row, WITHIN: within, FAN: fan}
+    of_few = {TURN_STREAM: row, TURN_WITHIN: within, TURN_FAN: fan}
     machine = truth("loggp")
     several = dict(observed(machine, "loggp").probes)
     several["mixture"] = []
     for place, about in probe("mixture").plan(Site(NODES, 2), SIZES):
         alone = machine.times["pingpong"](about) / 2
         settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
-        factor = ROUNDS * around if about["turn"] == AROUND else times(about["bytes"], about["each"])
+        factor = REPEATED_MESSAGES * around if about["turn"] == TURN_AROUND else times(about["bytes"], about["each"])
         if about["turn"] in of_few:
-            alone, factor = float(MACHINE.cost(pattern(about))[0]), of_few[about["turn"]]
+            alone, factor = float(MACHINE.cost(make_pattern(about))[0]), of_few[about["turn"]]
         seconds = np.full(5, alone * factor)
         several["mixture"].append(CaseSamples(settings, seconds, np.ones(5)))
     return Observed(several)
@@ -85,7 +92,9 @@ def test_what_only_ranks_of_a_node_share_is_flagged_where_they_do():
     assert crowd == ["contention not modelled"]
 
 
-@pytest.mark.parametrize(("rounds", "word"), [(ROUNDS, "contention not modelled"), (ROUNDS - 1, "valid")])
+@pytest.mark.parametrize(
+    ("rounds", "word"), [(REPEATED_MESSAGES, "contention not modelled"), (REPEATED_MESSAGES - 1, "valid")]
+)
 def test_predictions_of_messages_that_wait_for_each_other_are_flagged(rounds, word, monkeypatch):
     """Around all nodes, and so around four."""
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, around=3.0))
@@ -125,18 +134,16 @@ def test_fans_and_rows_are_probed_between_every_two_types_of_nodes_in_both_direc
     site = Site(16, 2, {"fast": 8, "slow": 8})
     found = {}
     for place, about in probe("mixture").plan(site, SIZES):
-        if about["turn"] in (FAN, SUCCESSIVE_MESSAGES):
+        if about["turn"] in (TURN_FAN, TURN_STREAM):
             types = [site.type_of(node) for node in place.where] or ["fast"] * place.ranks
             assert place.pair in ("", f"{types[0]}.{types[1]}")
             assert len(set(types[1:])) == 1
             found.setdefault(about["turn"], set()).add((types[0], types[1], place.ranks))
     pairs = {("fast", "fast"), ("fast", "slow"), ("slow", "fast"), ("slow", "slow")}
     assert (
-        {(one, two) for one, two, _ in found[FAN]}
-        == {(one, two) for one, two, _ in found[SUCCESSIVE_MESSAGES]}
-        == pairs
+        {(one, two) for one, two, _ in found[TURN_FAN]} == {(one, two) for one, two, _ in found[TURN_STREAM]} == pairs
     )
-    assert {ranks for _, _, ranks in found[FAN]} == {8, 9}
+    assert {ranks for _, _, ranks in found[TURN_FAN]} == {8, 9}
     alone = [(place, dict(about)) for place, about in probe("mixture").plan(Site(16, 2), SIZES)]
     assert not [place for place, _ in alone if place.pair]
 
@@ -157,7 +164,7 @@ def test_fans_and_rows_are_probed_between_every_two_types_of_nodes_in_both_direc
 )
 def test_a_fan_or_row_between_types_speaks_of_messages_between_these(name, operation, algorithm, ranks, word):
     settings = {"types": {"fast": 8, "slow": 8}, "contention": {name: {"ratio": 5.0, "from_bytes": 512.0}}}
-    known = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+    known = make_given_set("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
     known = replace(known, bytes_range=(1.0, 65536.0), settings=settings)
     statuses = [
         prediction.validity_text
@@ -200,7 +207,7 @@ def test_fans_are_flagged_where_one_rank_sends_to_several_or_takes_from_them():
 
 def test_a_family_blind_to_size_is_held_to_the_size_that_it_sees():
     seen = evidence(lambda size, each: 1.0)
-    known = replace(set_given("logp", ["L=10us", "o=1.75us", "g=4us"]), bytes_range=(0.0, 64.0))
+    known = replace(make_given_set("logp", ["L=10us", "o=1.75us", "g=4us"]), bytes_range=(0.0, 64.0))
     assert check_contention(family("logp"), known, seen) == {}
     assert check_contention(family("logp"), replace(known, bytes_range=(0.0, 1e9)), seen)["row"]["ratio"] > 5
 
@@ -224,8 +231,8 @@ def make_single_message_evidence(crowd=1.0):
     for place, about in probe("mixture").plan(Site(12, 1), [1, 65536]):
         settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
         once = machine.times["pingpong"](about) / 2 + requested(about)
-        rounds = ROUNDS if about["turn"] == AROUND else 1
-        if about["turn"] <= AROUND:
+        rounds = REPEATED_MESSAGES if about["turn"] == TURN_AROUND else 1
+        if about["turn"] <= TURN_AROUND:
             several["mixture"].append(CaseSamples(settings, np.full(5, crowd * rounds * once), np.ones(5)))
     return Observed(several)
 
@@ -359,7 +366,7 @@ def test_a_prediction_between_such_nodes_is_marked(name):
     }
     levels = {"leaf": [0] * 4 + [1] * 4}
     settings = {"levels": levels, "probed_classes": ["node", "leaf", "beyond"], "heterogeneity_by_class": {"leaf": 2.0}}
-    known = set_given(name, values[name])
+    known = make_given_set(name, values[name])
     known = replace(
         known,
         settings={
@@ -416,7 +423,7 @@ def test_fits_keep_what_is_unlike_but_those_that_know_types():
     ],
 )
 def test_predictions_between_nodes_of_unlike_types_are_marked(name, values, doubted):
-    known = set_given(name, values)
+    known = make_given_set(name, values)
     settings = {"types": TYPES, "heterogeneity_by_types": {"fat.thin": 2.0, "thin.thin": 3.0}}
     known = replace(known, settings={**known.settings, **settings})
     of_types = set()
@@ -441,7 +448,7 @@ def test_without_levels_too_messages_within_a_node_and_between_nodes_are_disting
     entry = replace(family("hockney"), probes=("pingpong",), fit=lambda observed: Fitted({}, (0.0, 1e6)))
     settings = fit_set(entry, evidence).settings
     assert settings["probed_classes"] == [probed]
-    known = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), settings=settings)
+    known = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), settings=settings)
     jobs = [point("bcast", "linear", ranks=2, bytes=8, layout=where) for where in (layout, "block:2", "block:1")]
     statuses = {prediction.point.layout: prediction.validity_text for prediction in predict(known, jobs)}
     assert statuses.pop(layout) == "valid"

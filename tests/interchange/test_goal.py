@@ -22,7 +22,7 @@ from commodel.interchange.goal import convert_parameters, format_goal, has_untim
 from commodel.models.evaluation.repeated_rounds import find_representative_ranks
 from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.models.families import complete, family, loggp
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
 from commodel.patterns.schedule import Schedule, Work
@@ -64,7 +64,7 @@ TREES = ("flat:5", "flat:33", "chain:4", "kary:2^3", "balanced:3x2", "binomial:4
 
 
 def loggp_set(L, o, g, G):
-    return set_given("loggp", [f"L={L}ns", f"o_s={o}ns", f"o_r={o}ns", f"g={g}ns", f"G={G}ns", f"gamma={GAMMA}s"])
+    return make_given_set("loggp", [f"L={L}ns", f"o_s={o}ns", f"o_r={o}ns", f"g={g}ns", f"G={G}ns", f"gamma={GAMMA}s"])
 
 
 def both(wanted, machine):
@@ -209,7 +209,7 @@ def test_time_that_is_given_is_exported():
 
 def test_the_simulator_gets_the_values():
     gamma, arguments = convert_parameters(
-        set_given("loggops", ["L=2.5us", "o=1us", "g=1us", "G=6ns", "S=64KiB", "gamma=1ns"])
+        make_given_set("loggops", ["L=2.5us", "o=1us", "g=1us", "G=6ns", "S=64KiB", "gamma=1ns"])
     )
     assert gamma == 1e-9
     assert "-L 2500 -o 1000 -g 1000 -G 6 -O 0 -S 65536" in arguments
@@ -217,14 +217,14 @@ def test_the_simulator_gets_the_values():
 
 
 def test_what_whole_numbers_do_not_hold_wants_a_finer_unit():
-    fine = set_given("loggp", ["L=2us", "o_s=1us", "o_r=1us", "g=1us", "G=0.1ns"])
+    fine = make_given_set("loggp", ["L=2us", "o_s=1us", "o_r=1us", "g=1us", "G=0.1ns"])
     with pytest.raises(UserError, match="give --unit ps"):
         convert_parameters(fine)
     assert "-L 2000000 -o 1000000 -g 1000000 -G 100 " in convert_parameters(fine, "ps")[1]
     with pytest.raises(UserError, match="no value of o_r"):
         convert_parameters(replace(fine, values={name: fine.values[name] for name in ("L", "o_s", "g", "G")}))
     with pytest.raises(UserError, match="wanted loggp or loggops"):
-        convert_parameters(set_given("hockney", ["alpha=1us", "beta=1ns"]))
+        convert_parameters(make_given_set("hockney", ["alpha=1us", "beta=1ns"]))
 
 
 BACK_GAMMA = 3e-9

@@ -4,7 +4,7 @@ import pytest
 
 from commodel.files.tables import COMPARISON, read_table
 from commodel.interchange.simgrid import LOGGP, make_network, write_platform
-from commodel.models.parameter_sets import read_set, set_given
+from commodel.models.parameter_sets import make_given_set, read_set
 from commodel.parameters import Estimate, ParameterSet
 from commodel.plan.config import load_platform
 from commodel.predictions.predictions import predict
@@ -75,7 +75,7 @@ def test_a_fit_on_the_platform_gives_the_values_again(tmp_path, simgrid_programs
     """Export, probes on the simulated platform, fit: within 1 % and 5 ns."""
     project = Project(tmp_path)
     texts = [f"{name}={value}ns" for name, value in zip(LOGGP, machine, strict=True)]
-    write_platform(set_given("loggp", texts), 2, project.folder / "params" / "platforms" / "exported.yaml")
+    write_platform(make_given_set("loggp", texts), 2, project.folder / "params" / "platforms" / "exported.yaml")
     project.experiment("exported", PROBES)
     fitted = read_set(project.compare("exported") / "fitted" / "exported" / "loggp.yaml")
     for name, value in zip(LOGGP, machine, strict=True):
@@ -87,16 +87,16 @@ def test_a_fit_on_the_platform_gives_the_values_again(tmp_path, simgrid_programs
 @pytest.mark.parametrize(("L", "g"), [("0ns", "0ns"), ("1s", "1s"), ("20us", "0.1ns")])
 def test_every_port_is_one_that_a_platform_may_have(tmp_path, L, g, G):
     path = tmp_path / "exported.yaml"
-    write_platform(set_given("loggp", [f"L={L}", "o_s=1us", "o_r=1us", f"g={g}", f"G={G}"]), 2, path)
+    write_platform(make_given_set("loggp", [f"L={L}", "o_s=1us", "o_r=1us", f"g={g}", f"G={G}"]), 2, path)
     factors = load_platform(path).simgrid.config["smpi/bw-factor"]
     assert all(0 < float(piece.partition(":")[2]) <= 1 for piece in factors.split(";"))
 
 
 def test_a_gap_above_the_latency_that_overheads_hide_is_carried_in_part(tmp_path):
     values = ["L=1us", "o_s=4us", "o_r=5us", "g=3us", "G=1ns"]
-    note = write_platform(set_given("loggp", values), 2, tmp_path / "exported.yaml")
+    note = write_platform(make_given_set("loggp", values), 2, tmp_path / "exported.yaml")
     assert note == "g is reduced to L, 1 µs: bursts may be up to 50% too fast"
-    assert write_platform(set_given("loggp", ["L=2.999us", *values[1:]]), 2, tmp_path / "exported.yaml") == ""
+    assert write_platform(make_given_set("loggp", ["L=2.999us", *values[1:]]), 2, tmp_path / "exported.yaml") == ""
 
 
 def test_the_platform_is_one_that_experiments_take(tmp_path):
@@ -111,9 +111,9 @@ def test_the_platform_is_one_that_experiments_take(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "complaint"),
     [
-        (set_given("logp", ["L=1us", "o=1us", "g=1us"]), "found parameters of family 'logp'"),
+        (make_given_set("logp", ["L=1us", "o=1us", "g=1us"]), "found parameters of family 'logp'"),
         (
-            set_given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"]),
+            make_given_set("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"]),
             "found g of 2 µs above L of 1 µs, wanted at most L",
         ),
         (exact("loggp", L=1e-5), "no value of o_s"),

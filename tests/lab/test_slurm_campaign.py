@@ -68,7 +68,8 @@ def test_a_campaign_from_the_plan_to_the_workbook(project):
     for batch in project.plan.batches:
         provenance = json.loads((project.raw(batch) / "provenance.json").read_text())
         jobs[provenance["slurm_job"]] = batch
-        hosts = {tuple(json.loads(path.read_text())["hosts"]) for path in project.raw(batch).glob("player-*.json")}
+        program = "nodepairs" if is_survey(batch) else "player"
+        hosts = {tuple(json.loads(path.read_text())["hosts"]) for path in project.raw(batch).glob(f"{program}-*.json")}
         widths = {len(set(seats)) for seats in hosts}
         assert max(widths) == batch.nodes
         assert widths <= ({batch.nodes} if batch.points else {1, 2, batch.nodes})  # some probes are of two ranks

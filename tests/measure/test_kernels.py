@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from commodel.errors import UserError
-from commodel.measure.starts import starts_of, with_partition
+from commodel.measure.starts import list_starts, store_partition
 from commodel.patterns import rectangles
 from commodel.patterns.points import Setting, make_point
 from commodel.records import Batch
@@ -23,7 +23,7 @@ def point(operation, ranks=4, size=512, **more):
 
 def starts(tmp_path, *points, simulated=False):
     batch = Batch("b", "here", 4, points=points)
-    return {start.program: start for start in starts_of(batch, tmp_path, simulated=simulated)}
+    return {start.program: start for start in list_starts(batch, tmp_path, simulated=simulated)}
 
 
 def test_every_program_gets_its_own_points(tmp_path):
@@ -53,7 +53,7 @@ def test_rectangles_are_written_beside_the_case_file(tmp_path):
     (tmp_path / "mine.csv").write_text(PARTITION)
     members = [point(f"summa:partition={tmp_path}/mine.csv"), point("wave2d:n=9:grid=1x4", size=8)]
     for start in starts(tmp_path, *members).values():
-        (row,) = (with_partition(row, tmp_path) for row in start.rows)
+        (row,) = (store_partition(row, tmp_path) for row in start.rows)
         read = rectangles.read(tmp_path / row["partition"])
         assert read.ranks == start.ranks
         assert read.side == (8 if start.program == "summa" else 9)
@@ -67,7 +67,7 @@ def test_speeds_are_for_who_only_waits_as_long(tmp_path):
         (row,) = starts(tmp_path, point(f"{operation}:partition={tmp_path}/mine.csv"), simulated=simulated)[
             "summa"
         ].rows
-        return rectangles.read(tmp_path / with_partition(row, tmp_path)["partition"]).speed
+        return rectangles.read(tmp_path / store_partition(row, tmp_path)["partition"]).speed
 
     assert speeds("summa:overlapped=yes", simulated=True).tolist() == [10, 6]
     assert speeds("summa:overlapped=yes", simulated=False) is None

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from commodel.measure.starts import starts_of
+from commodel.measure.starts import list_starts
 from commodel.models.probes import PLAYER, Site, plans, probe
 from commodel.patterns.layouts import nodes_of_case, place
 from commodel.records import Batch
@@ -50,7 +50,7 @@ def test_its_cases_fit_on_the_platform(name, site):
 
 def test_it_is_started_on_the_nodes_that_its_cases_name(name, tmp_path):
     cases = {case.id: case for case in probe(name).cases("x", SITES["two types"], SIZES)}
-    for start in starts_of(Batch("b", "x", 9, cases=tuple(cases.values())), tmp_path):
+    for start in list_starts(Batch("b", "x", 9, cases=tuple(cases.values())), tmp_path):
         for case in map(cases.get, start.ids):
             nodes = place(case.layout, case.ranks)
             assert start.nodes == tuple(case.where[node] if case.where else node for node in nodes)

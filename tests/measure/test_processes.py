@@ -18,7 +18,7 @@ import pytest
 
 from commodel.api.library_rules import OF_OPEN_MPI
 from commodel.files.safe_paths import SafePath
-from commodel.measure.library_collectives import Place
+from commodel.measure.library_collectives import LibraryTimer
 from commodel.measure.process import describe_failure, run
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import setting_of
@@ -110,7 +110,7 @@ def test_nothing_outlives_a_killed_parent(tmp_path):
         assert not still_there([child]), number
 
 
-class Failing(Place):
+class Failing(LibraryTimer):
     """Its second case hangs, and all after it are given up."""
 
     def _run(self, raw, batch, how, settings):

@@ -60,7 +60,7 @@ def test_a_matrix_is_balanced_while_speeds_are_measured(monkeypatch, tmp_path):
 
         return measure
 
-    monkeypatch.setattr("commodel.api.kernels.measurer", measurer)
+    monkeypatch.setattr("commodel.api.kernels.make_measurer", measurer)
     requested = ["--layout", f"processes:{tmp_path}/two.csv", "--platform", tmp_path / "node.yaml", "--blocks", 40]
     result = CliRunner().invoke(
         main, [str(part) for part in ["partition", "--measure", *requested, "--format", "json"]]

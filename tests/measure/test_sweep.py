@@ -7,7 +7,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.measure import batch as subject
-from commodel.measure.batch import BUDGET, TIMEOUT, Sweep, _is_external_failure, sweep
+from commodel.measure.batch import BUDGET, TIMEOUT, SweepState, _is_external_failure, sweep
 from commodel.measure.starts import Start
 from commodel.results.raw_samples import list_finished
 from tests.waiting import until
@@ -32,10 +32,14 @@ def test_a_case_is_not_to_blame_for_what_happens_to_its_nodes(tmp_path, said, in
 
 
 @pytest.fixture
-def rig(tmp_path):
+def context(tmp_path):
     """Return two passes in a folder, whose programs are not started."""
     made = SimpleNamespace(
-        folder=tmp_path, passes=2, argv=list, environment={}, how=SimpleNamespace(end=None, settings=lambda user: {})
+        folder=tmp_path,
+        passes=2,
+        argv=list,
+        environment={},
+        launcher=SimpleNamespace(end=None, settings=lambda user: {}),
     )
     made.hosts_of = lambda start: []
     made.pass_folder = lambda number: tmp_path / f".pass-{number + 1}"
@@ -46,7 +50,7 @@ def rig(tmp_path):
 
 
 @pytest.fixture
-def swept(rig, monkeypatch):
+def swept(context, monkeypatch):
     """swept(cases, number, dies): sweeps them in a pass with a program that `dies` each time in one of those left,
     after it has measured what comes before that one. Returns those left at each start."""
 
@@ -57,15 +61,15 @@ def swept(rig, monkeypatch):
             here = left[-1].ids
             victim = dies(here)
             for case in here[: here.index(victim)]:
-                (rig.pass_folder(number) / f"{case}.csv").touch()
-            (rig.pass_folder(number) / ".now").write_text(victim)
+                (context.pass_folder(number) / f"{case}.csv").touch()
+            (context.pass_folder(number) / ".now").write_text(victim)
             log.write_text("player.c:80: it died\n")
             return 1, ""
 
         monkeypatch.setattr(subject, "run", start)
-        monkeypatch.setattr(subject, "prepare", lambda rig, start, number: left.append(start) or ())
+        monkeypatch.setattr(subject, "prepare", lambda context, start, number: left.append(start) or ())
         every = Start("player", 2, "block:2", (), tuple({"id": case} for case in cases))
-        this = Sweep(rig, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
+        this = SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
         assert sweep(this, every, number)
         return left
 
@@ -73,25 +77,25 @@ def swept(rig, monkeypatch):
 
 
 @pytest.mark.parametrize(("number", "given_up"), [(0, set("abcde")), (1, set("abc"))])
-def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(rig, swept, number, given_up):
+def test_three_failures_in_a_row_cost_no_samples_of_earlier_passes(context, swept, number, given_up):
     """A program that is brought down by every case: of those it never came to, d and e have samples of pass 1."""
     for case in "de" if number else "":
-        (rig.pass_folder(0) / f"{case}.csv").touch()
+        (context.pass_folder(0) / f"{case}.csv").touch()
     left = swept("abcde", number, lambda left: left[0])
-    assert list_finished(rig.folder)[1] == given_up
+    assert list_finished(context.folder)[1] == given_up
     assert len(left) == 3
 
 
-def test_failures_with_a_case_done_between_them_give_up_no_other(rig, swept):
+def test_failures_with_a_case_done_between_them_give_up_no_other(context, swept):
     left = swept("abcdefghij", 0, lambda left: left[1])
-    assert list_finished(rig.folder)[1] == set("bdfhj")
-    assert list_finished(rig.pass_folder(0))[0] == set("acegi")
+    assert list_finished(context.folder)[1] == set("bdfhj")
+    assert list_finished(context.pass_folder(0))[0] == set("acegi")
     assert len(left) == 5
 
 
-def test_a_case_that_hung_is_marked_though_it_continues_while_it_is_ended(rig, monkeypatch):
+def test_a_case_that_hung_is_marked_though_it_continues_while_it_is_ended(context, monkeypatch):
     """Open MPI wakes a stopped rank to end it: before it ends it may finish its case and begin the next one."""
-    folder, starts = rig.pass_folder(0), []
+    folder, starts = context.pass_folder(0), []
 
     def start(argv, log, watch, settings):
         log.write_text("")
@@ -109,41 +113,43 @@ def test_a_case_that_hung_is_marked_though_it_continues_while_it_is_ended(rig, m
         return 143, TIMEOUT
 
     monkeypatch.setattr(subject, "run", start)
-    monkeypatch.setattr(subject, "prepare", lambda rig, start, number: ())
+    monkeypatch.setattr(subject, "prepare", lambda context, start, number: ())
     every = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abc"))
     assert sweep(
-        Sweep(rig, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf), every, 0
+        SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf),
+        every,
+        0,
     )
-    assert list_finished(rig.folder)[1] == {"b"}
+    assert list_finished(context.folder)[1] == {"b"}
     assert list_finished(folder)[0] == {"a", "c"}
 
 
-def test_when_the_time_is_over_nothing_is_started_again_and_no_case_is_blamed(rig, monkeypatch):
+def test_when_the_time_is_over_nothing_is_started_again_and_no_case_is_blamed(context, monkeypatch):
     starts = []
 
     def start(argv, log, watch, settings):
         starts.append(argv)
-        (rig.pass_folder(0) / "a.csv").touch()
-        (rig.pass_folder(0) / ".now").write_text("b")
+        (context.pass_folder(0) / "a.csv").touch()
+        (context.pass_folder(0) / ".now").write_text("b")
         log.write_text("")
         return 143, BUDGET
 
     monkeypatch.setattr(subject, "run", start)
-    monkeypatch.setattr(subject, "prepare", lambda rig, start, number: ())
+    monkeypatch.setattr(subject, "prepare", lambda context, start, number: ())
     every = Start("player", 2, "block:2", (), tuple({"id": case} for case in "abc"))
-    this = Sweep(rig, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
+    this = SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
     assert sweep(this, every, 0) is False
     assert len(starts) == 1
-    assert not list_finished(rig.folder)[1]
+    assert not list_finished(context.folder)[1]
 
 
 REFUSAL = "srun: error: Unable to create step for job 2: Memory required by task is not available\n"
 
 
 @pytest.mark.parametrize("patience", [60.0, 0.0])
-def test_a_start_that_slurm_refuses_is_repeated_for_a_while(rig, monkeypatch, patience):
+def test_a_start_that_slurm_refuses_is_repeated_for_a_while(context, monkeypatch, patience):
     """After an outage the controller believes for a while that the step before still holds its memory."""
-    folder, starts = rig.pass_folder(0), []
+    folder, starts = context.pass_folder(0), []
 
     def start(argv, log, watch, settings):
         starts.append(argv)
@@ -153,11 +159,11 @@ def test_a_start_that_slurm_refuses_is_repeated_for_a_while(rig, monkeypatch, pa
         return int(len(starts) < 7), ""
 
     monkeypatch.setattr(subject, "run", start)
-    monkeypatch.setattr(subject, "prepare", lambda rig, start, number: ())
-    monkeypatch.setattr(subject, "BETWEEN_STARTS", 0.0)
+    monkeypatch.setattr(subject, "prepare", lambda context, start, number: ())
+    monkeypatch.setattr(subject, "RETRY_INTERVAL", 0.0)
     monkeypatch.setattr(subject, "MAX_REFUSAL", patience)
     every = Start("player", 2, "block:2", (), ({"id": "a"},))
-    this = Sweep(rig, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
+    this = SweepState(context, SimpleNamespace(number=1, record_nodes=tuple, write_heartbeat=tuple), 1.0, math.inf)
     if patience:
         assert sweep(this, every, 0)
         assert len(starts) == 7

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from commodel.advice.gather_windows import gather_bounds
 from commodel.files.parameter_sets import read_parameters
 from commodel.models.evaluation.buffer_overflow import (
-    departures,
-    fewest_senders,
-    may_overflow,
-    most_senders,
-    overflow,
+    choose_window,
+    find_departures,
+    find_fewest_senders,
+    find_most_senders,
+    find_overflow,
+    find_overflow_candidates,
     time_to_fill,
     transfer_ratio,
-    window,
 )
 from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.algorithms.gather import gather_windowed
@@ -31,7 +31,7 @@ from commodel.platforms.tools import ROOT
 
 def overflow_of_one_row(dst, leaves, busy, packets, service, buffer):
     columns = (np.broadcast_to(np.asarray(column, dtype=float), (1, len(dst))) for column in (leaves, busy, packets))
-    return overflow(np.array(dst), *columns, np.array([[service]]), np.array([[buffer]]))
+    return find_overflow(np.array(dst), *columns, np.array([[service]]), np.array([[buffer]]))
 
 
 def one_by_one(dst, leaves, busy, packets, service, buffer) -> np.ndarray:
@@ -78,7 +78,9 @@ def test_it_loses_what_a_buffer_filled_packet_by_packet_loses(rows, buffer, pace
 def test_messages_that_are_not_checked_lose_nothing(rows, buffer, service):
     dst, leaves, busy, packets = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     lost = overflow_of_one_row(dst.astype(int), leaves, busy, packets, service, buffer).lost[0]
-    kept = may_overflow(dst.astype(int), busy[None], packets[None], np.array([[service]]), np.array([[buffer]]))
+    kept = find_overflow_candidates(
+        dst.astype(int), busy[None], packets[None], np.array([[service]]), np.array([[buffer]])
+    )
     assert np.all(np.delete(lost, kept) <= 0.5 + 1e-9)
 
 
@@ -114,7 +116,7 @@ def test_rows_and_receivers_do_not_disturb_each_other():
     dst = rng.integers(0, 5, 60)
     leaves, busy, packets = rng.uniform(0, 900, (7, 60)), rng.uniform(50, 300, (7, 60)), rng.integers(1, 200, (7, 60))
     service, buffer = rng.uniform(0.5, 3, (7, 1)), rng.integers(10, 300, (7, 1)).astype(float)
-    together = overflow(dst, leaves, busy, packets, service, buffer)
+    together = find_overflow(dst, leaves, busy, packets, service, buffer)
     for row in range(7):
         worst = []
         for to in range(5):
@@ -166,7 +168,7 @@ def test_departures_are_those_of_the_prediction(seed):
     send, wire, receive, gap = (rng.uniform(0, 5, rows) for _ in range(4))
     predictions = Costs(send=send, wire=wire, receive=receive, gap_out=gap)
     some = np.flatnonzero(rng.random(rows) < 0.7)
-    quick = departures(schedule, predictions, np.zeros(0), some)
+    quick = find_departures(schedule, predictions, np.zeros(0), some)
     np.testing.assert_allclose(quick, slow_departures(schedule, send, wire, receive, gap)[some], rtol=1e-12)
 
 
@@ -174,7 +176,7 @@ def test_a_token_starts_the_next_sender():
     schedule = gather_windowed(4, 1500, 1)
     predictions = Costs(send=10.0, wire=5.0, receive=1.0, gap_out=10.0)
     blocks = np.flatnonzero(schedule.bytes > 0)
-    np.testing.assert_allclose(departures(schedule, predictions, np.zeros(0), blocks), [0, 26, 52])
+    np.testing.assert_allclose(find_departures(schedule, predictions, np.zeros(0), blocks), [0, 26, 52])
     assert finish_times(schedule, predictions, np.zeros(0))[0] == pytest.approx(68)
 
 
@@ -184,29 +186,29 @@ G_S, G_R = 122.4e-6, 123.2e-6  # of a full packet, by table 1
 
 def test_bounds_of_the_gather():
     g_s, g_r = G_S, G_R
-    assert fewest_senders(g_s, g_r) == 1
-    assert fewest_senders(3.0, 1.0) == 3
-    assert most_senders(15, 1000, g_s, g_r, 1935) == 15
-    assert most_senders(15, 4000, 1.0, 1.0, 1935) == 1  # 4000 / 2065
-    assert most_senders(15, 2000, 1.0, 1.0, 1935) == 15  # 2000 / 65 = 30, but there are 15
-    assert window(15, 100, 1.0, 1.0, 1935)[0] == 15  # the buffer holds all 1500
-    assert window(15, 700, 3.0, 1.0, 7000)[0] == 9  # between 3 and 9; 6 are left over at the end, enough
-    assert window(15, 700, 3.0, 1.0, 6000)[0] == 6  # between 3 and 7; of 7, 1 would be left over, too few
+    assert find_fewest_senders(g_s, g_r) == 1
+    assert find_fewest_senders(3.0, 1.0) == 3
+    assert find_most_senders(15, 1000, g_s, g_r, 1935) == 15
+    assert find_most_senders(15, 4000, 1.0, 1.0, 1935) == 1  # 4000 / 2065
+    assert find_most_senders(15, 2000, 1.0, 1.0, 1935) == 15  # 2000 / 65 = 30, but there are 15
+    assert choose_window(15, 100, 1.0, 1.0, 1935)[0] == 15  # the buffer holds all 1500
+    assert choose_window(15, 700, 3.0, 1.0, 7000)[0] == 9  # between 3 and 9; 6 are left over at the end, enough
+    assert choose_window(15, 700, 3.0, 1.0, 6000)[0] == 6  # between 3 and 7; of 7, 1 would be left over, too few
 
 
 @given(st.integers(1, 40), st.integers(1, 300), st.floats(0.5, 5), st.floats(0.5, 5), st.integers(1, 5000))
 def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, packets, g_s, g_r, buffer):
-    w, rule = window(senders, packets, g_s, g_r, buffer)
+    w, rule = choose_window(senders, packets, g_s, g_r, buffer)
     assert 1 <= w <= senders
     k = senders * packets
     if (
-        fewest_senders(g_s, g_r) <= w
+        find_fewest_senders(g_s, g_r) <= w
         and k > buffer
-        and most_senders(senders, k, g_s, g_r, buffer) >= fewest_senders(g_s, g_r)
+        and find_most_senders(senders, k, g_s, g_r, buffer) >= find_fewest_senders(g_s, g_r)
     ):
         assert transfer_ratio(w, k, g_s, g_r, buffer) > 1 - 1e-9
     if rule == "equation 7":
-        assert senders % w >= fewest_senders(g_s, g_r)
+        assert senders % w >= find_fewest_senders(g_s, g_r)
     if rule.startswith("equation 7, divides the senders"):
         assert senders % w == 0
 
@@ -221,11 +223,11 @@ def test_equation_3():
 
 
 def test_which_rule_of_equation_7_gave_the_window():
-    assert window(15, 100, 1.0, 1.0, 1935)[1] == "the buffer holds all packets (algorithm 1)"
-    assert window(15, 700, 3.0, 1.0, 7000) == (9, "equation 7")
-    assert window(15, 700, 1.0, 1.0, 1935) == (1, "equation 7, divides the senders (as printed: none)")
-    assert window(15, 700, 2.0, 1.0, 6400) == (5, "equation 7, divides the senders (as printed: 4)")
-    assert window(7, 700, 5.5, 1.0, 10)[1].startswith("equation 7 has no solution")
+    assert choose_window(15, 100, 1.0, 1.0, 1935)[1] == "the buffer holds all packets (algorithm 1)"
+    assert choose_window(15, 700, 3.0, 1.0, 7000) == (9, "equation 7")
+    assert choose_window(15, 700, 1.0, 1.0, 1935) == (1, "equation 7, divides the senders (as printed: none)")
+    assert choose_window(15, 700, 2.0, 1.0, 6400) == (5, "equation 7, divides the senders (as printed: 4)")
+    assert choose_window(7, 700, 5.5, 1.0, 10)[1].startswith("equation 7 has no solution")
 
 
 def test_bounds_state_when_the_buffer_is_full_and_what_gets_through():

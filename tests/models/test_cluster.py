@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commodel.files.parameter_sets import read_parameters
-from commodel.models.evaluation.buffer_overflow import ranks_in_flight, transfer_ratio
+from commodel.models.evaluation.buffer_overflow import count_ranks_in_flight, transfer_ratio
 from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family
 from commodel.models.families.cluster import delivered, describe_limits, latency
@@ -181,7 +181,7 @@ def test_ranks_that_answer_each_other_overflow_nothing():
 def test_latency_counts_the_ranks_that_exchange_messages_at_once(operation, choice, ranks):
     """A message takes 2.5 times as long as its sender, which so reaches three others at once."""
     pattern = schedule(point(operation, choice, ranks=16, bytes=100))
-    at_once = ranks_in_flight(pattern, np.array([[2.5]]), np.array([[1.0]]))[0]
+    at_once = count_ranks_in_flight(pattern, np.array([[2.5]]), np.array([[1.0]]))[0]
     assert np.unique(at_once[pattern.bytes > 0].round(9)).tolist() == np.ravel(ranks).tolist()
 
 
@@ -190,7 +190,7 @@ def test_a_step_s_ranks_are_counted_as_one_by_one():
     src = rng.integers(0, 9, 60)
     pattern = Schedule.of(9, np.sort(rng.integers(0, 5, 60)), src, (src + rng.integers(1, 9, 60)) % 9, 8)
     alone, busy = rng.uniform(0, 4, (3, 60)), rng.uniform(0.5, 1.5, (3, 60))
-    at_once = ranks_in_flight(pattern, alone, busy)
+    at_once = count_ranks_in_flight(pattern, alone, busy)
     for row in range(60):
         rows = np.flatnonzero(pattern.step == pattern.step[row])
         senders, ends = set(pattern.src[rows]), set(pattern.src[rows]) | set(pattern.dst[rows])

@@ -14,7 +14,7 @@ from commodel.fits.validity_checks import measure_left_out_error
 from commodel.models.evaluation.values import FORMS, PIECEWISE, TABLE, Values
 from commodel.models.families import complete, family, family_names
 from commodel.models.fitting import observed as samples
-from commodel.models.fitting.observed import Observed, estimate
+from commodel.models.fitting.observed import Observed, make_estimate
 from commodel.models.keys import key, parse
 from commodel.models.parameter_sets import read_set
 from commodel.models.probes import place_spread, probe
@@ -274,7 +274,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_state(name, machines, 
     for seed in range(machines):
         fitted = family(name).fit(observed(machine, name, noise=0.03, samples=40, seed=seed))
         for value_name in estimates:
-            estimates[value_name].append(estimate(fitted.values[value_name], "s"))
+            estimates[value_name].append(make_estimate(fitted.values[value_name], "s"))
     for value_name, value in machine.covered.items():
         inside = np.mean([interval.low <= value <= interval.high for interval in estimates[value_name]])
         width = np.mean([interval.high - interval.low for interval in estimates[value_name]])

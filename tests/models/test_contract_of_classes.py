@@ -18,7 +18,7 @@ from commodel.models.families import family, family_names
 from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.parameter_sets import read_set
-from commodel.models.probes import Site, probe, round_trip
+from commodel.models.probes import Site, make_round_trip, probe
 from commodel.patterns.repeated import CompactSchedule
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import make_predictor, predict
@@ -56,7 +56,7 @@ def seconds(entry, case, name):
         if case["late"]:
             return o_s + o_r
         spacing = o_s if case["delay"] else gap + MACHINES[name]["G"] * max(case["bytes"] - 1, 0)
-        trip = round_trip(case["bytes"], case["bytes"])
+        trip = make_round_trip(case["bytes"], case["bytes"])
         return float(machine(name).cost(trip)[0]) + (case["n"] - 1) * spacing
     return float(machine(name).cost(probe(entry).pattern(case))[0])
 
@@ -97,7 +97,7 @@ def parameters(name, without=""):
 
 
 def predictions(name, nodes, size, without=""):
-    trip = round_trip(size, size).placed(np.array(nodes))
+    trip = make_round_trip(size, size).placed(np.array(nodes))
     stack = trip.resized(trip.bytes[None, None], trip.work.bytes[None, None])
     return make_predictor(parameters(name, without))(stack, 1)
 
@@ -112,7 +112,7 @@ def test_a_ping_pong_costs_what_it_takes_in_its_class(name):
         apart = LEVELS.names[int(LEVELS.distance(*nodes))]
         for size in SIZES if family(name).uses_bytes else SIZES[:1]:
             predicted = predictions(name, nodes, size)
-            taken = machine(apart).cost(round_trip(size, size))[0]
+            taken = machine(apart).cost(make_round_trip(size, size))[0]
             assert predicted.seconds[0] == pytest.approx(taken, rel=0.03), (apart, size)
             assert validity_label(predicted) == "valid", apart
 
@@ -190,7 +190,7 @@ def test_the_interval_of_a_family_that_is_blind_holds_all_classes(name):
     known = {**evidence("loggp").probes, **evidence(name).probes}
     own = fit_set(family(name), Observed(known, levels=LEVELS.settings))
     near, far = (predict(own, [point("reduce", "linear", ranks=ranks, bytes=1024)])[0] for ranks in (4, 24))
-    times = [machine(apart).cost(round_trip(1024, 1024))[0] for apart in ("leaf", "beyond")]
+    times = [machine(apart).cost(make_round_trip(1024, 1024))[0] for apart in ("leaf", "beyond")]
     assert far.high / far.seconds >= times[1] / times[0]
     assert far.validity_text.startswith("placement not modelled")
     assert near.high >= near.seconds
@@ -214,13 +214,13 @@ def typed_parameters(name):
 
 
 def typed_prediction(name, nodes, size=1000):
-    trip = round_trip(size, size).placed(np.array(nodes))
+    trip = make_round_trip(size, size).placed(np.array(nodes))
     stack = trip.resized(trip.bytes[None, None], trip.work.bytes[None, None])
     return make_predictor(typed_parameters(name))(stack, 1)
 
 
 def taken(nodes, size=1000):
-    return machine(LEVELS.names[int(LEVELS.distance(*nodes))]).cost(round_trip(size, size))[0]
+    return machine(LEVELS.names[int(LEVELS.distance(*nodes))]).cost(make_round_trip(size, size))[0]
 
 
 def test_probes_of_two_ranks_stay_on_nodes_of_the_first_type():

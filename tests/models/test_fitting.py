@@ -22,7 +22,14 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import family, family_names
 from commodel.models.fitting import numerics
 from commodel.models.fitting.observed import DRAWS, Observed
-from commodel.models.fitting.regression import CHANCE, add_misfit_draws, curve, is_by_chance, sample_values, segments
+from commodel.models.fitting.regression import (
+    CHANCE_PROBABILITY,
+    add_misfit_draws,
+    find_segments,
+    is_by_chance,
+    make_curve,
+    make_sample_values,
+)
 from commodel.models.fitting.round_trips import HalfTrip
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
@@ -32,7 +39,7 @@ from tests.models.test_pointfit import machine, measured, points
 
 
 def levelled(draws):
-    samples = sample_values("o", range(1, draws.shape[1] + 1), draws)
+    samples = make_sample_values("o", range(1, draws.shape[1] + 1), draws)
     return np.stack([samples[f"o.{size}"] for size in range(1, draws.shape[1] + 1)], axis=-1)
 
 
@@ -50,7 +57,7 @@ def pooled(y, weights):
 def test_a_sample_left_out_is_guessed_from_the_others():
     """The mean of the others is 11/3, 10/3, 3 and 2: off by 8/3, 2/3, 0 and −2/3 of what was measured."""
     y = np.array([1.0, 2.0, 3.0, 6.0])
-    evidence = curve("mean", y, y, np.full(4, 3.0), "a", refit=lambda keep: np.full(4, y[keep].mean()))
+    evidence = make_curve("mean", y, y, np.full(4, 3.0), "a", refit=lambda keep: np.full(4, y[keep].mean()))
     assert evidence.left_out == pytest.approx(2**0.5)
 
 
@@ -88,7 +95,7 @@ def test_only_the_misfit_that_noise_does_not_explain_is_put_on_the_draws():
 
 @pytest.mark.parametrize("free", [1, 2, 3, 10, 100, 1000])
 def test_a_misfit_isby_chance_up_to_the_quantile_of_chi_squared(free):
-    quantile = chdtri(free, CHANCE) / free
+    quantile = chdtri(free, CHANCE_PROBABILITY) / free
     ratios = [*np.geomspace(0.1, 10, 101), quantile * (1 - 1e-9), quantile * (1 + 1e-9)]
     assert [is_by_chance(ratio * 3.0, 3.0, free) for ratio in ratios] == [ratio < quantile for ratio in ratios]
     assert not is_by_chance(1.0, 0.0, free)
@@ -106,7 +113,7 @@ def test_many_pieces_of_a_line_are_found(noise):
         here = (places > low) & (places <= high)
         time[here] = 1e-6 * 2**number + places[here] * 1e-9 / (1 + number % 2)
     time = time * (1 + noise * rng.standard_normal(len(time)))
-    ends = [places[piece].max() for piece in segments(places, time[None], 1 / time**2, 8)]
+    ends = [places[piece].max() for piece in find_segments(places, time[None], 1 / time**2, 8)]
     assert ends[:-1] == [places[places <= edge].max() for edge in edges[1:-1]]
 
 

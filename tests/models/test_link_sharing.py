@@ -124,7 +124,9 @@ def test_a_rendezvous_sender_waits_for_delivery_or_only_for_its_send():
         np.testing.assert_allclose(replay_in_time(program, costs), wanted)
 
 
-@pytest.mark.parametrize(("name", "value"), [("FORM", native_library.FORM + 1), ("BUILT", "/nowhere/libreplay.so")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("FORM", native_library.STRUCTURE_VERSION + 1), ("BUILT", "/nowhere/libreplay.so")]
+)
 def test_without_a_library_of_these_sources_one_line_states_how_to_build_it(monkeypatch, name, value):
     monkeypatch.setattr(native_library, name, value)
     with pytest.raises(UserError, match="not compiled here; call commodel build replay"):

@@ -17,7 +17,7 @@ from commodel.fits.validity_checks import measure_left_out_error
 from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family
 from commodel.models.fitting.observed import Observed
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.models.probes import Site
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, stack
@@ -241,7 +241,8 @@ def test_the_stepwise_convention_has_other_times():
     values = ["L=2500ns", "o=1500ns", "g=1000ns", "G=6ns"]
     wanted = [point("bcast", "chain:100", ranks=8, bytes=1000)]
     stepwise, simulated = (
-        predict(set_given("loggops", [*values, *more]), wanted)[0].seconds for more in ([], ["convention=loggopsim"])
+        predict(make_given_set("loggops", [*values, *more]), wanted)[0].seconds
+        for more in ([], ["convention=loggopsim"])
     )
     assert stepwise != pytest.approx(simulated, rel=0.5)
     assert simulated == pytest.approx(simulated_finish(schedule(wanted[0]).whole, MACHINES[0]).max() * 1e-9, rel=1e-9)
@@ -252,7 +253,7 @@ def test_draws_and_sizes_are_played_one_by_one():
     sizes = np.array([1, 700])[:, None, None]
     stack = pattern.resized(np.broadcast_to(sizes, (2, 1, len(pattern.src))), pattern.work.bytes)
     texts = ["L=1us", "o=100ns", "g=500ns", "G=2ns", "O=1ns", "gamma=3ns", "convention=loggopsim"]
-    values = complete(family("loggops"), Values.of(set_given("loggops", texts)))
+    values = complete(family("loggops"), Values.of(make_given_set("loggops", texts)))
     drawn = Values({**values.numbers, "L": np.array([[1e-6], [7e-6]])}, settings=values.settings)
     times = family("loggops").predict(stack, drawn)
     assert times.shape == (2, 2, 5)

@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.models.evaluation.values import evaluate
 from commodel.models.families import family
-from commodel.models.families.lop import round_of
+from commodel.models.families.lop import time_rounds
 from commodel.models.fitting.functions_of_count import fit_pipeline
 from commodel.models.parameter_sets import read_set
 from commodel.models.probes import Site
@@ -67,7 +67,7 @@ def test_the_published_l_is_the_one_printed(p):
     published = Model.of_set(read_set(ROOT / "params/published/lop/infiniband-send.yaml")).values
     trip = 9.1637 + 22.4558 / (p - 0.0140) + 0.0174 * (1 - np.exp(-0.0625 * (p - 101.3065)))
     printed = trip / 2 - (0.52 + 0.84 / (1 - 0.12)) - (0.52 + 0.84 / (p - 0.12))
-    assert round_of(published, np.array([p])).wire[0, 0] / p == pytest.approx(printed * 1e-6)
+    assert time_rounds(published, np.array([p])).wire[0, 0] / p == pytest.approx(printed * 1e-6)
 
 
 def test_a_list_as_printed_counts_its_overheads_twice():

@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.fits.table_fits import fit_measured
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.models.probes import Site
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
@@ -20,7 +20,7 @@ from tests.patterns.catalogue import point
 
 LEVELS = Hierarchy.written({"leaf": 4}, 24)
 NEAR, FAR, PER_BYTE = 5e-6, 20e-6, 1e-9
-FLAT = set_given("hockney", [f"alpha={NEAR}s", f"beta={PER_BYTE}s"])
+FLAT = make_given_set("hockney", [f"alpha={NEAR}s", f"beta={PER_BYTE}s"])
 FAR_OFF = {"alpha.beyond.a": replace(FLAT.values["alpha.a"], value=FAR, low=FAR, high=FAR)}
 SETTINGS = {"levels": LEVELS.settings, "probed_classes": ["leaf", "beyond"], "classes": ["beyond"]}
 BY_CLASS = replace(FLAT, values={**FLAT.values, **FAR_OFF}, settings=SETTINGS)

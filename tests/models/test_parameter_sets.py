@@ -9,7 +9,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.models.families import family, family_names, unit
 from commodel.models.keys import Pair, key, parse, sample
-from commodel.models.parameter_sets import by_hand, note, published, read_set, set_given
+from commodel.models.parameter_sets import describe_changes, make_given_set, read_published, read_set, replace_by_hand
 from commodel.parameters import Estimate
 from commodel.predictions.predictions import predict
 from tests.models.synthetic import fitted_set
@@ -40,11 +40,11 @@ def test_a_value_by_hand_predicts_like_a_set_with_it(parameters):
     for name, estimate in list(parameters.values.items())[:SOME]:
         value = 1.5 * estimate.value if estimate.value > 0 else 1e-9
         measure = unit(entry, name, parameters.forms)
-        (changed,) = by_hand([parameters], [text(name, float(f"{value:.6g}"), measure)])
+        (changed,) = replace_by_hand([parameters], [text(name, float(f"{value:.6g}"), measure)])
         number = changed.values[name].value
         assert number == pytest.approx(value, rel=1e-5)
         assert changed.values[name].low == changed.values[name].high == number
-        assert note(changed).startswith(f"{name}=")
+        assert describe_changes(changed).startswith(f"{name}=")
         assert name not in changed.draws
         own = Estimate(number, estimate.unit, number, number)
         wanted = replace(
@@ -56,36 +56,39 @@ def test_a_value_by_hand_predicts_like_a_set_with_it(parameters):
 
 
 def test_nothing_by_hand_is_the_very_set(parameters):
-    assert by_hand([parameters], []) == [parameters]
-    assert note(parameters) == ""
+    assert replace_by_hand([parameters], []) == [parameters]
+    assert describe_changes(parameters) == ""
 
 
 def test_settings_are_recorded_too(parameters):
     for name, choices in (family(parameters.family).settings or {}).items():
         for choice in choices:
             try:
-                (changed,) = by_hand([parameters], [f"{name}={choice}"])
+                (changed,) = replace_by_hand([parameters], [f"{name}={choice}"])
             except UserError:
                 continue  # such as a posting that was not measured
             assert changed.settings[name] == choice
-            assert f"{name}={choice}" in note(changed)
+            assert f"{name}={choice}" in describe_changes(changed)
 
 
-LOGGP = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
-HOCKNEY = set_given("hockney", ["alpha=1us", "beta=1ns"])
+LOGGP = make_given_set("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+HOCKNEY = make_given_set("hockney", ["alpha=1us", "beta=1ns"])
 
 
 def test_a_family_s_value_changes_no_other_family():
-    loggp, hockney = by_hand([LOGGP, HOCKNEY], ["loggp:L=2us", "hockney:alpha=3us"])
+    loggp, hockney = replace_by_hand([LOGGP, HOCKNEY], ["loggp:L=2us", "hockney:alpha=3us"])
     assert (loggp.values["L"].value, hockney.values["alpha.a"].value) == (2e-6, 3e-6)
-    assert (note(loggp), note(hockney)) == ("L=2us in place of 10 µs", "alpha.a=3us in place of 1 µs")
-    (only, other) = by_hand([LOGGP, HOCKNEY], ["loggp:L=2us"])
-    assert (note(only), other) == ("L=2us in place of 10 µs", HOCKNEY)
+    assert (describe_changes(loggp), describe_changes(hockney)) == (
+        "L=2us in place of 10 µs",
+        "alpha.a=3us in place of 1 µs",
+    )
+    (only, other) = replace_by_hand([LOGGP, HOCKNEY], ["loggp:L=2us"])
+    assert (describe_changes(only), other) == ("L=2us in place of 10 µs", HOCKNEY)
 
 
 def test_without_a_family_it_is_of_all():
     same = replace(LOGGP, platform="other")
-    assert [entry.values["L"].value for entry in by_hand([LOGGP, same], ["L=2us"])] == [2e-6, 2e-6]
+    assert [entry.values["L"].value for entry in replace_by_hand([LOGGP, same], ["L=2us"])] == [2e-6, 2e-6]
 
 
 def test_values_by_types_of_nodes_are_named_by_these():
@@ -96,16 +99,16 @@ def test_values_by_types_of_nodes_are_named_by_these():
     with pytest.raises(
         UserError, match=r"the set of hloggp has no value 'L'; wanted one of: L\.fat\.fat, L\.fat\.thin"
     ):
-        by_hand([typed], ["L=1us"])
+        replace_by_hand([typed], ["L=1us"])
 
 
 def test_what_a_set_lacked_may_be_given():
     values = {name: value for name, value in LOGGP.values.items() if name != "g"}
     lacking = replace(LOGGP, values=values, missing={"g": "no probe"})
-    (changed,) = by_hand([lacking], ["g=1us"])
+    (changed,) = replace_by_hand([lacking], ["g=1us"])
     assert changed.missing == {}
     assert seconds(changed) == seconds(LOGGP)
-    assert note(changed) == "g=1us"
+    assert describe_changes(changed) == "g=1us"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +133,7 @@ def test_what_a_set_lacked_may_be_given():
 )
 def test_mistakes(texts, said):
     sets = [LOGGP, HOCKNEY] if "hockney" in said or ":" in texts[0] else [LOGGP]
-    assert said in message(by_hand, sets, texts)
+    assert said in message(replace_by_hand, sets, texts)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +155,7 @@ def test_by_hand_and_in_a_file_a_value_is_read_alike(name, value, number, tmp_pa
     values = {"L": "1us", "o_s": "1us", "o_r": "1us", "g": "1us", "G": "1ns/B", name: value}
     lines = [f"  {called}: {text}" for called, text in values.items()]
     file.write_text("\n".join(["family: loggp", "parameters:", *lines]))
-    for read in (lambda: read_set(file), lambda: by_hand([LOGGP], [f"{name}={value}"])[0]):
+    for read in (lambda: read_set(file), lambda: replace_by_hand([LOGGP], [f"{name}={value}"])[0]):
         if isinstance(number, str):
             with pytest.raises(UserError) as error:
                 read()
@@ -163,11 +166,11 @@ def test_by_hand_and_in_a_file_a_value_is_read_alike(name, value, number, tmp_pa
 
 
 def test_a_bandwidth_may_be_given_by_hand():
-    cluster = published("cluster/fast-ethernet-16")
-    (changed,) = by_hand([cluster], ["capacity=100 Mbit/s"])
+    cluster = read_published("cluster/fast-ethernet-16")
+    (changed,) = replace_by_hand([cluster], ["capacity=100 Mbit/s"])
     assert changed.values["capacity"].value == 12.5e6
     with pytest.raises(UserError, match="capacity: found the unit 'B', wanted a value in B/s"):
-        by_hand([cluster], ["capacity=12MB"])
+        replace_by_hand([cluster], ["capacity=12MB"])
 
 
 def test_what_is_made_is_read_again():

@@ -11,7 +11,7 @@ from commodel.fits.measured_tables import Measured
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.table_fits import describe_fit, fit_measured, fit_points
 from commodel.models.families import family, family_names
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.predictions.predictions import predict
 from tests.patterns.catalogue import point
 
@@ -34,7 +34,7 @@ def measured(parameters, chosen, noise=0.02, seed=1) -> np.ndarray:
 
 
 def machine(name, **values):
-    return set_given(name, [f"{key}={value}" for key, value in values.items()])
+    return make_given_set(name, [f"{key}={value}" for key, value in values.items()])
 
 
 LOGGP = machine("loggp", L="10us", o_s="1.5us", o_r="2us", g="4us", G="8ns", gamma="1ns")
@@ -108,7 +108,7 @@ def test_hockney_is_found_again():
 def test_values_that_change_with_the_protocol_are_found_by_size():
     values = {"alpha.a": 12e-6, "alpha.a1": 30e-6, "beta.a": 3e-9, "beta.a1": 0.5e-9}
     edges = {"alpha.x1": 8192, "beta.x1": 8192}
-    truth = set_given(
+    truth = make_given_set(
         "hockney",
         [f"{key}={value}s" for key, value in values.items()] + [f"{key}={value}" for key, value in edges.items()],
     )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.files.parameter_sets import write_parameters
 from commodel.models.evaluation.replay import Costs, finish_times, message_contributions
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, Work, stack
@@ -182,8 +182,8 @@ def test_a_stack_of_draws_and_sizes_is_the_same_as_one_by_one():
             np.testing.assert_allclose(together[size], predict(pattern), rtol=1e-12)
 
 
-HOCKNEY = set_given("hockney", ["alpha=10us", "beta=2ns"])
-LOGP = set_given("logp", ["L=10us", "o=1us", "g=2us"])
+HOCKNEY = make_given_set("hockney", ["alpha=10us", "beta=2ns"])
+LOGP = make_given_set("logp", ["L=10us", "o=1us", "g=2us"])
 STEP, LAST, NEXT = 12e-6, 12e-6, 2e-6  # α + 1000·β; o + L + o; g
 
 

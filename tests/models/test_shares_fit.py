@@ -13,7 +13,7 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import family, shares
 from commodel.models.fitting import observed as samples
 from commodel.models.parameter_sets import read_set
-from commodel.models.probes.capacity import COMPUTE_SECONDS, FIRST_RECEIVED_BYTES, pattern
+from commodel.models.probes.capacity import COMPUTE_SECONDS, FIRST_RECEIVED_BYTES, make_pattern
 from commodel.patterns import build
 from commodel.patterns.schedule import Schedule, Work
 from commodel.predictions.model import Model
@@ -152,7 +152,7 @@ def test_a_fit_finds_that_what_comes_back_for_a_message_is_held_up(held):
     assert ("back" in fitted.values) == held
     if held:
         assert fitted.values["back"][0] == pytest.approx(0.05, rel=0.01)
-    against = pattern({"how": "against", "procs": 4, "flows": 2, "bytes": 10**6})
+    against = make_pattern({"how": "against", "procs": 4, "flows": 2, "bytes": 10**6})
     values = Values({name: draws[:1, None] for name, draws in fitted.values.items()}, fitted.forms, fitted.settings)
     lasts = one_way("leaf", 10**6, 2.05 * C_PORT if held else 3 * C_LEAF)
     assert shares.predict(against, values)[0, 3] == pytest.approx(lasts, rel=0.02)

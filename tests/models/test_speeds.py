@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.models.speeds import FORMS, KernelSpeeds, Speed, Speeds, longest_growing, read_speeds, write_speeds
+from commodel.models.speeds import FORMS, KernelSpeeds, Speed, Speeds, find_longest_growing, read_speeds, write_speeds
 from tests.refusals import message
 
 ROWS = ((16.0, 1.0e5), (64.0, 2.0e5, 1.9e5, 2.2e5), (1024.0, 3.0e5), (4096.0, 2.0e5))
@@ -68,7 +68,7 @@ def test_a_row_whose_share_takes_no_longer_than_a_smaller_one_is_dropped():
 
 @given(st.lists(st.integers(0, 30).map(float), min_size=1, max_size=9))
 def test_the_rows_kept_are_as_many_as_can_be(times):
-    kept = [times[place] for place in longest_growing(np.array(times))]
+    kept = [times[place] for place in find_longest_growing(np.array(times))]
     assert all(a < b for a, b in pairwise(kept))
     masks = ([t for bit, t in enumerate(times) if mask >> bit & 1] for mask in range(1, 1 << len(times)))
     assert len(kept) == max(len(part) for part in masks if all(a < b for a, b in pairwise(part)))

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.interchange.taulop import read_tables
-from commodel.models.evaluation.taulop_algebra import find_longest_group, terms
+from commodel.models.evaluation.taulop_algebra import find_longest_group, make_terms
 from commodel.models.evaluation.values import Pairs, Values
 from commodel.models.families import complete, family
-from commodel.models.families.taulop import expression
-from commodel.models.parameter_sets import set_given
+from commodel.models.families.taulop import make_stage_terms
+from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule, Work
@@ -65,7 +65,7 @@ def test_of_what_lasts_as_long_the_same_counts_whichever_nodes_it_is_on():
     """A byte more takes no longer here, so two nodes last as long: the one that three bytes come to counts."""
     label = np.zeros(6, dtype=int)
     for sizes in ([0, 1, 1, 1, 1, 1], [1, 1, 1, 0, 1, 1]):
-        stage = terms(label, label, np.arange(6) // 3, np.array(sizes), label)
+        stage = make_terms(label, label, np.arange(6) // 3, np.array(sizes), label)
         chosen = find_longest_group(stage, np.where(stage.message >= 0, 1.0, 0.0))[0]
         rows = slice(stage.group[chosen], (*stage.group, len(stage.count))[chosen + 1])
         assert (stage.count[rows] * stage.bytes[rows]).sum() == 3
@@ -144,7 +144,7 @@ def test_transfers_of_which_only_one_alone_is_known_share_in_proportion(transfer
     """Not: do not disturb each other."""
     settings = [f"{name}={value}" for name, value in {"o_1": "2us", **transfer}.items()]
     pattern = Schedule.of(17, 0, np.arange(1, 17), [0] * 16, [1000] * 16)
-    assert costs(family("taulop"), pattern, set_given("taulop", settings), False)[0] == pytest.approx(18e-6)
+    assert costs(family("taulop"), pattern, make_given_set("taulop", settings), False)[0] == pytest.approx(18e-6)
 
 
 @st.composite
@@ -243,7 +243,7 @@ def test_iteration_80_by_memories_and_ports():
     out of its node 146 and 12, then 124 and, from p0, 97. p4 sends 110 and 6 in memory, and out 104, then, from p3, 35.
     Of the four directions of the ports and the two memories, the port out of the first node ends last."""
     pattern, parameter_set = iteration_80(), parameters({"shared": "port"}, **table(3.0, 40.0, 0.5, 2.0))
-    (stage,) = expression(pattern, pattern.bytes, parameter_set.settings, Pairs(pattern, None))
+    (stage,) = make_stage_terms(pattern, pattern.bytes, parameter_set.settings, Pairs(pattern, None))
     groups = np.split(np.stack([stage.channel, stage.count, stage.bytes], axis=1), stage.group[1:])
     out = [[1, 2, 12], [1, 1, 134], [1, 2, 97], [1, 1, 27]]
     back = [[1, 1, 104], [1, 1, 35]]

@@ -42,8 +42,8 @@ def test_without_losses_a_gather_takes_its_receiver_s_time(senders, packets):
 
 def test_all_that_is_lost_is_sent_again():
     """However little the port holds, every repeat ends, and takes at least the receiver's time for all packets."""
-    for held in (1, 3, 21, 86):
-        outcome = repeats_of(100, held=held)
+    for buffer in (1, 3, 21, 86):
+        outcome = repeats_of(100, buffer=buffer)
         assert outcome.drops.sum() > 0
         assert np.all(outcome.finish[:, 0] > 699 * GAP)
         assert np.all(outcome.finish > 0)
@@ -51,7 +51,7 @@ def test_all_that_is_lost_is_sent_again():
 
 def test_a_lost_single_packet_waits_for_the_timeout():
     """None follows that would show the loss. Three of seven find no room, as long as they come together."""
-    outcome = repeats_of(1, held=2, gap_in=10 * GAP)
+    outcome = repeats_of(1, buffer=2, gap_in=10 * GAP)
     lost = outcome.drops > 0
     assert lost.any()
     assert np.array_equal(outcome.timeouts > 0, lost)
@@ -61,21 +61,21 @@ def test_a_lost_single_packet_waits_for_the_timeout():
 
 def test_a_lost_packet_that_others_follow_is_sent_again_soon():
     """Two senders of long messages: the window is halved before the port is idle."""
-    outcome = repeats_of(2000, senders=2, held=30, repeats=5)
+    outcome = repeats_of(2000, senders=2, buffer=30, repeats=5)
     assert outcome.drops.sum() > 0
     assert np.median(outcome.finish[:, 0]) < 1.05 * 4000 * GAP
 
 
 def test_more_senders_and_smaller_buffers_lose_more():
-    by_senders = [repeats_of(60, senders=senders, held=21).drops.mean() for senders in (1, 2, 4, 7)]
-    by_buffer = [repeats_of(60, held=held).drops.mean() for held in (10, 40, 160)]
+    by_senders = [repeats_of(60, senders=senders, buffer=21).drops.mean() for senders in (1, 2, 4, 7)]
+    by_buffer = [repeats_of(60, buffer=buffer).drops.mean() for buffer in (10, 40, 160)]
     assert by_senders[0] == 0
     assert by_senders == sorted(by_senders)
     assert by_buffer == sorted(by_buffer, reverse=True)
 
 
 def test_the_same_seed_has_the_same_repeats():
-    one, same, other = (repeats_of(50, held=21, seed=seed).finish for seed in (1, 1, 2))
+    one, same, other = (repeats_of(50, buffer=21, seed=seed).finish for seed in (1, 1, 2))
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
 
@@ -142,7 +142,9 @@ def test_another_recovery_is_refused():
         complete(family("cluster"), Values.of(fitted(recovery="udp")))
 
 
-@pytest.mark.parametrize("change", [{"held": 0.0}, {"timeout": 0.0}, {"gap_in": 0.0}, {"gap_out": 0.0, "way": 0.0}])
+@pytest.mark.parametrize(
+    "change", [{"buffer": 0.0}, {"timeout": 0.0}, {"gap_in": 0.0}, {"gap_out": 0.0, "latency": 0.0}]
+)
 def test_values_from_anywhere_end(change):
     """A parameter set may hold any number of at least 0."""
-    assert np.isfinite(repeats_of(30, repeats=2, **{"held": 3.0, **change}).finish).all()
+    assert np.isfinite(repeats_of(30, repeats=2, **{"buffer": 3.0, **change}).finish).all()

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.plan.editable_matrix import COLUMNS, EXPERIMENT, HEAD, MATRIX, blocks
+from commodel.plan.editable_matrix import COLUMNS, EXPERIMENT_SHEET, HEADER_ROWS, MATRIX_SHEET, join_to_blocks
 from commodel.plan.planning import make_plan
 from tests import libreoffice
 
@@ -53,7 +53,7 @@ def edited(path, sheet, change):
 
 
 def cell(sheet, column, row=0):
-    return sheet.cell(HEAD + 1 + row, COLUMNS.index(column) + 1)
+    return sheet.cell(HEADER_ROWS + 1 + row, COLUMNS.index(column) + 1)
 
 
 def test_an_unedited_workbook_is_the_same_points(project):
@@ -64,11 +64,11 @@ def test_an_unedited_workbook_is_the_same_points(project):
 
 
 def test_what_is_excluded_is_there_and_marked_and_the_count_is_live(project):
-    sheet = openpyxl.load_workbook("mine.xlsx")[MATRIX]
-    kept = [row[COLUMNS.index("keep")].value for row in sheet.iter_rows(min_row=HEAD + 1) if row[1].value]
+    sheet = openpyxl.load_workbook("mine.xlsx")[MATRIX_SHEET]
+    kept = [row[COLUMNS.index("keep")].value for row in sheet.iter_rows(min_row=HEADER_ROWS + 1) if row[1].value]
     assert (kept.count("yes"), kept.count("no")) == (15, 2)
     assert sheet["C1"].data_type == "f"
-    assert openpyxl.load_workbook("mine.xlsx", data_only=True)[MATRIX]["C1"].value == 15
+    assert openpyxl.load_workbook("mine.xlsx", data_only=True)[MATRIX_SHEET]["C1"].value == 15
     (rule,) = (rule for entry in sheet.conditional_formatting for rule in entry.rules)
     assert '="no"' in rule.formula[0]
     assert len(sheet.data_validations.dataValidation) == len(COLUMNS)
@@ -80,7 +80,7 @@ def node_hours(name, root):
 
 
 def test_node_hours_are_those_of_the_plan(project):
-    values = openpyxl.load_workbook("mine.xlsx", data_only=True)[MATRIX]
+    values = openpyxl.load_workbook("mine.xlsx", data_only=True)[MATRIX_SHEET]
     assert values["H1"].value == pytest.approx(node_hours("mine", project), rel=1e-9)
     rest = values.cell(1, len(COLUMNS) + 3).value
     assert 0 < rest < values["H1"].value
@@ -94,12 +94,12 @@ def test_node_hours_follow_what_is_edited(project, tmp_path):
         rows = [number for number in range(17) if cell(sheet, "waves", number).value == 5]
         cell(sheet, "waves", rows[0]).value = 900
 
-    edited("mine.xlsx", MATRIX, change)
+    edited("mine.xlsx", MATRIX_SHEET, change)
     (book,) = libreoffice.recalculated([project / "mine.xlsx"], tmp_path)
-    assert book[MATRIX]["C1"].value == 14
+    assert book[MATRIX_SHEET]["C1"].value == 14
     assert called("plan", "--from", "mine.xlsx", "-o", "back.yaml").exit_code == 0
     assert node_hours("back.yaml", project) > 1.1 * node_hours("mine", project)
-    assert book[MATRIX]["H1"].value == pytest.approx(node_hours("back.yaml", project), rel=1e-9)
+    assert book[MATRIX_SHEET]["H1"].value == pytest.approx(node_hours("back.yaml", project), rel=1e-9)
 
 
 def test_a_simulated_platform_takes_no_node_hours(project):
@@ -110,7 +110,7 @@ def test_a_simulated_platform_takes_no_node_hours(project):
         text.replace("small", "fast-ethernet-32").replace("ranks_per_node: 2", "ranks_per_node: 1")
     )
     assert called("plan", "mine", "--format", "xlsx", "-o", "simulated.xlsx").exit_code == 0
-    sheet = openpyxl.load_workbook("simulated.xlsx")[MATRIX]
+    sheet = openpyxl.load_workbook("simulated.xlsx")[MATRIX_SHEET]
     assert sheet["E1"].value == "simulated: no node-hours"
     assert sheet.max_column == len(COLUMNS)
 
@@ -122,7 +122,7 @@ def test_edits_are_read_back(project):
         for column, value in {"operation": "gather", "algorithm": "linear", "ranks": 4, "bytes": 32}.items():
             cell(sheet, column, 17).value = value
 
-    edited("mine.xlsx", MATRIX, change)
+    edited("mine.xlsx", MATRIX_SHEET, change)
     assert called("plan", "--from", "mine.xlsx", "-o", "back.yaml").exit_code == 0
     before, after = (make_plan(name, project).points for name in ("mine", "back.yaml"))
     names = [
@@ -136,15 +136,15 @@ def test_edits_are_read_back(project):
 @pytest.mark.parametrize(
     ("sheet", "column", "value", "message"),
     [
-        (MATRIX, "operation", "bcats", "mine.xlsx: Matrix!B4:"),
-        (MATRIX, "algorithm", "linaer", "mine.xlsx: Matrix!C4:"),
-        (MATRIX, "ranks", "many", "mine.xlsx: Matrix!F4:"),
-        (MATRIX, "bytes", -1, "mine.xlsx: Matrix!I4:"),
-        (MATRIX, "bytes", "=1+1", "mine.xlsx: Matrix!I4: found '=1+1', wanted a name or a number"),
-        (MATRIX, "platform", "nowhere", "mine.xlsx: Matrix!A4:"),
-        (MATRIX, "keep", "perhaps", "mine.xlsx: Matrix!K4: found 'perhaps', wanted yes or no"),
-        (EXPERIMENT, None, "seed: -1", "mine.xlsx!Experiment:2: seed"),
-        (EXPERIMENT, None, "a: &x [*x]", "mine.xlsx!Experiment:2"),
+        (MATRIX_SHEET, "operation", "bcats", "mine.xlsx: Matrix!B4:"),
+        (MATRIX_SHEET, "algorithm", "linaer", "mine.xlsx: Matrix!C4:"),
+        (MATRIX_SHEET, "ranks", "many", "mine.xlsx: Matrix!F4:"),
+        (MATRIX_SHEET, "bytes", -1, "mine.xlsx: Matrix!I4:"),
+        (MATRIX_SHEET, "bytes", "=1+1", "mine.xlsx: Matrix!I4: found '=1+1', wanted a name or a number"),
+        (MATRIX_SHEET, "platform", "nowhere", "mine.xlsx: Matrix!A4:"),
+        (MATRIX_SHEET, "keep", "perhaps", "mine.xlsx: Matrix!K4: found 'perhaps', wanted yes or no"),
+        (EXPERIMENT_SHEET, None, "seed: -1", "mine.xlsx!Experiment:2: seed"),
+        (EXPERIMENT_SHEET, None, "a: &x [*x]", "mine.xlsx!Experiment:2"),
     ],
 )
 def test_mistakes_name_sheet_and_cell(project, sheet, column, value, message):
@@ -172,5 +172,7 @@ def test_combinations_that_differ_in_one_axis_are_a_block():
         for size in (1, 8)
     ]
     rows = [{"platform": "", **row} for row in rows]
-    assert blocks(rows) == [{"axes": {"operation": "bcast", "algorithm": ["a", "b"], "ranks": [2, 4], "bytes": [1, 8]}}]
-    assert len(blocks(rows[:-1])) == 3
+    assert join_to_blocks(rows) == [
+        {"axes": {"operation": "bcast", "algorithm": ["a", "b"], "ranks": [2, 4], "bytes": [1, 8]}}
+    ]
+    assert len(join_to_blocks(rows[:-1])) == 3

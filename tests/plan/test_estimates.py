@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from commodel.models.probes import BEYOND_CACHES, Site, probe
+from commodel.models.probes import MAX_VECTOR_BYTES, Site, probe
 from commodel.models.probes.plans import MMAP_BYTES, NEW_BUFFER
 from commodel.patterns.build import Shape, builder, schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.plan import message_lengths
 from commodel.plan.config import load_experiment
 from commodel.plan.duration import Durations
-from commodel.plan.prediction_list import BUILDING, STEPPING, part, shapes, weight
+from commodel.plan.prediction_list import SCHEDULE_COST, STEP_COST, estimate_cost, list_shapes, select_part
 from commodel.records import Case
 from tests.patterns.catalogue import catalogue, point
 from tests.plan.planning import SIMULATED
@@ -68,7 +68,7 @@ def test_simulating_long_messages_takes_its_time_since_the_player_copies_them():
 
 
 MIB = 1 << 20
-ALL = ("reduce", "copy", message_lengths.SENT)
+ALL = ("reduce", "copy", message_lengths.MESSAGE_KIND)
 
 
 def by_hand(points):
@@ -87,20 +87,20 @@ def by_hand(points):
 def test_nothing_in_any_pattern_is_longer(ranks):
     several = [entry for entry in catalogue(ranks, 50_001) if entry.predictable]
     for entry in several:
-        assert message_lengths.find_longest([entry], 1000, ALL) == pytest.approx(by_hand([entry])), entry
-    assert message_lengths.find_longest(several, 1000, ALL) == pytest.approx(by_hand(several))
+        assert message_lengths.find_longest_lengths([entry], 1000, ALL) == pytest.approx(by_hand([entry])), entry
+    assert message_lengths.find_longest_lengths(several, 1000, ALL) == pytest.approx(by_hand(several))
 
 
 def test_of_rounds_that_repeat_nothing_is_written_out():
     ring = point("allreduce", "ring", ranks=1000, bytes=64 * MIB)
-    assert message_lengths.find_longest([ring], 1000, ALL[:2]) == {"reduce": -(-64 * MIB // 1000)}
+    assert message_lengths.find_longest_lengths([ring], 1000, ALL[:2]) == {"reduce": -(-64 * MIB // 1000)}
 
 
 def test_where_there_are_too_many_segments_to_be_built_it_is_not_less(monkeypatch):
     chain = point("reduce", "binary:8KiB", ranks=8, bytes=MIB)
-    (exact,) = message_lengths.find_longest([chain], 1000, ["reduce"]).values()
-    monkeypatch.setattr(message_lengths, "MOST_ROWS", 100)
-    assert exact == 8192 <= message_lengths.find_longest([chain], 1000, ["reduce"])["reduce"] <= MIB
+    (exact,) = message_lengths.find_longest_lengths([chain], 1000, ["reduce"]).values()
+    monkeypatch.setattr(message_lengths, "MAX_MESSAGES", 100)
+    assert exact == 8192 <= message_lengths.find_longest_lengths([chain], 1000, ["reduce"])["reduce"] <= MIB
 
 
 REDUCTIONS = (
@@ -136,7 +136,7 @@ def test_reductions_alone_ask_for_no_copies(planned):
 
 def test_no_vector_is_longer_than_any_cache():
     site = Site(2, 1, vectors={"reduce": 1 << 34})
-    assert max(case.settings["bytes"] for case in probe("work").cases("p", site, [64])) == BEYOND_CACHES
+    assert max(case.settings["bytes"] for case in probe("work").cases("p", site, [64])) == MAX_VECTOR_BYTES
 
 
 def test_where_vectors_are_short_or_time_is_simulated_nothing_is_added(planned):
@@ -174,13 +174,13 @@ def test_of_few_ranks_and_two_sizes_the_weight_is_counted():
         both = [schedule(point("bcast", algorithm, ranks=6, bytes=size)) for size in (1, 64 << 10)]
         messages = sum(len(pattern.src) for pattern in both)
         steps = sum(len(pattern.steps) for pattern in both) / 2
-        assert weight(shape(algorithm, (1, 64 << 10))) == 2 * BUILDING + messages + STEPPING * steps
+        assert estimate_cost(shape(algorithm, (1, 64 << 10))) == 2 * SCHEDULE_COST + messages + STEP_COST * steps
 
 
 def test_parts_hold_every_shape_once_and_a_long_stream_weighs_as_much_as_many_short_patterns():
     heavy = shape("chain:1KiB", (1 << 24, 1 << 25))
     light = [shape("binomial", (size,), ranks) for size in (1, 2, 3) for ranks in range(4, 40)]
-    halves = [part([heavy, *light], number, 2) for number in (1, 2)]
+    halves = [select_part([heavy, *light], number, 2) for number in (1, 2)]
     assert [*halves[0], *halves[1]] == [heavy, *light]
     assert halves[0] == [heavy]
 
@@ -189,5 +189,5 @@ def test_a_pattern_from_a_file_has_the_size_that_the_file_states(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     (tmp_path / "two.csv").write_text("step,kind,rank,peer,bytes\n0,send,0,1,640\n1,send,1,0,8\n")
     (tmp_path / "e.yaml").write_text('platform: p\nfamilies: all\nmatrix: [{axes: {operation: "file:two.csv"}}]\n')
-    (only,) = shapes(load_experiment("e.yaml"), Setting.unlimited())
+    (only,) = list_shapes(load_experiment("e.yaml"), Setting.unlimited())
     assert (only.point.ranks, only.sizes) == (2, (640,))

@@ -28,7 +28,7 @@ def block_of(tmp_path, text):
 
 
 def points(block):
-    return [combination for combination, _ in matrix.combinations(block)]
+    return [combination for combination, _ in matrix.list_combinations(block)]
 
 
 def test_axes_in_the_order_written_then_zips_then_include(tmp_path):
@@ -38,14 +38,14 @@ def test_axes_in_the_order_written_then_zips_then_include(tmp_path):
         "    zips: {p: {nodes: [2, 4], layout: [block, cyclic]}}\n"
         "    include: [{operation: reduce, nodes: 2, ranks_per_node: 3}]\n",
     )
-    assert list(matrix.combinations(block)) == [
+    assert list(matrix.list_combinations(block)) == [
         ({"bytes": 1, "operation": "bcast", "nodes": 2, "layout": "block"}, ()),
         ({"bytes": 1, "operation": "bcast", "nodes": 4, "layout": "cyclic"}, ()),
         ({"bytes": 1024, "operation": "bcast", "nodes": 2, "layout": "block"}, ()),
         ({"bytes": 1024, "operation": "bcast", "nodes": 4, "layout": "cyclic"}, ()),
         ({"operation": "reduce", "nodes": 2, "ranks_per_node": 3, "ranks": 6}, ("include", 0)),
     ]
-    assert list(next(iter(matrix.combinations(block)))[0]) == ["bytes", "operation", "nodes", "layout"]
+    assert list(next(iter(matrix.list_combinations(block)))[0]) == ["bytes", "operation", "nodes", "layout"]
 
 
 def test_waves_are_an_axis_and_a_name_in_exclusions(tmp_path):
@@ -143,7 +143,7 @@ def test_is_the_obvious_loop(axes, zipped, bound):
                 wanted.append(point)
     block = Block.model_validate(data)
     assert points(block) == wanted
-    assert matrix.size(block) >= len(wanted)
+    assert matrix.count_combinations(block) >= len(wanted)
 
 
 def test_a_block_without_a_file_still_explains_itself():

@@ -8,7 +8,7 @@ from commodel.patterns.libraries import on_substrate
 from commodel.patterns.points import Setting, make_point
 from commodel.plan.config import load_platform
 from commodel.plan.planning import make_plan
-from commodel.plan.view import totals
+from commodel.plan.view import summarize_plan
 from tests.refusals import message
 
 OVERLAY = "launcher: local\nsubstrate: overlay\nnodes: 1\ncores: 64\n"
@@ -136,7 +136,7 @@ def test_the_plan_of_an_overlay(planned):
     assert {case.probe for case in cases} == {"pingpong", "chain", "fan", "wave"}
     assert {case.settings["direction"] for case in cases if case.probe == "fan"} == {"in"}
     assert plan.probes["chain"] == ("tan", "logp")  # that it is fitted from there, for want of its own
-    assert "platform o lacks the nodes or cores for probe prtt: loggp may lack data there" in totals(plan)
+    assert "platform o lacks the nodes or cores for probe prtt: loggp may lack data there" in summarize_plan(plan)
 
 
 def test_ids_of_what_is_measured_only_are_of_its_tree(planned, tmp_path):

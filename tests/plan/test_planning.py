@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.measure.starts import starts_of
-from commodel.models.parameter_sets import set_given
+from commodel.measure.starts import list_starts
+from commodel.models.parameter_sets import make_given_set
 from commodel.models.probes import Site, find_farther_nodes, probe
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import operations
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.patterns.trees.topologies import tree
 from commodel.plan import planning
-from commodel.plan.planning import files_of, load_plan
+from commodel.plan.planning import load_plan, record_files
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
 from commodel.records import LIBRARY
@@ -25,7 +25,7 @@ from tests.patterns.catalogue import TREES
 from tests.plan.planning import MATRIX, PLATFORM, SIMULATED, alternatives
 
 SETTING = Setting("big", 32, 16)
-HOCKNEY = set_given("hockney", ["alpha=10us", "beta=2ns"])
+HOCKNEY = make_given_set("hockney", ["alpha=10us", "beta=2ns"])
 
 
 def test_every_group_and_layout_gets_the_library_once(planned):
@@ -125,7 +125,7 @@ def test_the_library_is_measured_by_its_own_program_and_never_predicted(planned,
     plan = planned(MATRIX)
     started = {}
     for batch in plan.batches:
-        for start in starts_of(batch, tmp_path):
+        for start in list_starts(batch, tmp_path):
             for row in start.rows:
                 started[row["id"]] = start.program, start.ranks, start.layout
     for point in plan.points:
@@ -144,12 +144,12 @@ def test_files_of_speeds_are_kept_and_read_before_anything_is_measured(tmp_path,
     good = "simulated: true\nkernels:\n  gemm:\n    kinds:\n      node/1: [[4, 5]]\n"
     (tmp_path / "good.yaml").write_text(good)
     (tmp_path / "zero.yaml").write_text(good.replace("[4, 5]", "[4, 0]"))
-    (file,) = files_of([], speeds=["good.yaml"]).values()
+    (file,) = record_files([], speeds=["good.yaml"]).values()
     assert (file.kind, file.bytes) == ("speeds", len(good))
     with pytest.raises(UserError, match=r"zero\.yaml:5: .*found a speed of 0, wanted more than 0"):
-        files_of([], speeds=["zero.yaml"])
+        record_files([], speeds=["zero.yaml"])
     with pytest.raises(UserError, match=r"none\.yaml: cannot be read"):
-        files_of([], speeds=["none.yaml"])
+        record_files([], speeds=["none.yaml"])
 
 
 SIZES = "bytes: {from: 1KiB, to: 64MiB, factor: 2}"
@@ -250,7 +250,7 @@ def test_a_stream_takes_as_long_as_its_waves_and_the_programs_are_reported(plann
     work = [sum(batch.seconds - 2 for batch in plan.batches if batch.points) for plan in (single, many)]
     assert work[1] == pytest.approx(1000 * work[0])
     (batch,) = (batch for batch in many.batches if batch.points)
-    rows = [row for start in starts_of(batch, ROOT) for row in start.rows]
+    rows = [row for start in list_starts(batch, ROOT) for row in start.rows]
     assert [row["waves"] for row in rows] == [1000] * 3
 
 

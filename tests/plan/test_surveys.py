@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
 from commodel.plan.config import load_platform
-from commodel.plan.planning import make_plan, nodelist_of
+from commodel.plan.planning import constraint_of, make_plan, nodelist_of
 from commodel.plan.surveys import (
     LearnedNetwork,
     is_survey,
@@ -83,9 +83,9 @@ matrix:
 def on_slurm(place):
     """on_slurm(experiment): its plan on a Slurm platform, and the platform as it is then."""
     Path("params/experiments").mkdir()
-    place(SLURM)
 
-    def plan(name="first", **options):
+    def plan(name="first", text=SLURM, **options):
+        place(text)
         Path(f"params/experiments/{name}.yaml").write_text(ON_SLURM)
         return make_plan(name, Path(), **options)
 
@@ -130,6 +130,16 @@ def test_a_network_whose_file_is_deleted_is_surveyed_again(place, on_slurm):
     forget_surveys(campaign)
     assert campaign.unfinished == [survey]
     assert campaign.finished == others
+
+
+def test_hosts_that_are_requested_by_name_need_no_features(place, on_slurm):
+    typed = SLURM + "types: {fat: 2, thin: 2}\nslurm: {features: {fat: f, thin: t}}\n"
+    platform = place(typed)
+    plan = on_slurm(text=typed)
+    assert [constraint_of(plan, batch.name) for batch in plan.batches[-2:]] == ["[f*2]", "[f*2&t*2]"]
+    write_network(learned(platform))
+    assert constraint_of(plan, plan.batches[0].name) == "[f*2&t*2]"
+    assert {constraint_of(plan, batch.name) for batch in plan.batches[1:]} == {""}
 
 
 @pytest.mark.parametrize("hosts", [(), ("a", "b", "c"), ("a", "b", "c", "c"), ("a", "b", "c", "d; true")])

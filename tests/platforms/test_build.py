@@ -10,7 +10,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.platforms import tools as toolchain
-from commodel.platforms.build import build, compiler_note, refuse_foreign, starter
+from commodel.platforms.build import build, find_starter, note_compiler, refuse_mismatched_starter
 
 
 @pytest.fixture
@@ -41,10 +41,10 @@ def on_path(monkeypatch):
 def test_the_starter_is_beside_the_compiler_whatever_comes_first_on_the_path(mpi, on_path):
     system, own = mpi("system", "mpirun", "srun"), mpi("own", "mpicc", "mpiexec")
     on_path(system, own)
-    assert starter("mpi", ("mpiexec",)) == str(own / "mpiexec")
-    assert starter("mpi", ("mpirun", "mpiexec")) == str(own / "mpiexec")
-    assert starter("mpi", ("srun",)) == str(system / "srun")  # belongs to no MPI
-    assert starter("mpi", ("no-such-starter",)) is None
+    assert find_starter("mpi", ("mpiexec",)) == str(own / "mpiexec")
+    assert find_starter("mpi", ("mpirun", "mpiexec")) == str(own / "mpiexec")
+    assert find_starter("mpi", ("srun",)) == str(system / "srun")  # belongs to no MPI
+    assert find_starter("mpi", ("no-such-starter",)) is None
 
 
 HYDRA = "HYDRA build details:\\n    Version:    4.0.2"
@@ -67,7 +67,7 @@ MPICH, OPEN_4, OPEN_5 = (
         (MPICH, SRUN, "pmi2", ""),
         (MPICH, SRUN, "pmix", ""),  # it may have been built for that, as others may
         (OPEN_4, SRUN, "pmi2", ""),
-        (OPEN_5, SRUN, "pmi2", "has no pmi2: .* say mpi: pmix in section slurm of the platform file"),
+        (OPEN_5, SRUN, "pmi2", "has no pmi2: .* write mpi: pmix in section slurm of the platform file"),
         (OPEN_5, SRUN, "pmix", ""),
         ("MPI of a stranger", HYDRA, "", ""),
         (None, HYDRA, "", ""),  # programs that start only under their own starter
@@ -85,9 +85,9 @@ def test_kinds_of_mpi_are_compared_whatever_the_paths(mpi, on_path, tmp_path, li
     path.write_text(f"#!/bin/sh\nprintf '{starter}'\n")
     if refused:
         with pytest.raises(UserError, match=refused):
-            refuse_foreign(tmp_path, str(path), slurm_mpi)
+            refuse_mismatched_starter(tmp_path, str(path), slurm_mpi)
     else:
-        refuse_foreign(tmp_path, str(path), slurm_mpi)
+        refuse_mismatched_starter(tmp_path, str(path), slurm_mpi)
 
 
 def test_what_only_has_to_be_compiled_anew_is_reported_so(mpi, on_path, tmp_path):
@@ -99,28 +99,28 @@ def test_what_only_has_to_be_compiled_anew_is_reported_so(mpi, on_path, tmp_path
     (own / "mpiexec").write_text(f"#!/bin/sh\nprintf '{HYDRA}'\n")
     on_path(own, os.environ["PATH"])
     with pytest.raises(UserError, match=r"is of MPICH: .*; call commodel build mpi"):
-        refuse_foreign(tmp_path, str(own / "mpiexec"))
+        refuse_mismatched_starter(tmp_path, str(own / "mpiexec"))
 
 
 def test_the_note_is_new_when_the_compiler_is(mpi, on_path, tmp_path):
     """The workflow compiles anew what is older than it."""
     first, second = mpi("one", "mpicc"), mpi("two", "mpicc")
     on_path(first)
-    note = compiler_note(tmp_path, "mpi")
+    note = note_compiler(tmp_path, "mpi")
     os.utime(note, (1, 1))
-    assert compiler_note(tmp_path, "mpi").stat().st_mtime == 1
+    assert note_compiler(tmp_path, "mpi").stat().st_mtime == 1
     on_path(second)
-    assert compiler_note(tmp_path, "mpi").stat().st_mtime > 1
+    assert note_compiler(tmp_path, "mpi").stat().st_mtime > 1
     assert note.read_text().startswith(f"{second / 'mpicc'} ")
 
 
 def test_without_a_compiler_what_is_built_can_be_used_and_nothing_else(mpi, on_path, tmp_path, monkeypatch):
     on_path(mpi("one", "mpicc"))
-    note = compiler_note(tmp_path, "mpi")
+    note = note_compiler(tmp_path, "mpi")
     monkeypatch.setattr("commodel.platforms.build.find", lambda program: None)
-    assert compiler_note(tmp_path, "mpi") == note
+    assert note_compiler(tmp_path, "mpi") == note
     with pytest.raises(UserError, match="no mpicc found; see commodel doctor"):
-        compiler_note(tmp_path / "another", "mpi")
+        note_compiler(tmp_path / "another", "mpi")
 
 
 @pytest.mark.parametrize("change", ["another MPI is preferred", "an upgrade in place"])
@@ -130,21 +130,21 @@ def test_the_note_is_new_when_another_compiler_is_under_the_same_path(mpi, on_pa
     (real / "mpicc.two").symlink_to("wrapper")
     (path / "mpicc").symlink_to(real / "mpicc.one")
     on_path(path)
-    note = compiler_note(tmp_path, "mpi")
+    note = note_compiler(tmp_path, "mpi")
     os.utime(note, (1, 1))
-    assert compiler_note(tmp_path, "mpi").stat().st_mtime == 1
+    assert note_compiler(tmp_path, "mpi").stat().st_mtime == 1
     if change == "an upgrade in place":
         (real / "mpicc.one").write_text("#!/bin/sh\n# version 2\n")
     else:
         (path / "mpicc").unlink()
         (path / "mpicc").symlink_to(real / "mpicc.two")
-    assert compiler_note(tmp_path, "mpi").stat().st_mtime > 1
+    assert note_compiler(tmp_path, "mpi").stat().st_mtime > 1
 
 
 def test_srun_is_the_one_on_the_path_also_where_another_lies_beside_the_compiler(mpi, on_path):
     slurm, system = mpi("slurm", "srun"), mpi("usr", "mpicc", "srun")
     on_path(slurm, system)
-    assert starter("mpi", ("srun",)) == str(slurm / "srun")
+    assert find_starter("mpi", ("srun",)) == str(slurm / "srun")
 
 
 def test_what_another_compiler_under_the_same_path_has_compiled_is_compiled_anew(mpi, on_path, tmp_path):

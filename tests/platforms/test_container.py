@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from commodel.errors import UserError
-from commodel.plan.config import TRUSTED, load_platform
-from commodel.platforms.container import Image, image_digest, inside
+from commodel.plan.config import TRUSTED_VARIABLE, load_platform
+from commodel.platforms.container import Image, image_digest, make_prefix
 from commodel.platforms.launchers import LAUNCHERS, Job
 from commodel.platforms.mpi_libraries import kind
 from tests.configfiles import NETWORK
@@ -34,16 +34,16 @@ def platform(project, container, text=LOCAL):
 
 
 def test_the_folder_of_the_batch_is_there_and_nothing_of_the_environment_is_lost():
-    argv = inside(IMAGE, "/bin/apptainer", Path("/p/raw/b"), Path("/p/raw/b/.work"))
+    argv = make_prefix(IMAGE, "/bin/apptainer", Path("/p/raw/b"), Path("/p/raw/b/.work"))
     assert argv == (
         *("/bin/apptainer", "--silent", "exec", "--bind", "/p/raw/b"),
         *("--pwd", "/p/raw/b/.work", "/images/it.sif"),
     )
-    assert "--sharens" in inside(IMAGE, "/bin/apptainer", Path("/p"), Path("/p"), together=True)
+    assert "--sharens" in make_prefix(IMAGE, "/bin/apptainer", Path("/p"), Path("/p"), share_namespace=True)
 
 
 def test_the_mpi_of_the_host_comes_first_and_cannot_be_written():
-    argv = inside(BOUND, "apptainer", Path("/p"), Path("/p"))
+    argv = make_prefix(BOUND, "apptainer", Path("/p"), Path("/p"))
     binds = [argv[at + 1] for at, part in enumerate(argv) if part == "--bind"]
     assert binds == ["/p", "/opt/mpi:/opt/mpi:ro", "/opt/fabric:/opt/fabric:ro"]
     assert argv[argv.index("--env") + 1].startswith("LD_LIBRARY_PATH=/opt/mpi/lib:")
@@ -52,12 +52,12 @@ def test_the_mpi_of_the_host_comes_first_and_cannot_be_written():
 @pytest.mark.parametrize("folder", ["/p,q", "/p:ro"])
 def test_a_folder_that_would_be_read_as_options_is_refused(folder):
     with pytest.raises(UserError, match="cannot mount it"):
-        inside(IMAGE, "apptainer", Path(folder), Path(folder))
+        make_prefix(IMAGE, "apptainer", Path(folder), Path(folder))
 
 
 @pytest.mark.parametrize(("name", "text"), [("local", LOCAL), ("slurm", SLURM), ("hosts", HOSTS)])
 def test_every_launcher_that_is_real_starts_the_image(name, text, project):
-    prefix = inside(IMAGE, "apptainer", project, project)
+    prefix = make_prefix(IMAGE, "apptainer", project, project)
     job = Job(
         platform=platform(project, "{image: it.sif}", text),
         starter="start",
@@ -66,7 +66,7 @@ def test_every_launcher_that_is_real_starts_the_image(name, text, project):
         nodes=(0, 0),
         names=("a", "b"),
         hostfile=Path("hosts"),
-        inside=prefix,
+        image_command=prefix,
     )
     argv = LAUNCHERS[name].argv(job)
     assert argv[-len(prefix) - 3 :] == [*prefix, "/opt/commodel/build/mpi/player", "--out", "x"]
@@ -129,7 +129,7 @@ def test_a_mistake_has_its_place_in_the_platform_file(container, complaint, proj
     (outside / "it.sif").write_bytes(b"an image")
     (project / "out").symlink_to(outside)
     os.mkfifo(project / "pipe")
-    monkeypatch.delenv(TRUSTED, raising=False)
+    monkeypatch.delenv(TRUSTED_VARIABLE, raising=False)
     with pytest.raises(UserError, match=rf"platform.yaml:4: {complaint}"):
         platform(project, container)
 
@@ -140,7 +140,7 @@ def test_what_the_user_trusts_may_be_taken_from_anywhere(project, tmp_path_facto
     (outside / "it.sif").write_bytes(b"an image")
     (outside / "mpi").mkdir()
     (project / "out").symlink_to(outside)
-    monkeypatch.setenv(TRUSTED, f"relative:/nowhere:{outside}")
+    monkeypatch.setenv(TRUSTED_VARIABLE, f"relative:/nowhere:{outside}")
     for image in (outside / "it.sif", "out/it.sif"):
         made = platform(project, f"{{image: {image}, model: bind, mpi: {outside}/mpi, bind: [{outside}]}}")
         assert made.image.file == project / image

@@ -9,7 +9,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.plan.config import load_platform
-from commodel.platforms.launchers import KINDS, LAUNCHERS, Job, front_end, toolchain
+from commodel.platforms.launchers import LAUNCHERS, MPI_NAMES, Job, front_end_argv, get_toolchain
 from commodel.platforms.platform import SECTIONS
 from tests.configfiles import NETWORK
 
@@ -89,9 +89,9 @@ def test_the_placement_names_hosts_where_they_are_known(job):
 
 
 def test_processes_keep_neighbouring_cores_of_their_node(job):
-    made = replace(job("slurm", nodes=(1, 0, 1, 1)), kept=(6, 4, 5, 1))
+    made = replace(job("slurm", nodes=(1, 0, 1, 1)), cores_per_rank=(6, 4, 5, 1))
     assert made.cores == "0 6\n0 4\n6 5\n11 1\n"
-    assert replace(made, drives=(False, False, False, True)).cores == "0 6\n0 4\n6 5\n11 1 gpu\n"
+    assert replace(made, drives_accelerator=(False, False, False, True)).cores == "0 6\n0 4\n6 5\n11 1 gpu\n"
 
 
 @pytest.mark.parametrize("name", ["hosts", "simgrid"])
@@ -119,9 +119,13 @@ def test_hosts_are_refused_where_the_starter_is_of_another_mpi_than_the_platform
     starter = tmp_path / "mpirun"
     starter.write_text("#!/bin/sh\necho 'HYDRA build details:'\n")
     starter.chmod(0o755)
-    platforms = {mpi: job("hosts", text=PLATFORMS["hosts"].replace("b]", f"b], mpi: {mpi}")).platform for mpi in KINDS}
+    platforms = {
+        mpi: job("hosts", text=PLATFORMS["hosts"].replace("b]", f"b], mpi: {mpi}")).platform for mpi in MPI_NAMES
+    }
     assert LAUNCHERS["hosts"].names(platforms["mpich"], str(starter), 2) == ("a", "b")
-    with pytest.raises(UserError, match=r"hosts.yaml:4: hosts.mpi: found 'openmpi', wanted 'mpich', since .*mpirun"):
+    with pytest.raises(
+        UserError, match=r"hosts.yaml:4: hosts.mpi: found 'openmpi', wanted 'mpich', the MPI of .*mpirun"
+    ):
         LAUNCHERS["hosts"].names(platforms["openmpi"], str(starter), 2)
 
 
@@ -168,13 +172,13 @@ def test_a_front_end_is_started_alone_on_the_node_of_rank_0(job, monkeypatch, na
     monkeypatch.delenv("COMMODEL_AGENT", raising=False)
     made = replace(job(name, nodes=(1, 0), text=OVERLAYS[name]), folder=Path("/shared/x"))
     made = replace(made, names=()) if name == "local" else made
-    assert toolchain(made.platform) == "overlay"
+    assert get_toolchain(made.platform) == "overlay"
     command = ["/bin/player", "--out", "a b;c", *launch]
     quoted = map(shlex.quote, command) if name == "hosts" else command  # a shell there reads it
-    assert front_end(LAUNCHERS[name], made) == [*reached, *quoted]
+    assert front_end_argv(LAUNCHERS[name], made) == [*reached, *quoted]
 
 
 def test_hosts_are_reached_in_plain_folders_only(job):
     made = replace(job("hosts", text=OVERLAYS["hosts"]), folder=Path("/shared/a b"))
     with pytest.raises(UserError, match="found the folder '/shared/a b', wanted a path of"):
-        front_end(LAUNCHERS["hosts"], made)
+        front_end_argv(LAUNCHERS["hosts"], made)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.predictions.prediction_intervals import PointSeries, find_residuals, fit_bands
+from commodel.predictions.prediction_intervals import PointSeries, find_residual_interval, fit_bands
 from commodel.predictions.residuals import Residuals
 
 
@@ -24,5 +24,5 @@ def make_workload(operation="bcast", ranks=8.0, size=8.0, nodes=8.0, reach=""):
 
 
 def find_ends(residuals, *args, **named):
-    interval = find_residuals(fit_bands(residuals), make_workload(*args, **named))
+    interval = find_residual_interval(fit_bands(residuals), make_workload(*args, **named))
     return interval.low[0], interval.high[0], interval.bases[0].text

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from commodel.advice.alternatives import list_algorithms
 from commodel.cli import main
-from commodel.models.families.lop import round_of
+from commodel.models.families.lop import time_rounds
 from commodel.parameters import ParameterSet
-from commodel.predictions.barrier_bounds import lower_bound, radices
+from commodel.predictions.barrier_bounds import find_lower_bound, list_radices
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
 from tests.models.exact import estimates
@@ -37,13 +37,13 @@ def machines(draw):
 def test_no_barrier_is_cheaper_than_the_bound(machine, ranks):
     points = [point("barrier", choice, ranks=ranks, bytes=0) for choice in list_algorithms("barrier", ranks, 0)]
     predictions = [prediction.seconds for prediction in predict(machine, points)]
-    assert min(predictions) >= lower_bound(machine, ranks).seconds * (1 - 1e-9)
+    assert min(predictions) >= find_lower_bound(machine, ranks).seconds * (1 - 1e-9)
 
 
 @given(machines(), st.integers(2, 30))
 def test_the_bound_is_the_cheapest_sequence_of_rounds(machine, ranks):
     """All sequences of partners that reach everyone, tried one by one."""
-    seconds = round_of(Model.of_set(machine).values, np.arange(1, ranks))
+    seconds = time_rounds(Model.of_set(machine).values, np.arange(1, ranks))
     first, wire = seconds.first[0], seconds.wire[0]
     least = [min(first[m] + max(wire[m], wire[n]) for m in range(ranks - 1)) for n in range(ranks - 1)]
     rounds = range(1, 1 + int(np.ceil(np.log2(ranks))))
@@ -52,7 +52,7 @@ def test_the_bound_is_the_cheapest_sequence_of_rounds(machine, ranks):
         for partners in product(range(1, ranks), repeat=count) if ranks**count < 30_000 else ():
             if np.prod(np.array(partners) + 1) >= ranks:
                 cheapest = min(cheapest, sum(least[n - 1] for n in partners))
-    bound = lower_bound(machine, ranks)
+    bound = find_lower_bound(machine, ranks)
     assert bound.seconds <= cheapest * (1 + 1e-12)
     assert bound.seconds == pytest.approx(sum(least[n - 1] for n in bound.partners))
     assert np.prod(np.array(bound.partners) + 1) >= ranks
@@ -61,10 +61,10 @@ def test_the_bound_is_the_cheapest_sequence_of_rounds(machine, ranks):
 
 
 def test_radices_are_the_fewest_for_every_number_of_rounds():
-    assert radices(64) == [2, 3, 7, 63]
-    assert radices(2) == []
-    assert radices(1000) == [2, 3, 5, 9, 31, 999]
-    assert radices(1 << 20, 1 << 22) == [2, 3, 4]
+    assert list_radices(64) == [2, 3, 7, 63]
+    assert list_radices(2) == []
+    assert list_radices(1000) == [2, 3, 5, 9, 31, 999]
+    assert list_radices(1 << 20, 1 << 22) == [2, 3, 4]
 
 
 @pytest.mark.parametrize(

@@ -14,16 +14,22 @@ from commodel.fits.table_fits import fit_points
 from commodel.models.evaluation.values import Values
 from commodel.models.families import family, family_names
 from commodel.models.keys import Pair, key
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.models.speeds import Speed
 from commodel.patterns.build import Shape, fan_ins, list_parts, schedule, stack_points
 from commodel.patterns.layouts import place
 from commodel.patterns.rectangles import Rectangles, make_even_grid, write
 from commodel.patterns.schedule import KINDS
 from commodel.plan.duration import Durations
-from commodel.predictions.kernel_times import RULED, computation, iterations, predict_by_sums, predict_single_messages
+from commodel.predictions.kernel_times import (
+    SUMMED_FAMILIES,
+    count_iterations,
+    predict_by_sums,
+    predict_computation,
+    predict_single_messages,
+)
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import MOST_STACKED, Costs, add_parts, predict, predict_shapes
+from commodel.predictions.predictions import MOST_STACKED, StackPrediction, predict, predict_shapes, sum_parts
 from commodel.predictions.validity import VALID, Validity, ValidityKind
 from commodel.records import Measure
 from tests.models.synthetic import fitted_set
@@ -73,7 +79,7 @@ def test_a_sum_has_weight_0_where_one_iteration_has_none(partition):
     checks = iter([Validity(ValidityKind.CONTENTION, "4 at a time"), blind])
     ((_, whole),) = stack_points([of(partition, 1000)], MOST_STACKED)
     ones = np.ones(1)
-    costs = add_parts(whole, lambda part, waves: Costs(ones[None], ones, [next(checks, VALID)], ones), 1)
+    costs = sum_parts(whole, lambda part, waves: StackPrediction(ones[None], ones, [next(checks, VALID)], ones), 1)
     assert costs.validity == [blind]
 
 
@@ -82,8 +88,8 @@ def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partitio
     ((_, whole),) = stack_points([of(partition, 1000)], MOST_STACKED)
     parts = [count for count, _ in whole.counted()]
     ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
-    answers = iter([Costs(np.full((1, 1), number), (number + 1) * ones, [VALID], ones) for number in numbers])
-    costs = add_parts(whole, lambda part, waves: next(answers), 1)
+    answers = iter([StackPrediction(np.full((1, 1), number), (number + 1) * ones, [VALID], ones) for number in numbers])
+    costs = sum_parts(whole, lambda part, waves: next(answers), 1)
     assert costs.ratios == pytest.approx(np.sum(parts * numbers * (numbers + 1)) / np.sum(parts * numbers))
 
 
@@ -112,15 +118,17 @@ def test_equal_iterations_are_predicted_once(partition, monkeypatch):
     requested = []
     entry = family("loggp")
     monkeypatch.setattr(Model, "cost", lambda model, pattern: requested.append(pattern) or np.array([[1.0]]))
-    (whole,) = predict(set_given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]), [of(partition, 8)])
+    (whole,) = predict(make_given_set("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]), [of(partition, 8)])
     assert entry.independent
     assert whole.seconds == SIDE
     assert len(requested) == len({0, 4, 9, 7, 8})
 
 
 def test_waves_of_a_sum_are_refused_in_one_line(partition):
-    parameters = set_given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
-    with pytest.raises(UserError, match=r"found several waves of 'summa:.*', whose iterations all ranks begin at once"):
+    parameters = make_given_set("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+    with pytest.raises(
+        UserError, match=r"found several waves of 'summa:.*', whose ranks begin each iteration together"
+    ):
         predict(parameters, [of(partition, 8)], pipelined=True)
     (row,) = predict(parameters, [of(partition, 8)], pipelined=True, strict=False)
     assert row.validity_text.startswith("no prediction: found several waves")
@@ -129,7 +137,7 @@ def test_waves_of_a_sum_are_refused_in_one_line(partition):
 
 def test_values_are_fitted_to_kernels_too(partition):
     """From the sums that a machine of known values would take."""
-    parameters = set_given("hockney", ["alpha.a=20us", "beta.a=2ns"])
+    parameters = make_given_set("hockney", ["alpha.a=20us", "beta.a=2ns"])
     points = [of(partition, size, k) for size in (8, 100, 1000, 10_000) for k in (None, 0, 5)]
     seconds = [row.seconds for row in predict(parameters, points)]
     values = fit_points(family("hockney"), points, seconds).values
@@ -186,7 +194,7 @@ def test_loggp_beside_a_product_of_any_length(written, seconds):
     """One message of 8 blocks goes from the rank that holds the column, which packs it first. Of it only its two
     overheads and the packing cannot be hidden."""
     path, bytes = written(make_even_grid(8, (1, 2)), np.full(2, seconds)), 8 * 8192
-    (prediction,) = predict(set_given("loggp", LOGGP), [overlapping(path, 5)])
+    (prediction,) = predict(make_given_set("loggp", LOGGP), [overlapping(path, 5)])
     sent = bytes * GAMMA + O_S
     arrives = sent + L + (bytes - 1) * G
     assert prediction.seconds == pytest.approx(max(sent, max(arrives - seconds, 0) + O_R), rel=1e-7)
@@ -196,7 +204,7 @@ def test_loggp_beside_a_product_of_any_length(written, seconds):
 def test_taulop_beside_a_product_of_any_length(written, seconds):
     """Its transfer hides, the overhead of who sends and the copies do not."""
     path, bytes = written(make_even_grid(8, (1, 2)), np.full(2, seconds)), 8 * 8192
-    values = set_given("taulop", ["o_1.a=5us", "L_1.a=2us", "L_1.b=1ns", "gamma.a=0", "gamma.b=0.1ns"])
+    values = make_given_set("taulop", ["o_1.a=5us", "L_1.a=2us", "L_1.b=1ns", "gamma.a=0", "gamma.b=0.1ns"])
     (prediction,) = predict(values, [overlapping(path, 5)])
     whole = 5e-6 + 2e-6 + bytes * 1e-9
     assert prediction.seconds == pytest.approx(bytes * GAMMA + max(whole - seconds, 5e-6), rel=1e-7)
@@ -204,7 +212,7 @@ def test_taulop_beside_a_product_of_any_length(written, seconds):
 
 def test_the_first_iteration_has_nothing_to_hide_behind(written):
     """All others have. The whole is their sum."""
-    path, values = written(make_even_grid(8, (1, 2)), np.full(2, 1.0)), set_given("loggp", LOGGP)
+    path, values = written(make_even_grid(8, (1, 2)), np.full(2, 1.0)), make_given_set("loggp", LOGGP)
     first, second, whole = (
         row.seconds for row in predict(values, [overlapping(path, 0), overlapping(path, 1), overlapping(path)])
     )
@@ -243,9 +251,9 @@ def test_a_product_never_costs_more_than_waiting_for_all(written, data, name, k,
 
 
 def test_unknown_values_give_no_prediction(written):
-    path, values = written(SIX, None), set_given("loggp", LOGGP)
+    path, values = written(SIX, None), make_given_set("loggp", LOGGP)
     (row,) = predict(values, [overlapping(path, ranks=6)], strict=False)
-    unknown = "how long ranks compute meanwhile is not known: the partition has no column speed"
+    unknown = "the time of the overlapped computation is unknown: the partition has no column 'speed'"
     assert (row.validity_text, np.isnan(row.seconds)) == (f"no prediction: {unknown}", True)
     with pytest.raises(UserError, match=unknown):
         predict(values, [overlapping(path, ranks=6)])
@@ -262,7 +270,7 @@ FAST, SLOW = Speed.of(((1.0, 8.0, 4.0, 16.0),)), Speed.of(((1.0, 2.0),))
 
 
 def test_seconds_are_share_over_speed_and_intervals_turn_round():
-    computed = computation(make_even_grid(4, (2, 1)), [FAST, SLOW])
+    computed = predict_computation(make_even_grid(4, (2, 1)), [FAST, SLOW])
     assert list(computed.seconds) == [1, 4]
     assert (computed.low[0], computed.high[0]) == (0.5, 2)
     assert (computed.low[1], computed.high[1]) == (4, 4)
@@ -272,11 +280,14 @@ def test_seconds_are_share_over_speed_and_intervals_turn_round():
 
 def test_a_rank_without_work_takes_no_time():
     tiling = Rectangles.of([0, 0], [0, 0], [4, 0], [4, 0])
-    np.testing.assert_array_equal(computation(tiling, [SLOW, FAST]).seconds, [8, 0])
+    np.testing.assert_array_equal(predict_computation(tiling, [SLOW, FAST]).seconds, [8, 0])
 
 
 def test_summa_has_an_iteration_for_each_block_of_a_side():
-    assert (iterations("gemm", make_even_grid(4, (2, 1))), iterations("wave", make_even_grid(4, (2, 1)))) == (4, 1)
+    assert (
+        count_iterations("gemm", make_even_grid(4, (2, 1))),
+        count_iterations("wave", make_even_grid(4, (2, 1))),
+    ) == (4, 1)
 
 
 FIGURE_8 = "summa:partition=params/partitions/taulop-summa.csv"
@@ -338,7 +349,7 @@ def test_iteration_80_of_figure_8_by_hand():
     assert predict_by_sums(hloggp(), pattern)[0] == pytest.approx(within + out + row, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", RULED)
+@pytest.mark.parametrize("name", SUMMED_FAMILIES)
 def test_rules_know_no_gap_and_no_waiting(name):
     """Where no rank has more than one message of a phase to send, and none waits, the rule is the general prediction;
     where a rank has many, it adds up what may go on at the same time."""
@@ -346,7 +357,7 @@ def test_rules_know_no_gap_and_no_waiting(name):
     texts["loggph"] = [
         f"{text.replace('=', f'.{where}=')}" for text in texts["hloggp"] for where in ("within", "between")
     ]
-    parameters = set_given(name, texts[name])
+    parameters = make_given_set(name, texts[name])
     two = point("wave2d:n=30:grid=1x2", "paper", ranks=2, bytes=8)
     (rule,), (general,) = predict(parameters, [two], cost=predict_by_sums), predict(parameters, [two])
     assert rule.seconds <= general.seconds * (1 + 1e-12)
@@ -356,7 +367,7 @@ def test_rules_know_no_gap_and_no_waiting(name):
 
 
 def test_all_iterations_and_stacks_of_sizes_add_up():
-    parameters = set_given("hloggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+    parameters = make_given_set("hloggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
     sizes = (1, 100, 8192)
     wholes = predict(
         parameters, [point("summa:n=9", "paper", ranks=6, bytes=size) for size in sizes], cost=predict_by_sums

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.files.parameter_sets import parameters_text, read_parameters
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.predictions.prediction_intervals import (
     ENOUGH_ALLOCATIONS,
     PARAMETERS,
     IntervalBasis,
     apply_residuals,
     cross_validate,
-    find_residuals,
+    find_residual_interval,
     fit_bands,
     is_informative,
 )
@@ -27,7 +27,7 @@ from tests.predictions.residuals import find_ends, make_residuals, make_workload
 
 
 def texts(bands, workload):
-    interval = find_residuals(bands, workload)
+    interval = find_residual_interval(bands, workload)
     return interval.low, interval.high, [basis.text for basis in interval.bases]
 
 
@@ -59,7 +59,7 @@ def test_streams_are_a_class_of_their_own():
 
 def carrying():
     bands = fit_bands(make_residuals(np.linspace(-0.2, 0.4, 45), operation="bcast", nodes=1.0))
-    return replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
+    return replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
 
 
 def test_a_set_keeps_its_errors_and_predicts_with_them(tmp_path):
@@ -89,13 +89,13 @@ def test_the_corrected_prediction_lies_inside_its_interval(logs, ratio, operatio
     seconds = np.array([1e-5])
     own = PredictedTimes(seconds, seconds, seconds, np.array([ratio]), [])
     for known in (bands, {name: replace(band, median=None) for name, band in bands.items()}):
-        interval = apply_residuals(own, find_residuals(known, make_workload(operation, ranks, size)))
+        interval = apply_residuals(own, find_residual_interval(known, make_workload(operation, ranks, size)))
         assert interval.low[0] <= interval.corrected[0] <= interval.high[0]
 
 
 def test_without_errors_an_interval_states_that_it_is_of_the_parameters():
     (prediction,) = predict(
-        set_given("hockney", ["alpha=10us", "beta=1ns"]), [point("bcast", "binomial", ranks=8, bytes=8)]
+        make_given_set("hockney", ["alpha=10us", "beta=1ns"]), [point("bcast", "binomial", ranks=8, bytes=8)]
     )
     assert (prediction.low, prediction.high, prediction.interval) == (
         prediction.parameters_low,
@@ -223,7 +223,7 @@ def test_with_unknown_levels_nodes_count():
 
 
 def test_sets_carry_how_far_ranks_were(tmp_path):
-    parameters = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=fit_bands(levels(LEAF, GROUP)))
+    parameters = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), errors=fit_bands(levels(LEAF, GROUP)))
     path = tmp_path / "s.yaml"
     path.write_text(parameters_text(parameters), encoding="utf-8")
     assert read_parameters(path).errors == parameters.errors

@@ -16,11 +16,11 @@ from commodel.files.streams import make_arrow_schema, make_piece, read_stream, w
 from commodel.files.tables import MATRIX_PREDICTIONS, Field
 from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family, family_names
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
-from commodel.plan.prediction_list import part, shapes, weight
+from commodel.plan.prediction_list import estimate_cost, list_shapes, select_part
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import (
     FEWEST_DRAWS,
@@ -76,7 +76,7 @@ CHOSEN = st.tuples(
 def test_predictions_are_those_of_every_single_point(tmp_path_factory, chosen, names):
     experiment = loaded(tmp_path_factory, [block(*axes) for axes in chosen])
     sets = {f"{name}.yaml": fitted(name) for name in names}
-    predictions = rows(predict_shapes(shapes(experiment, Setting.unlimited()), sets))
+    predictions = rows(predict_shapes(list_shapes(experiment, Setting.unlimited()), sets))
     assert not predictions.duplicated(["operation", "algorithm", "ranks", "bytes", "parameters"]).any()
     wanted = {
         (*way.split(), count, 0 if "barrier" in way else size, name)
@@ -102,19 +102,19 @@ def test_predictions_are_those_of_every_single_point(tmp_path_factory, chosen, n
 def test_parts_one_after_the_other_are_the_whole(tmp_path_factory, parts):
     trees = f"- axes: {{operation: reduce, topology: {list(TREES)}, bytes: [1, 8]}}"
     experiment = loaded(tmp_path_factory, [*(block(way, [4, 9, 33, 64], [8, 4000]) for way in WAYS), trees])
-    whole = shapes(experiment, Setting.unlimited())
-    pieces = [part(whole, number, parts) for number in range(1, parts + 1)]
+    whole = list_shapes(experiment, Setting.unlimited())
+    pieces = [select_part(whole, number, parts) for number in range(1, parts + 1)]
     assert [shape for piece in pieces for shape in piece] == whole
-    total, heaviest = sum(map(weight, whole)), max(map(weight, whole))
-    assert max(sum(map(weight, piece)) for piece in pieces) <= total / parts + heaviest + 1e-6 * total
+    total, heaviest = sum(map(estimate_cost, whole)), max(map(estimate_cost, whole))
+    assert max(sum(map(estimate_cost, piece)) for piece in pieces) <= total / parts + heaviest + 1e-6 * total
 
 
 @pytest.mark.parametrize("way", [*WAYS, "gather linear", "alltoall linear", "allgather ring", "barrier dissemination"])
 def test_a_shape_weighs_about_as_much_as_it_has_messages(tmp_path_factory, way):
     experiment = loaded(tmp_path_factory, [block(way, [200], [1000])])
-    (shape,) = shapes(experiment, Setting.unlimited())
+    (shape,) = list_shapes(experiment, Setting.unlimited())
     pattern = schedule(shape.point if way.startswith("barrier") else point(*way.split(), ranks=200, bytes=1000))
-    messages = weight(shape) - 3000 - 2000 * len(pattern.steps)
+    messages = estimate_cost(shape) - 3000 - 2000 * len(pattern.steps)
     assert messages == pytest.approx(len(pattern.src), rel=0.3, abs=2000 * 0.3 * len(pattern.steps))
 
 
@@ -154,7 +154,7 @@ def test_with_a_replay_of_all_messages_of_rounds_there_are_fewer_draws(monkeypat
     whole = predict(fitted("shares"), [requested], cost=cost)
     predict(fitted("loggp"), [requested], cost=cost)
     assert rows == [1 + FEWEST_DRAWS, 1 + len(fitted("loggp").draws["L"])]
-    monkeypatch.setattr("commodel.models.evaluation.link_sharing.COSTS_AT_ONCE", 1)
+    monkeypatch.setattr("commodel.models.evaluation.link_sharing.MAX_COSTS_AT_ONCE", 1)
     assert predict(fitted("shares"), [requested]) == whole
 
 
@@ -313,7 +313,7 @@ def test_some_draws_of_values_that_share_one():
 
 def test_a_long_pattern_without_a_value_for_work_is_predicted_in_blocks_of_draws():
     """A set whose points combine nothing has no gamma; its default is one row beside all draws."""
-    known = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"])
+    known = make_given_set("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"])
     draws = {name: tuple(value.value * (1 + 0.001 * n) for n in range(401)) for name, value in known.values.items()}
     long = point("allgather", "ring", ranks=64, bytes=1024)
     (prediction,) = predict(replace(known, draws=draws), [long])

@@ -11,7 +11,7 @@ from commodel.predictions.prediction_intervals import (
     ENOUGH_ALLOCATIONS,
     FOLDS,
     cross_validate,
-    find_residuals,
+    find_residual_interval,
     fit_band,
     fit_bands,
 )
@@ -148,8 +148,8 @@ def test_few_groups_of_an_operation_share_the_band_of_its_kind_and_are_wider_by_
     bands = fit_bands(make_residuals(logs, operation=names))
     assert {"reduce", "all to one", "bcast", "one to all", "all"} >= set(bands) > {"reduce", "all to one", "all"}
     assert "gather" not in bands
-    scatter = find_residuals(bands, make_workload("scatter"))
-    barrier = find_residuals(bands, make_workload("barrier"))
+    scatter = find_residual_interval(bands, make_workload("scatter"))
+    barrier = find_residual_interval(bands, make_workload("barrier"))
     assert "workloads of one to all" in scatter.bases[0].text
     assert scatter.low[0] > 1
     assert "workloads of all" in barrier.bases[0].text

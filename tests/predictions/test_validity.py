@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commodel.hierarchy import Hierarchy
-from commodel.models.parameter_sets import set_given
+from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import Curve, Errors
 from commodel.patterns import build
 from commodel.patterns.build import Shape
@@ -19,8 +19,8 @@ from commodel.predictions.validity import (
     VALID,
     Validity,
     ValidityKind,
-    choose_foremost,
     estimate_typical_error,
+    select_reported_check,
     single_message_ratios,
 )
 from tests.models.synthetic import fitted_set
@@ -53,14 +53,14 @@ def test_of_several_failed_checks_the_one_that_takes_the_weight_is_reported():
     blind, crowded, far = (
         Validity(kind, WHY) for kind in (ValidityKind.SIZE, ValidityKind.CONTENTION, ValidityKind.NOT_PROBED)
     )
-    assert choose_foremost(crowded, far, VALID, blind) == blind
-    assert choose_foremost(VALID, far, crowded) == far
-    assert choose_foremost(VALID) == choose_foremost() == VALID
+    assert select_reported_check(crowded, far, VALID, blind) == blind
+    assert select_reported_check(VALID, far, crowded) == far
+    assert select_reported_check(VALID) == select_reported_check() == VALID
 
 
 FAR = {"bytes": [0, 100, 1600], "measured": [1.0, 2.0, 8.0], "predicted": [1.0, 1.0, 2.0]}
 NEAR = {"bytes": [8], "measured": [3.0], "predicted": [1.0]}
-LOGGP = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+LOGGP = make_given_set("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
 SEEN = {"ranks": (4.0,), "bytes": (64.0, 1600.0)}
 NOTHING = dict.fromkeys(("ranks", "bytes", "operation"), 0.0)
 BAND = Errors(-0.1, 0.2, 20, 5, ("bcast",), SEEN, NOTHING, NOTHING, {}, 0.0, ())
@@ -137,8 +137,8 @@ def test_what_is_off_by_little_is_no_misfit():
     )
 
 
-LOGP = set_given("logp", ["L=10us", "o=1us", "g=2us"])
-LOGGP = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+LOGP = make_given_set("logp", ["L=10us", "o=1us", "g=2us"])
+LOGGP = make_given_set("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
 
 
 def predicted(size, **more):

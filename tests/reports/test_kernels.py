@@ -13,7 +13,7 @@ from commodel.compare.kernels import by_iteration, partitions
 from commodel.files.cache import use_archived_inputs
 from commodel.files.results_folder import Results
 from commodel.models.speeds import KernelSpeeds, Speeds
-from commodel.plan.planning import files_of
+from commodel.plan.planning import record_files
 from commodel.records import Batch, Point
 from commodel.reports.html.page import page_html
 from commodel.reports.pictures.render import pictures
@@ -34,7 +34,7 @@ def point(operation, platform="here", ranks=3, layout="block:3", size=BLOCK):
 def plan_of(*points):
     names = dict.fromkeys(point.platform for point in points)
     batches = [Batch(f"{name}-b", name, 1, tuple(p for p in points if p.platform == name)) for name in names]
-    return replace(planned(*batches), files=files_of(points))
+    return replace(planned(*batches), files=record_files(points))
 
 
 def table(section, name):

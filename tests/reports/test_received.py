@@ -17,7 +17,7 @@ from tests.reports.calculations import parameter_set
 from commodel.cli import main
 from commodel.cli.report import report as verb
 from commodel.errors import UserError
-from commodel.models.parameter_sets import note
+from commodel.models.parameter_sets import describe_changes
 from commodel.parameters import Estimate
 from commodel.reports import received_workbooks as received_module
 from commodel.reports import write_xlsx
@@ -176,7 +176,7 @@ def test_an_unchanged_workbook_gives_the_sets_of_the_results(tmp_path):
         assert {name: value.value for name, value in read.values.items()} == {
             name: value.value for name, value in ours.values.items()
         }
-        assert not note(read)
+        assert not describe_changes(read)
 
 
 def test_a_factor_and_a_replaced_value_are_used_and_listed(book_path):
@@ -187,8 +187,8 @@ def test_a_factor_and_a_replaced_value_are_used_and_listed(book_path):
     assert after.values["L"].value == 2 * before.values["L"].value
     assert after.values["G"].value == pytest.approx(80e-9, rel=1e-12)
     assert after.values["o_s"].value == before.values["o_s"].value
-    assert "L=" in note(after)
-    assert "G=8e-08 s/B in place of" in note(after)
+    assert "L=" in describe_changes(after)
+    assert "G=8e-08 s/B in place of" in describe_changes(after)
 
 
 def test_a_table_is_read_back_cell_by_cell(book_path):
@@ -201,7 +201,7 @@ def test_a_table_is_read_back_cell_by_cell(book_path):
     after = next(parameters for parameters in read_changed_sets(book_path) if parameters.family == "taulop")
     function = head[1].value.removesuffix(TABLE)
     assert after.values[f"{function}.1x2"].value == pytest.approx(123e-6, rel=1e-12)
-    assert note(after).count("=") == 1
+    assert describe_changes(after).count("=") == 1
 
 
 def test_what_is_no_number_names_sheet_and_cell(book_path):

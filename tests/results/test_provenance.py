@@ -274,7 +274,7 @@ def test_a_comparison_has_a_row_of_each_setting_and_chooses_within_it(two):
 
 def test_no_fit_takes_probes_of_two_settings(two):
     platform = PlannedPlatform(launcher="local", simulated=False, digest="")
-    with pytest.raises(UserError, match="probes of the settings 'fast' and 'slow', wanted those of one"):
+    with pytest.raises(UserError, match="probes of the settings 'fast' and 'slow', wanted one setting"):
         collect_observed(two, "here", 1, platform)
     assert collect_observed(two[two["setting"] == "slow"], "here", 1, platform).probes["pingpong"][0].seconds[0] == 3e-6
 

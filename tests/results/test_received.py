@@ -28,8 +28,8 @@ from commodel.files.cache import archive_input, find_input, record_input, use_ar
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import SafePath
 from commodel.files.safe_reading import MIB, open_unpacked
-from commodel.measure.provenance import provenance
-from commodel.models.parameter_sets import published
+from commodel.measure.provenance import collect_provenance
+from commodel.models.parameter_sets import read_published
 from commodel.patterns.layouts import place
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import written
@@ -300,7 +300,7 @@ def test_copies_and_digests_lie_in_the_results(here):
     plan = load_plan(here.results / "plan.json")
     (batch,) = [batch for batch in plan.batches if batch.points]
     with chdir(here.root):
-        assert provenance(plan, batch)["files"] == {name: file.digest for name, file in files.items()}
+        assert collect_provenance(plan, batch)["files"] == {name: file.digest for name, file in files.items()}
 
 
 @pytest.mark.parametrize("others", [OTHERS, dict.fromkeys(OTHERS)], ids=["changed", "gone"])
@@ -434,7 +434,7 @@ def test_of_too_large_a_file_the_digest_is_kept_and_that_is_stated(here, monkeyp
 @pytest.mark.parametrize("name", paper_names())
 def test_a_paper_s_sets_are_there(name):
     for called in paper(name).published:
-        assert published(called).source
+        assert read_published(called).source
 
 
 def random_table(rows):

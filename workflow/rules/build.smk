@@ -1,11 +1,11 @@
-from commodel.platforms.build import compiler_note
+from commodel.platforms.build import note_compiler
 from commodel.platforms.tools import native_sources, find_build_root
 
 
 rule build:
     input:
         lambda wildcards: native_sources(wildcards.toolchain),
-        compiler=lambda wildcards: str(compiler_note(find_build_root(), wildcards.toolchain)),
+        compiler=lambda wildcards: str(note_compiler(find_build_root(), wildcards.toolchain)),
     output:
         touch(str(find_build_root() / "build" / "{toolchain}" / "built")),
     log:

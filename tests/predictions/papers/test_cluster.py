@@ -6,7 +6,7 @@ from math import isnan, nan
 
 import pytest
 
-from commodel.models.parameter_sets import published
+from commodel.models.parameter_sets import read_published
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.papers import paper
 from commodel.predictions.papers.cluster import Machine
@@ -29,7 +29,7 @@ def known(*measured, sets=()):
     return evidence(points, sets=sets)
 
 
-PRINTED = published("cluster/fast-ethernet-16")
+PRINTED = read_published("cluster/fast-ethernet-16")
 # What is printed, as if it had been fitted, but for a smaller buffer.
 FITTED = replace(
     PRINTED, platform=PLATFORM, values={**PRINTED.values, "B_L": replace(PRINTED.values["B_L"], value=100.0)}

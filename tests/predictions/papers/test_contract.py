@@ -50,7 +50,7 @@ def test_no_experiment_is_called_after_a_paper_that_is_none():
 
 def test_it_names_the_published_sets_of_its_predictions(entry, monkeypatch):
     read = []
-    monkeypatch.setattr(parameter_sets, "published_file", lambda name: read.append(name) or PUBLISHED.format(name))
+    monkeypatch.setattr(parameter_sets, "name_published_file", lambda name: read.append(name) or PUBLISHED.format(name))
     entry.figures(nothing())
     assert set(read) == set(entry.published)
 
@@ -65,7 +65,7 @@ def test_the_sets_are_those_that_were_kept(entry, tmp_path):
             stream.write(changed)
         kept_files[PUBLISHED.format(name)] = replace(file, digest=sha256(changed).hexdigest(), bytes=len(changed))
     with use_archived_inputs(results, kept_files):
-        assert {parameter_sets.published(name).platform for name in entry.published} <= {"changed"}
+        assert {parameter_sets.read_published(name).platform for name in entry.published} <= {"changed"}
 
 
 def test_figures_have_names_and_titles_of_their_own(figures):

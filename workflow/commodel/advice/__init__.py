@@ -44,14 +44,14 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.build import list_parts, schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, whole_bytes
-from commodel.predictions.barrier_bounds import remark
+from commodel.predictions.barrier_bounds import describe_barrier_bound
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import (
     PARAMETERS,
     Interval,
     PointSeries,
     apply_residuals,
-    find_residuals,
+    find_residual_interval,
     fit_bands,
 )
 from commodel.predictions.predictions import PredictedTimes
@@ -164,7 +164,7 @@ def advise(
     notes += [*panel.describe_streams(), *panel.losses(choices)]
     if workload.operation == "barrier" and "lop" in predictions:
         times = dict(zip(choices, predictions["lop"][0].tolist(), strict=True))
-        notes.append(remark(sets["lop"], workload.ranks, times))
+        notes.append(describe_barrier_bound(sets["lop"], workload.ranks, times))
     if len(streamed):
         counting = sorted((-of_streams[name].weight, name) for name in models if of_streams[name].weight > 0)
         shares = ", ".join(f"{name} {-100 * weight:.0f} %" for weight, name in counting)
@@ -256,7 +256,7 @@ def _residuals(
         for number, point in enumerate(points):
             if find_placement(point) == place:
                 logs[number], series = common[number], PointSeries.of(point)
-                interval = find_residuals(bands, series) if bands else combine_intervals(kept, shares, series)
+                interval = find_residual_interval(bands, series) if bands else combine_intervals(kept, shares, series)
                 intervals[number] = interval
     ordered = [intervals[number] for number in range(len(points))]
     ends = (np.concatenate([getattr(interval, end) for interval in ordered]) for end in ("low", "high", "corrected"))

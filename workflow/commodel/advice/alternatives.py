@@ -22,10 +22,16 @@ from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rank_mapping import graph, map_ranks
 from commodel.patterns.schedule import Schedule, stack
 from commodel.patterns.trees.topologies import tree
-from commodel.predictions.barrier_bounds import radices
+from commodel.predictions.barrier_bounds import list_radices
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import ENDLESS, FEWEST_DRAWS, Stream, predicts_streams
-from commodel.predictions.validity import Validity, ValidityKind, assess_validity, single_message_ratios, widening
+from commodel.predictions.validity import (
+    Validity,
+    ValidityKind,
+    assess_validity,
+    find_widening_factor,
+    single_message_ratios,
+)
 from commodel.progress import report_within
 from commodel.records import Point
 from commodel.stats import NORMAL_QUANTILE
@@ -124,7 +130,8 @@ def _spellings(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int])
         values = sorted({*windows, *(count for count in COUNTS if count < ranks)})
     else:
         values = sorted(
-            {count for count in RADICES if count < ranks} | set(radices(ranks) if entry.operation == "barrier" else ())
+            {count for count in RADICES if count < ranks}
+            | set(list_radices(ranks) if entry.operation == "barrier" else ())
         )
     plain = [] if entry.needs_argument else [entry.short_name]
     return plain + [f"{entry.short_name}:{value}" for value in values]
@@ -199,7 +206,7 @@ class Assessment:
         return cls(
             np.maximum(seconds, seconds[0] * 1e-6),
             float(np.ravel(period)[0]),
-            float(np.log(widening(model.entry, parameters, one_size)[0]) / NORMAL_QUANTILE),
+            float(np.log(find_widening_factor(model.entry, parameters, one_size)[0]) / NORMAL_QUANTILE),
             float(single_message_ratios(parameters, one_size)[0]),
             validity,
             of_stream,

@@ -22,7 +22,7 @@ from commodel.patterns.partitions.arrangement import VOLUMES, best_columns, exch
 from commodel.patterns.partitions.shares import even_out_times, geometric
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rectangles import Rectangles
-from commodel.predictions.kernel_times import computation, iterations
+from commodel.predictions.kernel_times import count_iterations, predict_computation
 from commodel.predictions.predictions import make_predictor
 from commodel.records import Point
 
@@ -39,7 +39,7 @@ class Problem:
     form: str = "piecewise"
 
     def iterations(self, tiling: Rectangles) -> int:
-        return self.steps or iterations(self.kernel, tiling)
+        return self.steps or count_iterations(self.kernel, tiling)
 
     def repeats(self, tiling: Rectangles) -> int:
         """Return how often the predicted and measured part occurs: SUMMA all iterations, a wave one."""
@@ -184,7 +184,7 @@ def _partitions(
     for way, tiling in ways.items():
         file = folder / f"{number}-{way.replace(' ', '-')}.csv"
         write_text(file, rectangles.write(tiling))
-        computed = problem.iterations(tiling) * computation(tiling, curves).slowest
+        computed = problem.iterations(tiling) * predict_computation(tiling, curves).slowest
         yield Configuration(layout, ranks, len(set(node)), way, file, tiling, computed)
 
 

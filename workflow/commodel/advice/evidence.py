@@ -19,7 +19,7 @@ from commodel.compare.recommended import Recommender
 from commodel.errors import UserError
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, add_default_columns, read_table, select_fields
-from commodel.models.parameter_sets import by_hand, note, read_set
+from commodel.models.parameter_sets import describe_changes, read_set, replace_by_hand
 from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet, describe_origins
 from commodel.patterns.operations import base
 from commodel.patterns.points import Setting
@@ -143,7 +143,7 @@ def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:
 
 def describe_manual_values(evidence: Evidence) -> str:
     """Return the values set by hand, model by model."""
-    notes = {parameters.family: note(parameters) for parameters in evidence.sets}
+    notes = {parameters.family: describe_changes(parameters) for parameters in evidence.sets}
     return "; ".join(f"{name} {text}" for name, text in notes.items() if text)
 
 
@@ -268,7 +268,7 @@ def find_platform_evidence(setting: Setting, results: Path, experiment: str | No
 def replace_values(evidence: Evidence, texts: Sequence[str]) -> Evidence:
     """Return the evidence with values set by hand in some of the sets."""
     with_values = [parameters for parameters in evidence.sets if parameters.values]
-    return replace(evidence, sets=by_hand(with_values, texts), _recommenders={}) if texts else evidence
+    return replace(evidence, sets=replace_by_hand(with_values, texts), _recommenders={}) if texts else evidence
 
 
 def read_held_out(results: Results, platform: str) -> pd.DataFrame:

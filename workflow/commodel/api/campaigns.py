@@ -26,7 +26,7 @@ from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import launcher_of, load_plan, make_plan, missing_compiler, setting_of, write_plan
 from commodel.plan.surveys import is_survey
-from commodel.plan.view import totals
+from commodel.plan.view import summarize_plan
 from commodel.records import Batch, Plan
 from commodel.results.campaign import OTHER_RUN, Campaign, find_results, forget_failures, forget_surveys, open_lock
 from commodel.results.raw_samples import read_unmeasured
@@ -244,7 +244,7 @@ def run_campaign(
         require_jobs(campaign, profile)
         require_compilers(campaign.plan, campaign.unfinished)
         write_plan(campaign.plan, experiment, Path.cwd())
-        for line in totals(campaign.plan):
+        for line in summarize_plan(campaign.plan):
             display.show_progress(line, last=True)
         if retry:
             retried = f"cases given up before, to be measured again: {forget_failures(campaign)}"
@@ -261,7 +261,7 @@ def show_dry_run(
     Results(find_results(experiment)).check()
     plan = make_plan(experiment, Path.cwd(), only, survey)
     require_compilers(plan, plan.batches)
-    for line in totals(plan):
+    for line in summarize_plan(plan):
         display.show_progress(line, last=True)
     return wait([*command, "--dry-run"])
 

@@ -25,10 +25,10 @@ from commodel.errors import UserError
 from commodel.files.atomic import MAX_FILE_BYTES
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.files.safe_reading import read_bytes
-from commodel.fits.data_sheets import Costs, of_sheets
+from commodel.fits.data_sheets import SheetTimes, make_set_from_sheets
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.settings import choose_reference, describe_factors, fit_in_settings, select_setting
-from commodel.fits.table_fits import describe_fit, from_collectives
+from commodel.fits.table_fits import describe_fit, list_fitted_by_collectives
 from commodel.models.families import family
 from commodel.parameters import ParameterSet
 from commodel.plan.config import load_platform
@@ -153,7 +153,9 @@ def fit_collectives(
 ) -> FitEvaluation:
     """Fit each model and write its set into the file, or into a folder if there are several. `where` selects the points
     to hold out."""
-    names = from_collectives() if "all" in families else [family(name).name for name in dict.fromkeys(families)]
+    names = (
+        list_fitted_by_collectives() if "all" in families else [family(name).name for name in dict.fromkeys(families)]
+    )
     several = len(names) > 1
     if several and out and out.is_file():
         raise UserError(f"found a file, wanted a folder for the sets of {len(names)} families", file=out)
@@ -207,5 +209,5 @@ def read_data_sheet(family: str, platform_file: Path) -> ParameterSet:
     if (sheet := platform.data_sheet) is None:
         raise UserError("found no section data_sheet, wanted the links of its network", file=platform_file)
     alone, shared = sheet.costs(platform.hierarchy)
-    costs = Costs(platform.hierarchy, alone, shared, sheet.overhead or 0.0, sheet.eager)
-    return of_sheets(family, platform_file.stem, costs)
+    costs = SheetTimes(platform.hierarchy, alone, shared, sheet.overhead or 0.0, sheet.eager)
+    return make_set_from_sheets(family, platform_file.stem, costs)

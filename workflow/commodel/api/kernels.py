@@ -22,8 +22,8 @@ from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
 from commodel.fits.speed_sampling import Rows, Sample, rectangle, sample_speeds
 from commodel.measure.batch import measure_now
-from commodel.measure.speeds import Kernel, measurer
-from commodel.models.parameter_sets import BY_HAND, note
+from commodel.measure.speeds import Kernel, make_measurer
+from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes
 from commodel.models.speeds import Speed, Speeds, read_speeds
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import fill_layout, list_parts
@@ -36,7 +36,13 @@ from commodel.patterns.rectangles import Rectangles, write
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import setting_of
 from commodel.platforms.platform import Platform
-from commodel.predictions.kernel_times import RULED, Computation, computation, iterations, predict_by_sums
+from commodel.predictions.kernel_times import (
+    SUMMED_FAMILIES,
+    Computation,
+    count_iterations,
+    predict_by_sums,
+    predict_computation,
+)
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import Validity
 from commodel.records import Measure, Point
@@ -72,12 +78,12 @@ class KernelPredictions:
         for fitted in sets:
             for rule in (
                 (MESSAGES_RULE, SUMS_RULE)
-                if fitted.family in RULED and fitted.values and not overlapped
+                if fitted.family in SUMMED_FAMILIES and fitted.values and not overlapped
                 else (MESSAGES_RULE,)
             ):
                 cost = predict_by_sums if rule == SUMS_RULE else None
                 (whole,) = predict(fitted, [point], strict=False, cost=cost)
-                by_hand = {BY_HAND: note(fitted)} if any(map(note, sets)) else {}
+                by_hand = {BY_HAND_KEY: describe_changes(fitted)} if any(map(describe_changes, sets)) else {}
                 times = {name: _none_if_nan(getattr(whole, name)) for name in ("seconds", "low", "high")}
                 rows.append({"family": whole.family, "rule": rule, **by_hand, **times, "validity": whole.validity_text})
                 if len(parts) > 1:
@@ -182,7 +188,7 @@ def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[
     tiling = tiles(point.operation, point.ranks)
     with TemporaryDirectory(prefix="commodel-") as folder:
         path = Path(folder) / "partition.csv"
-        write_text(path, write(replace(tiling, speed=computation(tiling, curves).speed)))
+        write_text(path, write(replace(tiling, speed=predict_computation(tiling, curves).speed)))
         rest = [
             f"{name}={value}"
             for name, value in _list_spelled_parameters(point.operation)
@@ -293,7 +299,7 @@ class Partition:
 
     @property
     def computed(self) -> Computation:
-        return computation(self.tiling, self.processes.curves)
+        return predict_computation(self.tiling, self.processes.curves)
 
     @property
     def rows(self) -> list[dict]:
@@ -315,7 +321,7 @@ class Partition:
 
     @property
     def summary(self) -> dict:
-        count, computed = iterations(self.kernel, self.tiling), self.computed
+        count, computed = count_iterations(self.kernel, self.tiling), self.computed
         return {
             "platform": self.processes.platform.name,
             "simulated": self.processes.simulated,
@@ -364,7 +370,7 @@ def _prepare_measuring(processes: Processes, kernel: Kernel, settings: Measure, 
     """Yield the function that measures one round and reports its results."""
     with TemporaryDirectory(prefix="commodel-speeds-") as folder:
         place = SafePath.at(Path(folder).resolve())
-        run = measurer(processes.platform, processes.layout, processes.kinds, kernel, settings, rectangle, place)
+        run = make_measurer(processes.platform, processes.layout, processes.kinds, kernel, settings, rectangle, place)
 
         def run_with_progress(sizes: Mapping[str, int]) -> dict[str, Sample]:
             samples = run(sizes)

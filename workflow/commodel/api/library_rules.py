@@ -37,15 +37,14 @@ from commodel.files.safe_paths import SafePath
 from commodel.files.tables import write_table
 from commodel.interchange import rules, selection
 from commodel.interchange.rules import BENCHMARK_ASSUMPTIONS, NO_ASSUMPTIONS, Assumptions
-from commodel.measure.library_collectives import Place
+from commodel.measure.library_collectives import LibraryTimer
 from commodel.patterns.libraries import MPICH, OPEN_MPI
 from commodel.patterns.operations import own_spelling
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import setting_of
-from commodel.platforms.build import build, programs
-from commodel.platforms.build import starter as starter_of
-from commodel.platforms.launchers import LAUNCHERS, require_job, toolchain
+from commodel.platforms.build import build, find_starter, get_program_folder
+from commodel.platforms.launchers import LAUNCHERS, get_toolchain, require_job
 from commodel.platforms.mpi_libraries import kind, library_of, shared_library
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT, find_build_root
@@ -146,7 +145,7 @@ PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60
 class Outcome:
     """The result of tuning: search, trial, proof and final rules."""
 
-    place: Place
+    place: LibraryTimer
     search: Search
     trial: Stage
     proof: Stage  # of the rules that paid in the trial
@@ -180,11 +179,12 @@ def tune_library(
     if loaded.image:
         raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")
     require_job(platform, loaded)
-    build(ROOT, toolchain(loaded))
+    toolchain = get_toolchain(loaded)
+    build(ROOT, toolchain)
     settings = [f"{name}={value}" for name, value in how.settings(os.geteuid()).items()]
-    starter = starter_of(toolchain(loaded), how.starters)
+    starter = find_starter(toolchain, how.starters)
     start = ["env", *settings, starter, "-n", "1"] if starter else []
-    program = programs(find_build_root(), toolchain(loaded)) / "library"
+    program = get_program_folder(find_build_root(), toolchain) / "library"
     dialect = replace(find_dialect(program, start), assumptions=assumptions)
     operations = [own_spelling(name) for name in operations] or dialect.operations
     if unknown := [name for name in operations if name not in dialect.operations]:
@@ -195,7 +195,7 @@ def tune_library(
     ]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
-    place = Place(platform, loaded, setting_of(loaded), dialect, measure, folder)
+    place = LibraryTimer(platform, loaded, setting_of(loaded), dialect, measure, folder)
     for workload in workloads:
         place.point(workload)  # a workload that does not fit is refused before anything is measured
     evidence = _find_evidence(place.setting, params, experiment, say)
@@ -234,7 +234,7 @@ def _find_evidence(setting: Setting, params, experiment: str | None, say: Callab
     return evidence
 
 
-def _check_options(place: Place, workloads: Sequence[PlacedWorkload], platform: Platform) -> None:
+def _check_options(place: LibraryTimer, workloads: Sequence[PlacedWorkload], platform: Platform) -> None:
     """Raise UserError if the folder has results of other options."""
     requested = {
         "platform": platform.digest,

@@ -8,13 +8,13 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.files.streams import make_arrow_schema, make_piece, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS
-from commodel.models.parameter_sets import by_hand, note, read_set
+from commodel.models.parameter_sets import describe_changes, read_set, replace_by_hand
 from commodel.parameters import ParameterSet
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
 from commodel.plan.planning import load_setting, use_received_files
-from commodel.plan.prediction_list import part as part_of
-from commodel.plan.prediction_list import shapes
+from commodel.plan.prediction_list import list_shapes
+from commodel.plan.prediction_list import select_part as part_of
 from commodel.predictions.predictions import predict_shapes
 
 Part = tuple[int, int]  # I of N
@@ -22,9 +22,9 @@ Part = tuple[int, int]  # I of N
 
 def read_named_sets(files: Sequence[Path], settings: Sequence[str]) -> dict[str, ParameterSet]:
     """Return each parameter set by the name that the column `parameters` has: its file, and the values by hand."""
-    sets = by_hand([read_set(file) for file in files], settings)
+    sets = replace_by_hand([read_set(file) for file in files], settings)
     return {
-        f"{file}, by hand: {note(parameters)}" if note(parameters) else str(file): parameters
+        f"{file}, by hand: {describe_changes(parameters)}" if describe_changes(parameters) else str(file): parameters
         for file, parameters in zip(files, sets, strict=True)
     }
 
@@ -45,7 +45,7 @@ def write_matrix_predictions(
     setting = load_setting(platform) if platform else Setting.unlimited()
     types = make_arrow_schema(MATRIX_PREDICTIONS)
     with use_received_files(experiment):
-        wanted = shapes(load_experiment(experiment), setting)
+        wanted = list_shapes(load_experiment(experiment), setting)
         chosen = part_of(wanted, *part) if part else wanted
         predictions = predict_shapes(watch(chosen, "patterns predicted"), sets, draws)
         rows = write_stream(out, types, (make_piece(columns, types) for columns in predictions))

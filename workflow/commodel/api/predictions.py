@@ -10,7 +10,7 @@ from commodel.errors import UserError, mistakes_in
 from commodel.files.quantities import expand_axis
 from commodel.files.safe_paths import AnyPath
 from commodel.models.families import family, unit
-from commodel.models.parameter_sets import BY_HAND, by_hand, note, read_set, set_given
+from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes, make_given_set, read_set, replace_by_hand
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.build import schedule
@@ -100,7 +100,7 @@ def choose_sets(
     if not sources and not model:
         raise UserError("found neither a model nor parameters, wanted one of the two")
     sets = [parameters for source in sources for parameters in read_sets(source, model, platform)]
-    return by_hand(sets, settings) if sources else [set_given(model, settings)]
+    return replace_by_hand(sets, settings) if sources else [make_given_set(model, settings)]
 
 
 def read_sets(source: Source | AnyPath, model: str | None = None, platform: str | None = None) -> list[ParameterSet]:
@@ -203,7 +203,7 @@ def tabulate_predictions(
     predictions: Sequence[Prediction], sets: Sequence[ParameterSet], waves: bool = False
 ) -> list[dict[str, object]]:
     """Return a row for each prediction of `predict_sets`; a column says which values were given by hand."""
-    notes = {parameters.family: note(parameters) for parameters in sets}
+    notes = {parameters.family: describe_changes(parameters) for parameters in sets}
     changed = any(notes.values())
     names = PATTERN + (("waves",) if waves else ())
     return [
@@ -211,7 +211,7 @@ def tabulate_predictions(
         | {name: getattr(row.point, name) for name in names}
         | {name: getattr(row, name) for name in TIMES}
         | {"interval_basis": row.interval, "validity": row.validity_text}
-        | ({BY_HAND: notes.get(row.family, "")} if changed else {})
+        | ({BY_HAND_KEY: notes.get(row.family, "")} if changed else {})
         for row in predictions
     ]
 

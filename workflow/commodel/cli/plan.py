@@ -52,7 +52,7 @@ def plan(
         click.echo(learn_network(experiment, learn, only))
         return
     from commodel.plan.planning import make_plan, write_plan
-    from commodel.plan.view import batch_rows, point_rows, totals, write_plan_workbook
+    from commodel.plan.view import make_batch_rows, make_point_rows, summarize_plan, write_plan_workbook
     from commodel.results.progress import compare_with_earlier_durations
 
     with show_waiting("planning"):
@@ -60,8 +60,8 @@ def plan(
     if write:
         write_plan(made, experiment, Path.cwd())
     if style == "table":
-        answer, *notes = totals(made, compare_with_earlier_durations(made, Path("results")))
-        print_answer(f"{answer}.", format_table(batch_rows(made)), [f"{note}." for note in notes], verbose)
+        answer, *notes = summarize_plan(made, compare_with_earlier_durations(made, Path("results")))
+        print_answer(f"{answer}.", make_number_table(make_batch_rows(made)), [f"{note}." for note in notes], verbose)
     elif style == "xlsx":
         from commodel.plan import editable_matrix
         from commodel.plan.config import find
@@ -69,15 +69,15 @@ def plan(
 
         path, file = out or Path(f"{made.experiment}-plan.xlsx"), find("experiment", experiment)
         with use_received_files(file):
-            small = editable_matrix.writable(file)
-            fill = (lambda book: editable_matrix.write(book, file, Path.cwd(), made)) if small else None
+            small = editable_matrix.is_editable(file)
+            fill = (lambda book: editable_matrix.write_sheets(book, file, Path.cwd(), made)) if small else None
             write_plan_workbook(made, path, fill)
         click.echo(path)
         if not small:
-            most = f"{editable_matrix.MOST_ROWS:,}"
+            most = f"{editable_matrix.MAX_ROWS:,}"
             click.echo(f"commodel: more than {most} combinations: without a sheet to edit the matrix", err=True)
     else:
-        print_rows(point_rows(made), style)
+        print_rows(make_point_rows(made), style)
 
 
 def _read_edited_workbook(workbook: Path, experiment: str | None, out: Path | None) -> None:
@@ -92,12 +92,15 @@ def _read_edited_workbook(workbook: Path, experiment: str | None, out: Path | No
     if out.exists():
         raise UserError("is there already; name another file, or remove it", file=out)
     with open_received(workbook) as book:
-        sheets, most = {}, editable_matrix.MOST_ROWS + editable_matrix.MORE + editable_matrix.HEAD
-        for name, width in ((editable_matrix.MATRIX, len(editable_matrix.COLUMNS)), (editable_matrix.EXPERIMENT, 1)):
+        sheets, most = {}, editable_matrix.MAX_ROWS + editable_matrix.SPARE_ROWS + editable_matrix.HEADER_ROWS
+        for name, width in (
+            (editable_matrix.MATRIX_SHEET, len(editable_matrix.COLUMNS)),
+            (editable_matrix.EXPERIMENT_SHEET, 1),
+        ):
             if name not in book.sheetnames:
                 raise UserError(f"found no sheet {name}, wanted a workbook of plan --format xlsx", file=workbook)
-            sheets[name] = list(read_sheet_rows(book[name], most, width, workbook))
-    write_text(out, editable_matrix.text_of(sheets, workbook, Path.cwd()) + "\n")
+            sheets[name] = list(make_object_frame(book[name], most, width, workbook))
+    write_text(out, editable_matrix.convert_to_text(sheets, workbook, Path.cwd()) + "\n")
     try:
         made = make_plan(str(out), Path.cwd())
     except UserError:

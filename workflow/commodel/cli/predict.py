@@ -310,7 +310,7 @@ def _predict_plan(
     from commodel.files.results_folder import Results
     from commodel.files.safe_paths import SafePath
     from commodel.files.tables import write_table
-    from commodel.models.parameter_sets import BY_HAND, note
+    from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes
     from commodel.plan.planning import load_plan
     from commodel.predictions.predictions import predict as predict_points
     from commodel.predictions.predictions import tabulate
@@ -327,7 +327,7 @@ def _predict_plan(
             points = [point for point in plan.points if point.platform == parameters.platform]
             with show_waiting(f"predicting by {parameters.family}", plain_lines=True):
                 rows = tabulate(predict_points(parameters, points, strict=False))
-            tables.append(rows.assign(**{BY_HAND: note(parameters)}) if settings else rows)
+            tables.append(rows.assign(**{BY_HAND_KEY: describe_changes(parameters)}) if settings else rows)
     write_table(SafePath.given(out, plan_file.parent), pd.concat(tables) if tables else tabulate([]))
 
 

@@ -152,7 +152,7 @@ def _model_row(entry: Family) -> dict[str, str]:
 
 
 def _model_fields(entry: Family) -> dict[str, object]:
-    from commodel.models.parameter_sets import published_sets
+    from commodel.models.parameter_sets import read_published_sets
 
     names = ("name", "title", "citation", "equation", "ignores", "uses_bytes")
     parameters = [
@@ -165,12 +165,12 @@ def _model_fields(entry: Family) -> dict[str, object]:
         "probes": list(entry.probes),
         "settings": {key: list(allowed) for key, allowed in (entry.settings or {}).items()},
         "decides": dict(entry.setting_meanings or {}),
-        "published": list(published_sets(entry.name)),
+        "published": list(read_published_sets(entry.name)),
     }
 
 
 def _format_model(entry: Family) -> str:
-    from commodel.models.parameter_sets import published_sets
+    from commodel.models.parameter_sets import read_published_sets
 
     parameters = [
         {"parameter": parameter.symbol, "unit": parameter.unit, "meaning": parameter.about}
@@ -194,8 +194,8 @@ def _format_model(entry: Family) -> str:
     ]
     for name, allowed in (entry.settings or {}).items():
         lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.setting_meanings or {}).get(name, '')}")
-    lines += ["", format_table(parameters)] if parameters else ["", "no parameters"]
-    for path, values in published_sets(entry.name).items():
+    lines += ["", make_number_table(parameters)] if parameters else ["", "no parameters"]
+    for path, values in read_published_sets(entry.name).items():
         ends = values.bytes_range
         sizes = f", {format_bytes(int(ends[0]))} to {format_bytes(int(ends[1]))}" if ends else ""
         lines += ["", f"published  {path}", f"           {values.source}{sizes}"]

@@ -14,7 +14,7 @@ from commodel.predictions.prediction_intervals import (
     PointSeries,
     apply_residuals,
     cross_validate,
-    find_residuals,
+    find_residual_interval,
     fit_bands,
 )
 from commodel.predictions.predictions import PredictedTimes
@@ -52,7 +52,7 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
         for row in unmeasured.assign(expected=scale_predictions(unmeasured)).itertuples():
             times = row.predicted, row.predicted_low, row.predicted_high, row.expected / row.predicted
             prediction = PredictedTimes(*np.array(times)[:, None], [Validity.parse(row.validity)])
-            interval = apply_residuals(prediction, find_residuals(bands, _workload(row)))
+            interval = apply_residuals(prediction, find_residual_interval(bands, _workload(row)))
             times = interval.low[0], interval.high[0], interval.corrected[0], interval.bases[0].text
             frame.loc[row.Index, ["predicted_low", "predicted_high", "corrected", "interval_basis"]] = times
     return frame
@@ -121,7 +121,7 @@ def combine_intervals(
     """Return the interval of a combined prediction of models whose sets keep residuals. The models' intervals are
     averaged by weight, because their errors are correlated. If the set of one model keeps none, the interval is that of
     its parameters only."""
-    intervals = {name: find_residuals(bands[name], workload) for name, share in shares.items() if share > 0}
+    intervals = {name: find_residual_interval(bands[name], workload) for name, share in shares.items() if share > 0}
     if lacking := [interval for interval in intervals.values() if not interval.bases[0].of_residuals]:
         return lacking[0]
     logs = (

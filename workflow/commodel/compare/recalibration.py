@@ -28,9 +28,9 @@ from commodel.hierarchy import Hierarchy
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
-from commodel.predictions.prediction_intervals import PointSeries, find_residuals
+from commodel.predictions.prediction_intervals import PointSeries, find_residual_interval
 from commodel.predictions.predictions import Prediction, predict
-from commodel.predictions.recalibration import RecalibrationFactors, has_both, scale_set
+from commodel.predictions.recalibration import RecalibrationFactors, has_latency_and_bandwidth, scale_set
 from commodel.predictions.validity import have_weight
 from commodel.records import Plan, Point
 from commodel.results.recalibrations import Calibration, RecordedFactors
@@ -116,7 +116,7 @@ def select_witnesses(
     byte; and the check points, spread over operations and sizes. A few check points remain even if there are few
     points."""
     count = min(count, max(len(witnesses) - others, FEWEST_POINTS, len(witnesses) // 2))
-    parameters = next((entry for entry in sets if entry.values and has_both(entry)), None)
+    parameters = next((entry for entry in sets if entry.values and has_latency_and_bandwidth(entry)), None)
     if parameters is None:
         raise UserError("found no family with a latency and a time per byte, wanted one to choose points by")
     used = select_informative(witnesses, parameters, levels, count)
@@ -196,7 +196,7 @@ def _form(errors: Mapping[str, Errors], predictions: Sequence[Prediction]) -> fl
     another setting."""
     halves = []
     for prediction in predictions:
-        interval = find_residuals(errors, PointSeries.of(prediction.point))
+        interval = find_residual_interval(errors, PointSeries.of(prediction.point))
         ends = np.log(prediction.single_message_ratio) + np.array([interval.low[0], interval.high[0]])
         halves += [float(np.abs(ends).max())] if interval.bases[0].of_residuals else []
     return float(np.median(halves)) / NORMAL_QUANTILE if halves else 0.0

@@ -36,7 +36,7 @@ from commodel.predictions.prediction_intervals import (
     IntervalBasis,
     PointSeries,
     cover_labels,
-    find_residuals,
+    find_residual_interval,
     fit_bands,
 )
 from commodel.predictions.residuals import (
@@ -274,7 +274,7 @@ class Recommender:
 
     def find_bases(self, workloads: Sequence[PointSeries]) -> list[IntervalBasis]:
         """Return which measured points the interval of each workload rests on."""
-        return [find_residuals(self.bands, workload).bases[0] for workload in workloads]
+        return [find_residual_interval(self.bands, workload).bases[0] for workload in workloads]
 
 
 def _usable(rows: pd.DataFrame) -> pd.DataFrame:

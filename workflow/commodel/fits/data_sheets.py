@@ -1,6 +1,7 @@
-"""Parameter sets from data sheets (`of_sheets`): latency and bandwidth of a network's links, without any measurement.
+"""Parameter sets from data sheets (`make_set_from_sheets`): latency and bandwidth of a network's links, without
+measurement.
 
-Only models with values by distance class are possible. The set and every prediction from it name this source.
+Only models with values by distance class are possible. The set and each prediction from it name this source.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,13 +13,14 @@ from commodel.models.families import family, unit
 from commodel.models.keys import in_class, key
 from commodel.parameters import DATA_SHEET_SOURCE, Estimate, ParameterSet
 
-NOT_SAID = "data sheets do not say it: taken as 0"
+NOT_IN_DATA_SHEETS = "not in data sheets: assumed to be 0"
 
 
 @dataclass(frozen=True)
-class Costs:
-    """Times that follow from data sheets. By distance class: seconds of an empty message, and seconds per byte. By
-    level: seconds per byte of all traffic that leaves a group. Software takes its time at each end of a message."""
+class SheetTimes:
+    """Times from data sheets. `alone`: seconds of an empty message and seconds per byte, by distance class. `shared`:
+    seconds per byte of all traffic that leaves a group, by level. `overhead`: seconds of software at each end of a
+    message."""
 
     levels: Hierarchy
     alone: Mapping[str, tuple[float, float]]
@@ -27,27 +29,27 @@ class Costs:
     eager: float | None
 
 
-def of_sheets(name: str, platform: str, costs: Costs) -> ParameterSet:
-    families = ("shares", *ALONE)
+def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> ParameterSet:
+    families = ("shares", *MAKERS_BY_FAMILY)
     if name not in families:
-        raise UserError(f"data sheets do not say what family {name} asks; wanted {', '.join(families)}")
-    entry, levels = family(name), costs.levels
+        raise UserError(f"data sheets do not contain the parameters of family {name}; wanted {', '.join(families)}")
+    entry, levels = family(name), times.levels
     settings: dict[str, object] = (
-        {"levels": levels.settings, "probed_classes": list(costs.alone)} if levels.groups else {}
+        {"levels": levels.settings, "probed_classes": list(times.alone)} if levels.groups else {}
     )
     if name == "shares":
-        numbers = _shares(costs)
+        numbers = _make_shares(times)
     else:
-        nearest, *others = (distance for distance in costs.alone if distance != NODE)
-        numbers = ALONE[name](*costs.alone[nearest], costs.overhead)
-        others += [NODE] if NODE in costs.alone else []
+        nearest, *others = (distance for distance in times.alone if distance != NODE)
+        numbers = MAKERS_BY_FAMILY[name](*times.alone[nearest], times.overhead)
+        others += [NODE] if NODE in times.alone else []
         if levels.groups and others:
             settings["classes"] = others
             for distance in others:
-                of_class = ALONE[name](*costs.alone[distance], costs.overhead)
-                whole = {text: bool(entry.by_name[text.partition(".")[0]].argument) for text in of_class}
-                numbers |= {in_class(text, distance, whole[text]): value for text, value in of_class.items()}
-    missing = {"gamma": NOT_SAID} | ({} if costs.overhead else {"overhead of software": NOT_SAID})
+                of_class = MAKERS_BY_FAMILY[name](*times.alone[distance], times.overhead)
+                is_function = {text: bool(entry.by_name[text.partition(".")[0]].argument) for text in of_class}
+                numbers |= {in_class(text, distance, is_function[text]): value for text, value in of_class.items()}
+    missing = {"gamma": NOT_IN_DATA_SHEETS} | ({} if times.overhead else {"overhead of software": NOT_IN_DATA_SHEETS})
     return ParameterSet(
         name,
         platform,
@@ -59,20 +61,23 @@ def of_sheets(name: str, platform: str, costs: Costs) -> ParameterSet:
     )
 
 
-def _shares(costs: Costs) -> dict[str, float]:
-    numbers = {"o_s": costs.overhead, "o_r": costs.overhead}
-    for name, (latency, byte) in costs.alone.items():
+def _make_shares(times: SheetTimes) -> dict[str, float]:
+    numbers = {"o_s": times.overhead, "o_r": times.overhead}
+    for name, (latency, byte) in times.alone.items():
         numbers |= {key("L", name, "a"): latency, key("G", name, "a"): byte}
-    numbers |= {key("c_out", level, "a"): byte for level, byte in costs.shared.items()}
-    return numbers if costs.eager is None else numbers | {"S": float(costs.eager)}
+    numbers |= {key("c_out", level, "a"): byte for level, byte in times.shared.items()}
+    return numbers if times.eager is None else numbers | {"S": float(times.eager)}
 
 
-def _hockney(latency: float, byte: float, overhead: float) -> dict[str, float]:
+def _make_hockney(latency: float, byte: float, overhead: float) -> dict[str, float]:
     return {"alpha.a": latency + 2 * overhead, "beta.a": byte}
 
 
-def _loggp(latency: float, byte: float, overhead: float) -> dict[str, float]:
+def _make_loggp(latency: float, byte: float, overhead: float) -> dict[str, float]:
     return {"L": latency, "o_s": overhead, "o_r": overhead, "g": overhead, "G": byte}
 
 
-ALONE: Mapping[str, Callable[[float, float, float], dict[str, float]]] = {"hockney": _hockney, "loggp": _loggp}
+MAKERS_BY_FAMILY: Mapping[str, Callable[[float, float, float], dict[str, float]]] = {
+    "hockney": _make_hockney,
+    "loggp": _make_loggp,
+}

@@ -1,10 +1,10 @@
-"""Measured collectives from a table that a person or another tool wrote: points and their times.
+"""Measured collectives from a table of the user or of another tool: points and their times.
 
 The columns are operation, algorithm or topology, ranks, bytes, seconds, layout if ranks share nodes, and setting (see
-`files/quantities.py`). Other columns are ignored. `bytes` has the meaning of the operation (see `operations`): for
-gather and allgather it is a block, not the whole result. Rows of one point in one setting are samples, and its time is
-their median. Rows of the algorithm `library` have no prediction and are only counted. The same holds for rows of
-several waves, whose times are not those of one pattern.
+`files/quantities.py`). Other columns are ignored. The meaning of `bytes` depends on the operation (see `operations`):
+for gather and allgather it is one block, not the whole result. Rows of one point in one setting are samples, and the
+median is its time. Rows of the algorithm `library` have no prediction and are only counted. Rows of several waves are
+also only counted, since their times are not those of one pattern.
 """
 
 from collections.abc import Callable
@@ -22,16 +22,16 @@ from commodel.records import LIBRARY, Point
 from commodel.units import parse_bytes, parse_count, parse_number_of_seconds, parse_waves
 
 
-def _inside(spec: str) -> str:
+def _check_spec(spec: str) -> str:
     check_inside(spec)
     return spec
 
 
 COLUMNS: dict[str, Callable] = {
-    "operation": _inside,
+    "operation": _check_spec,
     "algorithm": str,
-    "topology": _inside,
-    "layout": _inside,
+    "topology": _check_spec,
+    "layout": _check_spec,
     "ranks": parse_count,
     "bytes": parse_bytes,
 }
@@ -39,15 +39,15 @@ COLUMNS: dict[str, Callable] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """The measured points, once for each setting, in the order of the table; their times; and the numbers of rows left
-    out."""
+    """The measured points and their times, once for each setting and in the order of the table. Also the numbers of
+    unused rows."""
 
     points: list[Point]
     seconds: list[float]
-    unpredicted: int
+    unpredicted: int  # rows of the library default
     streams: int = 0  # rows of several waves
-    lines: dict[Point, list[int]] = field(default_factory=dict)  # of the table
-    settings: list[str] = field(default_factory=list)  # of each point; blank: none. Empty list: no row has one
+    lines: dict[Point, list[int]] = field(default_factory=dict)  # line numbers of each point in the table
+    settings: list[str] = field(default_factory=list)  # of each point, blank if it has none; empty list: no row has one
     library: dict[tuple[str, str], float] = field(default_factory=dict)  # of the library default, by workload, setting
 
 
@@ -60,31 +60,29 @@ def read_points(path: Path) -> Measured:
     for line, row in read_rows(path, ("operation", "seconds")):
         if row.get("algorithm") == LIBRARY:
             unpredicted += 1
-            with suppress(UserError):  # it is not fitted, so mistakes in it do not matter
-                point, setting, seconds = _read(row)
+            with suppress(UserError):  # mistakes in a row that is not fitted are ignored
+                point, setting, seconds = _read_row(row)
                 library.setdefault((point.workload, setting), []).append(seconds)
             continue
         with add_line_to_errors(path, line, mistakes):
             if row.get("waves") and parse_cell(row, "waves", parse_waves) > 1:
                 streams += 1
                 continue
-            point, setting, seconds = _read(row)
+            point, setting, seconds = _read_row(row)
             samples.setdefault((point, setting), []).append(seconds)
             lines.setdefault(point, []).append(line)
     mistakes.raise_any()
     if not samples:
-        only = (
-            [f"{unpredicted} rows of algorithm '{LIBRARY}', of which nobody knows what it does"] if unpredicted else []
-        )
-        only += [f"{streams} rows of several waves, which nothing is fitted to"] if streams else []
-        raise UserError(f"found only {' and '.join(only)}", file=path)
+        unused = [f"{unpredicted} rows of algorithm '{LIBRARY}', whose schedule is unknown"] if unpredicted else []
+        unused += [f"{streams} rows of several waves, which are not fitted"] if streams else []
+        raise UserError(f"found only {' and '.join(unused)}", file=path)
     points, settings = (list(column) for column in zip(*samples, strict=True))
     seconds = [median(times) for times in samples.values()]
     library_seconds = {workload: median(times) for workload, times in library.items()}
     return Measured(points, seconds, unpredicted, streams, lines, settings, library_seconds)
 
 
-def _read(row: dict[str, str]) -> tuple[Point, str, float]:
+def _read_row(row: dict[str, str]) -> tuple[Point, str, float]:
     point = make_point(Setting.unlimited(), _combination(row))
     seconds = parse_cell(row, "seconds", parse_number_of_seconds)
     setting = parse_cell(row, "setting", parse_setting) if row.get("setting") else ""

@@ -1,13 +1,14 @@
-"""Search for the values of a model whose predictions of given schedules are nearest to given times. Values are
-positive. Their logarithms are searched, many rows at once.
+"""Search for the values of a model whose predictions of given schedules are nearest to given times.
+
+Values are positive, and their logarithms are searched. Arrays of logarithms have one row for each start or draw.
 
 The loss of a residual r = ln(predicted/time) is 2s²(u − 1) with u = √(1 + (r/s)²) and a bend s: quadratic below s,
-linear above. Times that the model does not explain therefore have a bounded influence. The minimum is that of squares
-with the weights 1/u, which are updated in turn with the values (iteratively reweighted least squares).
+linear above. Times that the model does not explain therefore have a bounded influence. The loss is minimised by
+iteratively reweighted least squares: values and the weights 1/u of the squares are updated in turn.
 
-`find_protocol_changes` allows functions of the message size to have several pieces. Sizes of the largest messages are
-tried as edges, one after the other. An edge is kept if the fit improves by more than the Bayesian information criterion
-demands for the values of a piece.
+`find_protocol_changes` splits functions of the message size into pieces. The sizes of the points' largest messages are
+candidates for an edge between two pieces. An edge is kept if the fit improves by more than the Bayesian information
+criterion requires for the additional values.
 """
 
 from bisect import bisect
@@ -29,39 +30,40 @@ from commodel.stats import MAD_TO_SIGMA
 from commodel.units import format_bytes
 
 MAX_CELLS = 500_000  # of one array: sizes × draws × messages
-START_RANGE = 4.6  # how far starts lie from a guess, either way: a factor of 100
-MAX_LOG_VALUE = 13.8  # how far a value may go: a factor of a million
-DIFFERENCE_STEP = 1e-4  # of a logarithm, for difference quotients
-STEPPING = {"move": DIFFERENCE_STEP, "longest": 1.5}
+START_RANGE = 4.6  # largest distance of a start from the first guess, as a logarithm: a factor of 100
+MAX_LOG_VALUE = 13.8  # largest distance of a value from its start, as a logarithm: a factor of a million
+DIFFERENCE_STEP = 1e-4  # step of a logarithm in difference quotients
+SEARCH_STEPS = {"move": DIFFERENCE_STEP, "longest": 1.5}
 MIN_GAIN_OF_DRAW, MIN_GAIN_OF_BEST = (
     1e-4,
     1e-10,
-)  # relative gain below which a step was the last: of a draw, and of the best
-MIN_SQUARED_RESIDUAL = 1e-10  # mean squared misfit: of points that lie on the model, rounding is all there is
-STEPS_OF_BEST, STEPS_FROM_AFAR, STEPS_FROM_NEAR, STEPS_AT_FIRST = 120, 30, 10, 5  # of Gauss and Newton
-LARGE_TABLE_MESSAGES = 20_000  # messages of all points
-BEND_SD = 1.5  # standard deviations: 95 % as good as a sum of squares where errors are normal
-MIN_BEND = 0.005  # of a logarithm: rounding and small effects outside of the model are no reason to reduce a weight
+)  # relative gain at which a search stops: of a draw, and of the best values
+MIN_SQUARED_RESIDUAL = 1e-10  # mean squared misfit of points that lie on the model: rounding errors
+MAX_STEPS_OF_BEST, MAX_STEPS_FROM_FAR, MAX_STEPS_FROM_NEAR, MAX_FIRST_STEPS = 120, 30, 10, 5  # of Gauss and Newton
+LARGE_TABLE_MESSAGES = 20_000  # messages of all points, above which fewer predictions are evaluated
+BEND_SD = 1.5  # standard deviations; for normal errors the estimate has 95 % of the efficiency of least squares
+MIN_BEND = 0.005  # of a logarithm; residuals from rounding and small effects outside of the model keep full weight
 PROFILE_OFFSETS = np.round(
     np.geomspace(0.02, MAX_LOG_VALUE, 16), 6
-)  # from the best: where a value is put to see what others make up for
+)  # distances from the best logarithm at which the profile likelihood is evaluated
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """Schedules with their times, stacked by shape once, and the names of the values to search."""
+class SearchTask:
+    """Schedules with their measured times, and the names of the values to search. The misfit is
+    ln(predicted/measured)."""
 
     family: Family
     names: Sequence[str]
     forms: Mapping[str, str]
-    stacks: Sequence[tuple[list[int], Schedule, int]]  # the points of each, and how often they have it
+    stacks: Sequence[tuple[list[int], Schedule, int]]  # numbers of points, their schedules stacked, and a repeat count
     seconds: Array
-    weights: Array | float = 1.0  # of the squares, a number a point
+    weights: Array | float = 1.0  # of the squared misfits, one for each point
     edges: tuple[float, ...] = ()  # message sizes at which the model's values by size change
 
     @property
     def fixed(self) -> dict[str, float]:
-        """The edges: values that are not searched."""
+        """The edges as values of the model, which are not searched."""
         functions = self.family.by_size if self.edges else ()
         return {key(name, f"x{number}"): edge for name in functions for number, edge in enumerate(self.edges, 1)}
 
@@ -74,17 +76,17 @@ class Task:
         """Whether predicting all points once is so slow that the search must use few evaluations."""
         return self.messages > LARGE_TABLE_MESSAGES
 
-    def spread(self, best: Array, misfit: Array, held: float = 1e-9) -> tuple[Array, Array]:
-        """Return how much the misfit of each point moves each value, (points, values), and the covariance of the values
-        for misfits of variance 1, both from predictions linearised at the best logarithms. Values on which predictions
-        depend less than the share `held` of the mean do not move."""
+    def linearise(self, best: Array, misfit: Array, ridge_share: float = 1e-9) -> tuple[Array, Array]:
+        """Return the change of each value per misfit of each point, (points, values), and the covariance of the values
+        for misfits of variance 1. Both are from predictions linearised at the best logarithms. A ridge of `ridge_share`
+        of the mean keeps values fixed that hardly influence predictions."""
         slopes = (self.misfit(best + DIFFERENCE_STEP * np.eye(len(best))) - misfit) / DIFFERENCE_STEP
         normal = products(self.residuals(slopes)[None])[0]
-        ridge = held * np.trace(normal) / len(normal) + SMALL
+        ridge = ridge_share * np.trace(normal) / len(normal) + SMALL
         covariance = solve(np.tile(normal + ridge * np.eye(len(normal)), (len(normal), 1, 1)), np.eye(len(normal)))
         return (slopes * self.weights).T @ covariance, covariance
 
-    def weighed(self, best: Array) -> "Task":
+    def update_weights(self, best: Array) -> "SearchTask":
         """Return the task with the weights that follow from the misfits at these logarithms."""
         misfit = self.misfit(best[None])[0]
         free = len(misfit) / max(len(misfit) - len(self.names), 1)
@@ -98,15 +100,15 @@ class Task:
         return float(np.sum(np.square(self.residuals(misfit))))
 
     @property
-    def held_back(self) -> float:
-        """The factor by which values move less with fixed weights than with updated ones: from u⁻¹ to u⁻³, the
-        slope."""
+    def damping_factor(self) -> float:
+        """The factor by which values change less with fixed weights (u⁻¹) than with updated weights (u⁻³)."""
         return float(np.mean(self.weights) / np.mean(self.weights**3))
 
     def noise(self, misfit: Array) -> float:
-        """Return how much one more value reduces the loss if only noise is left; for squares, their mean."""
+        """Return by how much one more value reduces the loss if only noise remains: for least squares, the mean
+        square."""
         squares = np.sum(np.square(self.weights * misfit)) / (len(misfit) - len(self.names))
-        return max(float(squares * self.held_back**2 / np.mean(self.weights)), MIN_SQUARED_RESIDUAL)
+        return max(float(squares * self.damping_factor**2 / np.mean(self.weights)), MIN_SQUARED_RESIDUAL)
 
     def predictions(self, logs: Array) -> Array:
         """Return predicted times (draws, points) of logarithms (draws, values)."""
@@ -124,39 +126,39 @@ class Task:
     def misfit(self, logs: Array) -> Array:
         return log(np.maximum(self.predictions(logs), 1e-300) / self.seconds)
 
-    def nearest(self, start: Array, target: Array, steps: int) -> tuple[Array, Array]:
-        """Return, from each row of `start`, the logarithms whose misfits are nearest to that row of `target`, and their
-        losses."""
-        return _descended(
+    def fit_targets(self, start: Array, target: Array, steps: int) -> tuple[Array, Array]:
+        """Return, for each row of `start`, the logarithms whose misfits are nearest to the same row of `target`, and
+        their losses."""
+        return _descend(
             lambda rows, logs: self.residuals(self.misfit(logs) - target[rows]), start, steps, MIN_GAIN_OF_DRAW
         )
 
-    def without(self, seen: np.ndarray, best: Array) -> Array:
-        """Return ln(time/predicted) of all points for each row of flags: fitted near `best` to the flagged points
-        only."""
-        start = np.tile(best, (len(seen), 1))
-        logs, _ = _descended(
-            lambda rows, logs: self.residuals(self.misfit(logs)) * seen[rows],
+    def refit_without(self, kept: np.ndarray, best: Array) -> Array:
+        """Return ln(measured/predicted) of all points for each row of flags, after a fit near `best` to only the
+        flagged points."""
+        start = np.tile(best, (len(kept), 1))
+        logs, _ = _descend(
+            lambda rows, logs: self.residuals(self.misfit(logs)) * kept[rows],
             start,
-            STEPS_AT_FIRST if self.large else STEPS_FROM_NEAR,
+            MAX_FIRST_STEPS if self.large else MAX_STEPS_FROM_NEAR,
             MIN_GAIN_OF_DRAW,
         )
         return -self.misfit(logs)
 
-    def settled(self, start: Array, guess: Array, pull: float) -> tuple[Array, Array]:
-        """Return the minimum from each row of `start`. A distance of START_RANGE from the first guess adds `pull` to
-        the loss."""
-        share = np.sqrt(pull)
-        return _descended(
-            lambda _, logs: np.hstack([self.residuals(self.misfit(logs)), share * (logs - guess) / START_RANGE]),
+    def find_minimum(self, start: Array, guess: Array, pull: float) -> tuple[Array, Array]:
+        """Return the minimum found from each row of `start`, and its loss. A distance of START_RANGE from the first
+        guess adds `pull` to the loss."""
+        root_of_pull = np.sqrt(pull)
+        return _descend(
+            lambda _, logs: np.hstack([self.residuals(self.misfit(logs)), root_of_pull * (logs - guess) / START_RANGE]),
             start,
-            STEPS_OF_BEST,
+            MAX_STEPS_OF_BEST,
             MIN_GAIN_OF_BEST,
         )
 
-    def profiled(self, best: Array, number: int) -> tuple[Array, Array]:
-        """Return the profile likelihood of one value: offsets `PROFILE_OFFSETS` below and above its best, and the loss
-        after the other values have been fitted again."""
+    def profile_value(self, best: Array, number: int) -> tuple[Array, Array]:
+        """Return the profile likelihood of one value: offsets below and above its best logarithm, and the loss at each
+        offset after a fit of the other values."""
         offsets = np.concatenate([-PROFILE_OFFSETS[::-1], PROFILE_OFFSETS])
         start = np.tile(best, (len(offsets), 1))
         start[:, number] += offsets
@@ -166,42 +168,42 @@ class Task:
             return self.residuals(self.misfit(logs))
 
         bounds = best - 2 * MAX_LOG_VALUE, best + 2 * MAX_LOG_VALUE
-        return offsets, descend(residuals, start, bounds, STEPS_FROM_AFAR, rests=MIN_GAIN_OF_DRAW, **STEPPING)[1]
+        return offsets, descend(residuals, start, bounds, MAX_STEPS_FROM_FAR, rests=MIN_GAIN_OF_DRAW, **SEARCH_STEPS)[1]
 
 
-def _descended(residuals: Residuals, start: Array, steps: int, rests: float) -> tuple[Array, Array]:
+def _descend(residuals: Residuals, start: Array, steps: int, min_gain: float) -> tuple[Array, Array]:
     bounds = start.min(axis=0) - MAX_LOG_VALUE, start.max(axis=0) + MAX_LOG_VALUE
-    return descend(residuals, start, bounds, steps, rests=rests, **STEPPING)
+    return descend(residuals, start, bounds, steps, rests=min_gain, **SEARCH_STEPS)
 
 
 MAX_EDGES = 2
-MAX_EDGE_CANDIDATES = 8  # sizes, spread over all that there are
+MAX_EDGE_CANDIDATES = 8  # sizes that are tried, evenly chosen from all possible ones
 MIN_POINTS_OF_PIECE = 8  # points on either side of an edge
-VALUES_OF_EDGE = 3  # values of a piece more, with its edge
+VALUES_PER_EDGE = 3  # values that an edge adds: itself and two of the new piece
 
 
-def find_protocol_changes(task: Task, best: Array) -> tuple[Task, Array]:
-    """Return the task with as many pieces as the points can distinguish, and its best logarithms."""
+def find_protocol_changes(task: SearchTask, best: Array) -> tuple[SearchTask, Array]:
+    """Return the task with as many pieces as the points justify, and its best logarithms."""
     count, largest = len(task.seconds), _find_largest_messages(task)
     for _ in range(MAX_EDGES if task.family.by_size else 0):
         trials = []
         for edge in _list_candidate_edges(largest, task.edges):
             report_step(f"whether values change at {format_bytes(int(edge))}")
             trial, start = _add_edge(task, best, edge)
-            ends, losses = trial.nearest(
-                start[None], np.zeros((1, count)), STEPS_AT_FIRST if task.large else STEPS_FROM_NEAR
+            ends, losses = trial.fit_targets(
+                start[None], np.zeros((1, count)), MAX_FIRST_STEPS if task.large else MAX_STEPS_FROM_NEAR
             )
             trials.append((float(losses[0]), edge, trial, ends[0]))
         least, _, trial, end = min(trials, key=lambda entry: entry[:2], default=(np.inf, 0.0, task, best))
         loss = max(task.loss(task.misfit(best[None])[0]), count * MIN_SQUARED_RESIDUAL)
-        if count * float(log(loss / max(least, SMALL))) <= VALUES_OF_EDGE * float(log(float(count))):
+        if count * float(log(loss / max(least, SMALL))) <= VALUES_PER_EDGE * float(log(float(count))):
             break
-        task = trial.weighed(end)
-        best = task.nearest(end[None], np.zeros((1, count)), STEPS_FROM_AFAR)[0][0]
+        task = trial.update_weights(end)
+        best = task.fit_targets(end[None], np.zeros((1, count)), MAX_STEPS_FROM_FAR)[0][0]
     return task, best
 
 
-def _find_largest_messages(task: Task) -> Array:
+def _find_largest_messages(task: SearchTask) -> Array:
     """Return the largest message of each point."""
     largest = np.zeros(len(task.seconds))
     for numbers, pattern, _ in task.stacks:
@@ -212,26 +214,28 @@ def _find_largest_messages(task: Task) -> Array:
 
 def _list_candidate_edges(largest: Array, edges: tuple[float, ...]) -> Iterator[float]:
     """Return the sizes that can be an edge. The piece before the edge includes it; each piece needs enough points."""
-    fit = []
+    candidates = []
     for edge in np.unique(largest[largest > 0]):
         ends = np.array(sorted({*edges, float(edge)}))
         points = np.bincount(np.searchsorted(ends, largest), minlength=len(ends) + 1)
         if edge not in edges and points.min() >= MIN_POINTS_OF_PIECE:
-            fit.append(float(edge))
+            candidates.append(float(edge))
     yield from (
-        fit[number]
-        for number in np.unique(np.linspace(0, len(fit) - 1, min(MAX_EDGE_CANDIDATES, len(fit))).astype(int))
+        candidates[number]
+        for number in np.unique(
+            np.linspace(0, len(candidates) - 1, min(MAX_EDGE_CANDIDATES, len(candidates))).astype(int)
+        )
     )
 
 
-def _add_edge(task: Task, best: Array, edge: float) -> tuple[Task, Array]:
+def _add_edge(task: SearchTask, best: Array, edge: float) -> tuple[SearchTask, Array]:
     """Return the task with the piece at the edge split into two pieces of equal values."""
-    logs, place = dict(zip(task.names, best, strict=True)), bisect(task.edges, edge)
+    logs, piece = dict(zip(task.names, best, strict=True)), bisect(task.edges, edge)
     pieces = {}
     for function in task.family.by_size:
-        column = [logs.pop(key(function, f"a{number or ''}")) for number in range(len(task.edges) + 1)]
-        column.insert(place, column[place])
-        pieces |= {key(function, f"a{number or ''}"): value for number, value in enumerate(column)}
+        values_of_pieces = [logs.pop(key(function, f"a{number or ''}")) for number in range(len(task.edges) + 1)]
+        values_of_pieces.insert(piece, values_of_pieces[piece])
+        pieces |= {key(function, f"a{number or ''}"): value for number, value in enumerate(values_of_pieces)}
     logs = pieces | logs
     edges = tuple(sorted((*task.edges, edge)))
     forms = dict(task.forms) | dict.fromkeys(task.family.by_size, "piecewise")

@@ -1,9 +1,9 @@
 """Fits of a model to probes: `fit` makes the parameter set of a model on a platform from the table of observations.
 
-- Distance classes: a model is fitted once to what its probes measured in each class of a network's levels. The values
-  of the first nodes hold wherever no class has others. If nodes are of several types, these are nodes of the first
-  type: a model with values by type has none by class, since not every pair of types was probed in each class.
-- Single-message ratios: the time of a round trip at each size and distance is stored with its prediction.
+- Distance classes: a model is fitted separately to the probes in each distance class. A class without values of its own
+  uses those of the first nodes. If nodes have several types, the first nodes are of the first type. A model with values
+  by type has no values by class, since not all pairs of types were probed in each class.
+- Single-message ratios: the measured and the predicted round trip at each size and distance class are stored.
 - Values that the data do not determine are marked.
 """
 
@@ -31,31 +31,35 @@ from commodel.models import Array
 from commodel.models.evaluation.shared_lines import LINK_FACTORS
 from commodel.models.evaluation.values import Values, rank_types
 from commodel.models.families import Family, family, unit
-from commodel.models.fitting.channels import longest_vectors
-from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
+from commodel.models.fitting.channels import find_longest_vectors
+from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, make_estimate
 from commodel.models.keys import PART, in_class, parse
 from commodel.models.probes import BETWEEN, EVERYWHERE, LOCAL, probe
-from commodel.models.probes.mixture import WITHIN
+from commodel.models.probes.mixture import TURN_WITHIN
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.records import Plan, PlannedPlatform
 
-ROUND_TRIPS = ("distance", "pingpong", "prtt")  # probes whose cases are such, the widest first
-SINGLE_MESSAGE = {"n": 1, "delay": 0, "late": 0}  # settings of prtt at which a round trip is a single message each way
-FIRST = ""  # the class of the first nodes
-Labels = Mapping[str, list[str | None]]  # of every case of a probe: in which class it was run, None: in all
+ROUND_TRIPS = ("distance", "pingpong", "prtt")  # probes that measure round trips; the first one covers most node pairs
+SINGLE_MESSAGE_SETTINGS = {
+    "n": 1,
+    "delay": 0,
+    "late": 0,
+}  # settings of prtt at which a round trip is a single message each way
+FIRST_NODES = ""  # label of cases on the first nodes
+Labels = Mapping[str, list[str | None]]  # by probe: the distance class of each case; None: it counts for all classes
 
 
 def split_by_class(entry: Family, evidence: Observed) -> dict[str, Observed]:
-    """Return the evidence of the first nodes, and the evidence of each distance class in which all probes of the model
-    that distinguish classes were run."""
+    """Return the samples of the first nodes, and of each distance class in which all class-specific probes of the model
+    were run."""
     if not evidence.levels:
-        return {FIRST: evidence}
+        return {FIRST_NODES: evidence}
     levels = Hierarchy.of(evidence.levels)
     labels = {name: _label_cases(levels, name, evidence) for name in evidence.probes}
     needed = [labels[name] for name in entry.probes if probe(name).classes and evidence.probes.get(name)]
-    classes = [FIRST]
+    classes = [FIRST_NODES]
     if entry.by_class and needed and not (evidence.types and entry.by_type):
         possible = [name for name in levels.names if not PART.fullmatch(name)]
         possible = [name for name in possible if name != NODE or entry.by_class == EVERYWHERE]
@@ -65,7 +69,7 @@ def split_by_class(entry: Family, evidence: Observed) -> dict[str, Observed]:
 
 def _select_class(evidence: Observed, labels: Labels, name: str) -> Observed:
     probes = {
-        probe: [case for case, own in zip(cases, labels[probe], strict=True) if own in (name, None)]
+        probe: [case for case, label in zip(cases, labels[probe], strict=True) if label in (name, None)]
         for probe, cases in evidence.probes.items()
     }
     return Observed(probes, evidence.seed, evidence.types, levels=evidence.levels)
@@ -79,40 +83,42 @@ def _label_cases(levels: Hierarchy, name: str, evidence: Observed) -> list[str |
         if not classes or by_type:
             labels.append(None)
             continue
-        where = str(case.settings["where"])
-        nodes = nodes_of(str(case.settings["layout"]), int(case.settings["ranks"]), where)
-        apart = np.unique(levels.distance(nodes[0], nodes[1:])).tolist()
-        if classes == BETWEEN and not any(apart):
+        nodes_text = str(case.settings["where"])
+        nodes = nodes_of(str(case.settings["layout"]), int(case.settings["ranks"]), nodes_text)
+        distances = np.unique(levels.distance(nodes[0], nodes[1:])).tolist()
+        if classes == BETWEEN and not any(distances):
             labels.append(None)
         else:
-            labels.append(levels.names[apart[-1]] if where and first not in apart else FIRST)
+            labels.append(levels.names[distances[-1]] if nodes_text and first not in distances else FIRST_NODES)
     return labels
 
 
 def add_class_values(entry: Family, parameters: ParameterSet, by_class: Mapping[str, ParameterSet]) -> ParameterSet:
-    """Return a set with the values of other distance classes wherever these differ."""
+    """Return the set with the values of other distance classes added if they differ."""
     values, draws, forms = dict(parameters.values), dict(parameters.draws), dict(parameters.forms)
     curves = list(parameters.curves)
-    usual = _group_by_function(entry, parameters)
+    first_functions = _group_by_function(entry, parameters)
     for name, of_class in by_class.items():
         for function, texts in _group_by_function(entry, of_class).items():
-            if texts == usual.get(function) and all(
+            if texts == first_functions.get(function) and all(
                 _find_value(of_class, text) == _find_value(parameters, text) for text in texts
             ):
                 continue
-            whole = bool(entry.by_name[parse(texts[0]).parameter].argument)
-            if whole:
+            is_function = bool(entry.by_name[parse(texts[0]).parameter].argument)
+            if is_function:
                 forms[in_class(function, name, False)] = of_class.forms.get(function, "constant")
-            values |= {in_class(text, name, whole): of_class.values[text] for text in texts}
-            draws |= {in_class(text, name, whole): of_class.draws[text] for text in texts if text in of_class.draws}
+            values |= {in_class(text, name, is_function): of_class.values[text] for text in texts}
+            draws |= {
+                in_class(text, name, is_function): of_class.draws[text] for text in texts if text in of_class.draws
+            }
         curves += [replace(curve, title=f"{curve.title}, {name}") for curve in of_class.curves]
     settings = {**parameters.settings, "classes": list(by_class)} if by_class else parameters.settings
-    everything = {"values": values, "draws": draws, "forms": forms, "settings": settings}
-    return replace(parameters, **everything, curves=tuple(curves))
+    changed = {"values": values, "draws": draws, "forms": forms, "settings": settings}
+    return replace(parameters, **changed, curves=tuple(curves))
 
 
 def _group_by_function(entry: Family, parameters: ParameterSet) -> dict[str, list[str]]:
-    """Return the values of each function together; a number is a group of its own."""
+    """Return the names of values by function. A parameter that is a number forms a group of its own."""
     entries: dict[str, list[str]] = {}
     for text in parameters.values:
         function = parse(text).function if entry.by_name[parse(text).parameter].argument else text
@@ -125,41 +131,48 @@ def _find_value(parameters: ParameterSet, text: str) -> tuple:
 
 
 def compare_distance_classes(evidence: Observed) -> dict[str, list[float]]:
-    """Return, for each distance class, the least and the greatest ratio over the sizes of its round trips to those of
-    the first two nodes."""
+    """Return, for each distance class, the smallest and the largest ratio of its round trips to those of the first two
+    nodes, over all sizes."""
     levels = Hierarchy.of(evidence.levels)
     first = levels.names[int(levels.distance(0, min(1, levels.nodes - 1)))]
     for probe_name in ROUND_TRIPS:
         times: dict[str, dict[object, list[float]]] = {}
         cases = evidence.probes.get(probe_name, ())
         for case, label in zip(cases, _label_cases(levels, probe_name, evidence) if cases else (), strict=True):
-            if all(case.settings.get(name, plain) == plain for name, plain in SINGLE_MESSAGE.items()):
+            if all(case.settings.get(name, wanted) == wanted for name, wanted in SINGLE_MESSAGE_SETTINGS.items()):
                 name = str(case.settings.get("apart", label or first))
                 times.setdefault(name, {}).setdefault(case.settings["bytes"], []).append(float(np.median(case.seconds)))
         if len(times) > 1 and first in times:
-            usual = {size: np.mean(samples) for size, samples in times[first].items()}
-            return {name: _find_ratio_range(own, usual) for name, own in times.items() if own.keys() & usual.keys()}
+            first_times = {size: np.mean(samples) for size, samples in times[first].items()}
+            return {
+                name: _find_ratio_range(class_times, first_times)
+                for name, class_times in times.items()
+                if class_times.keys() & first_times.keys()
+            }
     return {}
 
 
-def _find_ratio_range(own: Mapping[object, list[float]], usual: Mapping[object, float]) -> list[float]:
+def _find_ratio_range(times: Mapping[object, list[float]], first_times: Mapping[object, float]) -> list[float]:
     """Return the smallest and the largest ratio."""
-    ratios = [seconds / usual[size] for size, samples in own.items() if size in usual for seconds in samples]
+    ratios = [
+        seconds / first_times[size] for size, samples in times.items() if size in first_times for seconds in samples
+    ]
     return [float(min(ratios)), float(max(ratios))]
 
 
 def compare_round_trips(
     entry: Family, parameters: ParameterSet, evidence: Observed
 ) -> dict[str, dict[str, list[float]]]:
-    """Return measured and predicted round trips by distance class, as parameter sets store them. They come from the
-    probe that ran on most pairs of nodes, or within a node from probe `mixture`. Empty if the model predicts none."""
+    """Return measured and predicted round trips by distance class, as parameter sets store them. They are of the probe
+    that ran on most pairs of nodes; within a node they may be of probe `mixture`. Without a prediction the result is
+    empty."""
     if not parameters.values:
         return {}
     model = Model.of(entry, Values.of(parameters))
-    widest = next((name for name in ROUND_TRIPS if evidence.probes.get(name)), "")
-    times = _collect_round_trips(model, widest, evidence.probes.get(widest, ()), evidence)
+    probe_name = next((name for name in ROUND_TRIPS if evidence.probes.get(name)), "")
+    times = _collect_round_trips(model, probe_name, evidence.probes.get(probe_name, ()), evidence)
     if NODE not in times:
-        within = [case for case in evidence.probes.get(MIXTURE, ()) if int(case.settings["turn"]) == WITHIN]
+        within = [case for case in evidence.probes.get(MIXTURE, ()) if int(case.settings["turn"]) == TURN_WITHIN]
         times |= _collect_round_trips(model, MIXTURE, within, evidence)
     return {name: _average_by_size(by_size) for name, by_size in times.items()}
 
@@ -179,7 +192,7 @@ def _collect_round_trips(
             continue
         try:
             trip = np.array([np.median(case.seconds), np.ravel(model.cost(pattern))[0]]) / (pattern.messages / 2)
-        except UserError:  # of some distance nothing was measured
+        except UserError:  # the model has no values for this distance
             continue
         if trip.min() > 0:
             (distance,) = levels.apart(pattern.node, pattern.src, pattern.dst)
@@ -188,10 +201,8 @@ def _collect_round_trips(
 
 
 def _is_on_other_type(pattern: Schedule, evidence: Observed) -> bool:
-    """Return whether a case has ranks on nodes of another type than the first.
-
-    A model without node types predicts such a case like any other.
-    """
+    """Return whether a case has ranks on nodes of another type than the first one. A model without node types cannot
+    predict such a case correctly."""
     return bool(rank_types(pattern.node, evidence.types).any())
 
 
@@ -202,20 +213,20 @@ def _average_by_size(by_size: Mapping[int, list[Array]]) -> dict[str, list[float
     return {"bytes": sizes, **{name: [float(f"{time:.6g}") for time in column] for name, column in rounded.items()}}
 
 
-ROUNDING_SECONDS = 1e-18  # seconds, or seconds a byte: the rounding of exact simulations
-MAX_RELATIVE_HALF_WIDTH = 0.5  # half an interval over its value: from there on a parameter counts as not identifiable
+ROUNDING_SECONDS = 1e-18  # seconds, or seconds per byte: rounding errors of exact simulations
+MAX_RELATIVE_HALF_WIDTH = 0.5  # half-width of an interval relative to the value, from which on it is not identifiable
 
 
-def collect_observed(observations: pd.DataFrame, platform: str, seed: int, where: PlannedPlatform) -> Observed:
-    """Return the samples of the probes on a platform. Matrix points are left out: they are held out from every fit."""
-    chosen = observations[
+def collect_observed(observations: pd.DataFrame, platform: str, seed: int, entry: PlannedPlatform) -> Observed:
+    """Return the samples of the probes on a platform. Matrix points are held out from each fit."""
+    rows = observations[
         (observations["kind"] == "probe") & (observations["platform"] == platform) & observations["valid"]
     ]
-    if "setting" in chosen and len(jobs := sorted(chosen["setting"].unique())) > 1:
-        names = " and ".join(f"'{one_line(name, 80)}'" for name in jobs[:2])
-        raise UserError(f"observations: platform '{platform}' has probes of the settings {names}, wanted those of one")
+    if "setting" in rows and len(settings_found := sorted(rows["setting"].unique())) > 1:
+        names = " and ".join(f"'{one_line(name, 80)}'" for name in settings_found[:2])
+        raise UserError(f"observations: platform '{platform}' has probes of the settings {names}, wanted one setting")
     probes: dict[str, list[CaseSamples]] = {}
-    for (name, case), group in chosen.groupby(["name", "id"], sort=False):
+    for (name, case), group in rows.groupby(["name", "id"], sort=False):
         first = group.iloc[0]
         columns = (*probe(name).columns, "ranks", "layout", "pair")
         for column in columns:
@@ -223,92 +234,95 @@ def collect_observed(observations: pd.DataFrame, platform: str, seed: int, where
                 raise UserError(
                     f"observations: case {one_line(case, 60)} of probe {name}: found no {column}, wanted one"
                 )
-        settings = {column: _setting(first[column]) for column in columns}
+        settings = {column: _read_setting(first[column]) for column in columns}
         settings["where"] = str(first.get("where") or "")
         counts = group["count"].to_numpy() if "count" in group and group["count"].notna().all() else None
         samples = CaseSamples(settings, group["seconds"].to_numpy(), group["pass"].to_numpy(), counts)
         probes.setdefault(name, []).append(samples)
-    return Observed(probes, seed, where.types, levels=where.levels)
+    return Observed(probes, seed, entry.types, levels=entry.levels)
 
 
-def _setting(value: object) -> object:
+def _read_setting(value: object) -> object:
     return value if isinstance(value, str) else int(value)
 
 
 def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> ParameterSet:
-    """Fit a model to the probes of a platform. If the data do not suffice, return a set without values that names what
-    is missing."""
+    """Fit a model to the probes of a platform. If the data do not suffice, return a set without values, with the
+    reasons."""
     entry = family(name)
     if platform not in plan.platforms:
         raise UserError(f"no platform '{platform}' in the plan; {suggest(platform, plan.platforms)}")
-    where = plan.platforms[platform]
-    evidence = collect_observed(observations, platform, plan.seed, where)
+    planned = plan.platforms[platform]
+    evidence = collect_observed(observations, platform, plan.seed, planned)
     try:
         parameters = fit_set(entry, evidence)
     except UserError as error:
-        lacking = {parameter.name: error.message for parameter in entry.parameters}
-        parameters = ParameterSet(name, platform, "", {}, missing=lacking)
+        missing = {parameter.name: error.message for parameter in entry.parameters}
+        parameters = ParameterSet(name, platform, "", {}, missing=missing)
     return replace(
         parameters,
         platform=platform,
         source=f"{'fitted' if parameters.values else 'not fitted'} from the probes of experiment {plan.experiment}",
-        simulated=where.simulated,
-        provenance={"experiment_digest": plan.digest, "platform_digest": where.digest, "seed": plan.seed},
+        simulated=planned.simulated,
+        provenance={"experiment_digest": plan.digest, "platform_digest": planned.digest, "seed": plan.seed},
     )
 
 
 def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
-    """Return the parameter set of a model from its probes, with values for each distance class on a network of several
-    levels."""
+    """Return the parameter set of a model from its probes. On a network with levels it has values for each distance
+    class."""
     by_class = split_by_class(entry, evidence)
-    first = by_class.pop(FIRST)
+    first = by_class.pop(FIRST_NODES)
     parameters = make_parameter_set(entry, entry.fit(first))
-    vectors = longest_vectors(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
-    far = find_unequal_classes(entry, evidence, parameters)
-    within_classes = {"heterogeneity_by_class": far} if far else {}
+    vectors = find_longest_vectors(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
+    unequal = find_unequal_classes(entry, evidence, parameters)
+    within_classes = {"heterogeneity_by_class": unequal} if unequal else {}
     settings = {**parameters.settings, **within_classes}
     parameters = replace(parameters, left_out=measure_left_out_error(entry, first), vectors=vectors, settings=settings)
     if not evidence.levels:
-        heterogeneity = {"heterogeneity": round(times, 3)} if (times := measure_unevenness(evidence)) > 1 else {}
+        heterogeneity = (
+            {"heterogeneity": round(unevenness, 3)} if (unevenness := measure_unevenness(evidence)) > 1 else {}
+        )
         by_node = NODE in parameters.settings.get(LINK_FACTORS, {})
         if not (entry.by_type or by_node) and (types := find_unequal_types(evidence)):
             heterogeneity |= {"types": dict(evidence.types), "heterogeneity_by_types": types}
-        seen, overlay = list_probed_classes(entry, first), {*entry.on_overlay} - LOCAL
-        heterogeneity |= {"probed_classes": seen} if seen or not overlay else {}
-        return _check_fit(entry, replace(parameters, settings={**parameters.settings, **heterogeneity}), evidence)
+        probed, overlay = list_probed_classes(entry, first), {*entry.on_overlay} - LOCAL
+        heterogeneity |= {"probed_classes": probed} if probed or not overlay else {}
+        return _add_checks(entry, replace(parameters, settings={**parameters.settings, **heterogeneity}), evidence)
     classes = {}
-    for name, view in by_class.items():
-        with suppress(UserError):  # the missing values are reported for its messages
-            classes[name] = make_parameter_set(entry, entry.fit(view))
+    for name, class_evidence in by_class.items():
+        with suppress(UserError):  # predictions of messages in this class report the missing values
+            classes[name] = make_parameter_set(entry, entry.fit(class_evidence))
     parameters = add_class_values(entry, parameters, classes)
-    seen = {*list_probed_classes(entry, first), *classes}
-    names = [name for name in Hierarchy.of(evidence.levels).names if name in seen]
+    probed = {*list_probed_classes(entry, first), *classes}
+    names = [name for name in Hierarchy.of(evidence.levels).names if name in probed]
     settings = {**parameters.settings, **evidence.placement, "probed_classes": names}
-    if not entry.has_classes and (far := compare_distance_classes(evidence)):
-        settings["distance_ratios"] = far
-    return _check_fit(entry, replace(parameters, settings=settings), evidence)
+    if not entry.has_classes and (unequal := compare_distance_classes(evidence)):
+        settings["distance_ratios"] = unequal
+    return _add_checks(entry, replace(parameters, settings=settings), evidence)
 
 
-def _check_fit(entry: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
-    """Return the set with its errors at single messages and under contention."""
-    for name, tell in (("single_messages", compare_round_trips), ("contention", check_contention)):
-        if off := tell(entry, parameters, evidence):
-            parameters = replace(parameters, settings={**parameters.settings, name: off})
+def _add_checks(entry: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
+    """Return the set with its errors for single messages and under contention."""
+    for name, find_errors in (("single_messages", compare_round_trips), ("contention", check_contention)):
+        if errors := find_errors(entry, parameters, evidence):
+            parameters = replace(parameters, settings={**parameters.settings, name: errors})
     return parameters
 
 
 def list_probed_classes(entry: Family, evidence: Observed) -> list[str]:
-    """Return the distance classes over which the messages of the model's probes went."""
-    levels, seen = Hierarchy.of(evidence.levels), set()
+    """Return the distance classes of the messages of the model's probes."""
+    levels, distances = Hierarchy.of(evidence.levels), set()
     for name in set(entry.probes) - LOCAL:
         settings = [case.settings for case in evidence.probes.get(name, ())]
-        for layout, ranks, where in {(own["layout"], own["ranks"], own["where"]) for own in settings}:
-            seen.update(levels.classes(nodes_of(str(layout), int(ranks), str(where))))
-    return [levels.names[distance] for distance in sorted(seen)]
+        for layout, ranks, where in {(case["layout"], case["ranks"], case["where"]) for case in settings}:
+            distances.update(levels.classes(nodes_of(str(layout), int(ranks), str(where))))
+    return [levels.names[distance] for distance in sorted(distances)]
 
 
 def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
-    """Return draws as values with intervals, units and notes. The caller adds the provenance."""
+    """Return a parameter set from the draws of a fit: values with intervals, units and notes. The caller adds the
+    provenance."""
     fitted = replace(
         fitted, values={key: np.where(np.abs(d) < ROUNDING_SECONDS, 0.0, d) for key, d in fitted.values.items()}
     )
@@ -317,9 +331,11 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
     values = {}
     for value, draws in fitted.values.items():
         name = parse(value).parameter
-        doubt = unknown.get(value, unknown.get(name, ""))
-        note = "; ".join(text for text in (doubt, fitted.notes.get(value, fitted.notes.get(name, ""))) if text)
-        values[value] = estimate(draws, unit(entry, value, fitted.forms), note, not doubt, fitted.reach.get(value))
+        reason = unknown.get(value, unknown.get(name, ""))
+        note = "; ".join(text for text in (reason, fitted.notes.get(value, fitted.notes.get(name, ""))) if text)
+        values[value] = make_estimate(
+            draws, unit(entry, value, fitted.forms), note, not reason, fitted.reach.get(value)
+        )
     return ParameterSet(
         family=entry.name,
         platform="",
@@ -331,26 +347,30 @@ def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
         bytes_range=tuple(float(end) for end in fitted.bytes_range),
         errors=fitted.errors,
         curves=fitted.curves,
-        draws={key: tuple(float(draw) for draw in draws[1:]) for key, draws in fitted.values.items() if varies(draws)},
+        draws={
+            key: tuple(float(draw) for draw in draws[1:])
+            for key, draws in fitted.values.items()
+            if has_distinct_draws(draws)
+        },
     )
 
 
-def varies(draws: np.ndarray) -> bool:
-    """Return whether a value has draws that differ from its estimate; in a simulator without noise none do."""
+def has_distinct_draws(draws: np.ndarray) -> bool:
+    """Return whether a value has draws that differ from its estimate. In a simulation without noise it has none."""
     return bool(np.any(draws != draws[0]))
 
 
 def find_indistinct_values(values: Mapping[str, np.ndarray]) -> dict[str, str]:
-    """Return the values that the data do not determine: their interval is as wide as they are. They may be 0, or are
-    only determined together with another."""
-    doubts = {}
-    spread = {name: draws[1:] for name, draws in values.items() if np.std(draws[1:]) > 0}
-    for name, draws in spread.items():
+    """Return a note for each value that the data do not determine: its interval is as wide as the value. The value may
+    be 0, or only determined together with another one."""
+    notes = {}
+    varying = {name: draws[1:] for name, draws in values.items() if np.std(draws[1:]) > 0}
+    for name, draws in varying.items():
         low, high = np.percentile(draws, [2.5, 97.5])
         if high - low < 2 * MAX_RELATIVE_HALF_WIDTH * abs(values[name][0]):
             continue
-        partners = {other: abs(np.corrcoef(draws, column)[0, 1]) for other, column in spread.items() if other != name}
+        partners = {other: abs(np.corrcoef(draws, column)[0, 1]) for other, column in varying.items() if other != name}
         partner = max(partners, key=partners.get, default="")
-        together = f", only together with {partner}" if partner and partners[partner] > 0.9 else ""
-        doubts[name] = f"not identifiable from these data{together}: its interval is as wide as its value"
-    return doubts
+        partner_text = f", only together with {partner}" if partner and partners[partner] > 0.9 else ""
+        notes[name] = f"not identifiable from these data{partner_text}: its interval is as wide as its value"
+    return notes

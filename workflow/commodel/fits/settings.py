@@ -3,9 +3,10 @@ several settings (`fit_in_settings`).
 
 The factors apply to a reference, measured or predicted (module `recalibration`). They minimise the squares (Huber's
 loss for many points) of ln(time/reference time) − ln(prediction with factors/without), and are positive. Predictions
-are nearly linear in both factors, less so where another chain of messages becomes the longest: a few Gauss-Newton steps
-suffice. The interval is Student's, with as many degrees of freedom as points beyond the factors, and at least as wide
-as the times' own intervals. Two points determine two factors only if the residuals of the model are known otherwise.
+are nearly linear in both factors unless the critical path changes, so a few Gauss-Newton steps suffice. The interval
+uses Student's distribution, with one degree of freedom for each point beyond the number of factors. It is at least as
+wide as the intervals of the times. Two points determine two factors only if the model's residuals are known from
+elsewhere.
 
     >>> from commodel.models.parameter_sets import set_given
     >>> from commodel.predictions.predictions import predict
@@ -31,7 +32,7 @@ import numpy as np
 
 from commodel.errors import UserError, suggest
 from commodel.fits.measured_tables import Measured
-from commodel.fits.table_fits import fit_measured, in_parts, predict_seconds
+from commodel.fits.table_fits import fit_measured, predict_seconds, stack_parts
 from commodel.models import Array
 from commodel.models.evaluation.values import Values
 from commodel.models.families import family
@@ -53,36 +54,40 @@ from commodel.stats import MAD_TO_SIGMA, NORMAL_QUANTILE
 
 SLOPE_STEP = 0.01  # of a logarithm, for slopes
 MAX_STEPS = 30
-MIN_LOG_STEP = 1e-7  # of a logarithm: no further step
+MIN_LOG_STEP = 1e-7  # of a logarithm; after a smaller step the search ends
 MAX_LOG_FACTOR = 7.0  # factors are only searched within exp(±MAX_LOG_FACTOR)
-MAX_LOG_STEP = 1.0  # of a logarithm, that a step may be
-# least of a factor's largest share in a prediction; a smaller share does not determine it
+MAX_LOG_STEP = 1.0  # of a logarithm; the largest step
+# smallest share of the latency or of the time per byte in a prediction that determines its factor
 MIN_FACTOR_SHARE = 0.02
-MAX_LOG_HALF_WIDTH = 0.7  # half an interval of a logarithm, from which on a factor counts as not determined
-MANY_POINTS = 8  # points, from which on outliers are expected
-HUBER_SD = 1.345  # standard deviations, beyond which a point counts less
-MIN_NOISE = 1e-4  # of a time: no measurement is more precise
-BOTH, COMMON = np.eye(2), np.ones((1, 2))
+MAX_LOG_HALF_WIDTH = 0.7  # half-width of the interval of a logarithm, from which on a factor is not determined
+MANY_POINTS = 8  # points from which on outliers get lower weights
+HUBER_SD = 1.345  # standard deviations beyond which a point gets a lower weight
+MIN_NOISE = 1e-4  # relative standard deviation that each time has at least
+SEPARATE_FACTORS, COMMON_FACTOR = np.eye(2), np.ones((1, 2))  # directions of the search in (ln f_L, ln f_B)
 
 
 def estimate_factors(
     parameters: ParameterSet, points: Sequence[Point], logs: Array, noise: Array | float = 0.0, shared: float = 0.0
 ) -> RecalibrationFactors:
-    """Return the factors that change the predictions of the set by `logs`, ln(time there/time elsewhere). `noise` is
-    the known standard deviation of each point, `shared` the one that all points have in common."""
+    """Return the factors that change the predictions of the set by `logs`, ln(time/reference time) of each point.
+    `noise` is the known standard deviation of each point, `shared` that of an error common to all points."""
     if not can_recalibrate(parameters):
-        raise UserError(f"family {parameters.family} has no values of latency or of time per byte: no factor moves it")
+        raise UserError(
+            f"family {parameters.family} has no latency and no time per byte: recalibration does not change it"
+        )
     logs = np.asarray(logs, dtype=float)
     effect = Effect(parameters, points)
-    moves = np.abs(effect.slopes(np.zeros(2))).max(axis=0, initial=0.0) >= MIN_FACTOR_SHARE
+    is_determined = np.abs(effect.slopes(np.zeros(2))).max(axis=0, initial=0.0) >= MIN_FACTOR_SHARE
     noise = np.hypot(np.broadcast_to(np.asarray(noise, dtype=float), logs.shape), MIN_NOISE)
-    for ways in [BOTH, COMMON] if moves.all() else [BOTH[moves]]:
-        if not 0 < len(ways) <= len(logs):
+    for directions in [SEPARATE_FACTORS, COMMON_FACTOR] if is_determined.all() else [SEPARATE_FACTORS[is_determined]]:
+        if not 0 < len(directions) <= len(logs):
             continue
-        best, half, scatter = _solve_factors(effect, logs, ways, noise, shared)
-        if half.max() < (MAX_LOG_HALF_WIDTH if len(ways) > 1 else np.inf):
-            return _make_factors(best, half, scatter, ways, len(logs))
-    raise UserError(f"family {parameters.family}: found {len(logs)} points, wanted some that determine the factors")
+        best, half_widths, scatter = _solve_factors(effect, logs, directions, noise, shared)
+        if half_widths.max() < (MAX_LOG_HALF_WIDTH if len(directions) > 1 else np.inf):
+            return _make_factors(best, half_widths, scatter, directions, len(logs))
+    raise UserError(
+        f"family {parameters.family}: found {len(logs)} points that do not determine the factors, wanted more"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +101,8 @@ class Effect:
         """Return ln(prediction with factors/without), (rows, points), for rows of logarithms of the factors."""
         entry, rows = family(self.parameters.family), np.exp(np.vstack([np.zeros(2), logs]))
         numbers = {name: np.array([[estimate.value]]) for name, estimate in self.parameters.values.items()}
-        moved = scale_values(entry, self.parameters.forms, numbers, rows[:, :1], rows[:, 1:])
-        model = Model.of(entry, Values(moved, self.parameters.forms, self.parameters.settings))
+        scaled = scale_values(entry, self.parameters.forms, numbers, rows[:, :1], rows[:, 1:])
+        model = Model.of(entry, Values(scaled, self.parameters.forms, self.parameters.settings))
         predictions = np.zeros((len(rows), len(self.points)))
         for numbers, pattern, count in self._parts:
             predictions[:, numbers] += count * np.broadcast_to(model.cost(pattern), (len(numbers), len(rows))).T
@@ -105,72 +110,84 @@ class Effect:
 
     @cached_property
     def _parts(self) -> list[tuple[list[int], Schedule, int]]:
-        return list(in_parts(self.points))
+        return list(stack_parts(self.points))
 
-    def slopes(self, at: Array) -> Array:
+    def slopes(self, logs: Array) -> Array:
         """Return the derivatives, (points, factors)."""
-        ends = self(at + SLOPE_STEP * np.vstack([BOTH, -BOTH]))
+        ends = self(logs + SLOPE_STEP * np.vstack([SEPARATE_FACTORS, -SEPARATE_FACTORS]))
         return (ends[:2] - ends[2:]).T / (2 * SLOPE_STEP)
 
 
-def _solve_factors(effect: Effect, logs: Array, ways: Array, noise: Array, shared: float) -> tuple[Array, Array, float]:
-    """Return the best logarithms along `ways`, half their intervals, and the standard deviation of the residuals.
-    Points are weighted by their own precision."""
-    from scipy.special import stdtrit  # here, because it is slow to load and reports need nothing else of this file
+def _solve_factors(
+    effect: Effect, logs: Array, directions: Array, noise: Array, shared: float
+) -> tuple[Array, Array, float]:
+    """Return the best logarithms along `directions`, the half-widths of their intervals, and the standard deviation of
+    the residuals. Points are weighted by their precision."""
+    from scipy.special import stdtrit  # imported here since it loads slowly, and reports do not need it
 
-    trust, best = noise.min() / noise, np.zeros(len(ways))
+    precision, best = noise.min() / noise, np.zeros(len(directions))
     for _ in range(MAX_STEPS):
-        slopes, left = effect.slopes(best @ ways) @ ways.T, logs - effect(best @ ways[None])[0]
-        weight = trust**2 * _weigh_huber(trust * left, len(ways))
+        slopes, residuals = effect.slopes(best @ directions) @ directions.T, logs - effect(best @ directions[None])[0]
+        weight = precision**2 * _weigh_huber(precision * residuals, len(directions))
         normal = (slopes * weight[:, None]).T @ slopes
-        step = np.linalg.lstsq(normal, slopes.T @ (weight * left), rcond=None)[0]
+        step = np.linalg.lstsq(normal, slopes.T @ (weight * residuals), rcond=None)[0]
         step *= min(1.0, MAX_LOG_STEP / max(np.abs(step).max(), MIN_LOG_STEP))
         best = np.clip(best + step, -MAX_LOG_FACTOR, MAX_LOG_FACTOR)
         if np.abs(step).max() < MIN_LOG_STEP:
             break
-    inverse = np.linalg.pinv((slopes * (trust**2)[:, None]).T @ slopes)
-    spare = len(logs) - len(ways)
-    if not spare and not shared:
-        return best, np.full(len(ways), np.inf), 0.0  # the fit of the factors to these points is unknown
-    scatter = _estimate_scatter(trust * left, len(ways)) if spare else 0.0
-    reach = max(scatter * stdtrit(spare, 0.975) if spare else 0.0, NORMAL_QUANTILE * float(noise.min()))
-    return best, np.hypot(reach * np.sqrt(np.diag(inverse)), NORMAL_QUANTILE * shared), scatter
+    inverse = np.linalg.pinv((slopes * (precision**2)[:, None]).T @ slopes)
+    degrees_of_freedom = len(logs) - len(directions)
+    if not degrees_of_freedom and not shared:
+        return best, np.full(len(directions), np.inf), 0.0  # the fit of the factors to these points is unknown
+    scatter = _estimate_scatter(precision * residuals, len(directions)) if degrees_of_freedom else 0.0
+    width = max(
+        scatter * stdtrit(degrees_of_freedom, 0.975) if degrees_of_freedom else 0.0,
+        NORMAL_QUANTILE * float(noise.min()),
+    )
+    return best, np.hypot(width * np.sqrt(np.diag(inverse)), NORMAL_QUANTILE * shared), scatter
 
 
-def _weigh_huber(left: Array, free: int) -> Array:
+def _weigh_huber(residuals: Array, parameters: int) -> Array:
     """Return Huber's weights if there are many points, else equal weights."""
-    if len(left) < MANY_POINTS:
-        return np.ones(len(left))
-    return np.minimum(1.0, HUBER_SD * _estimate_deviation(left, free) / np.maximum(np.abs(left), MIN_NOISE * MIN_NOISE))
+    if len(residuals) < MANY_POINTS:
+        return np.ones(len(residuals))
+    return np.minimum(
+        1.0,
+        HUBER_SD * _estimate_deviation(residuals, parameters) / np.maximum(np.abs(residuals), MIN_NOISE * MIN_NOISE),
+    )
 
 
-def _estimate_deviation(left: Array, free: int) -> float:
-    typical = MAD_TO_SIGMA * float(np.median(np.abs(left))) * np.sqrt(len(left) / (len(left) - free))
+def _estimate_deviation(residuals: Array, parameters: int) -> float:
+    typical = (
+        MAD_TO_SIGMA * float(np.median(np.abs(residuals))) * np.sqrt(len(residuals) / (len(residuals) - parameters))
+    )
     return max(typical, MIN_NOISE)
 
 
-def _estimate_scatter(left: Array, free: int) -> float:
+def _estimate_scatter(residuals: Array, parameters: int) -> float:
     """Return the standard deviation for intervals; for many points Huber's estimate (Huber 1981, 7.6.3)."""
-    spare = len(left) - free
-    if len(left) < MANY_POINTS:
-        return float(np.sqrt(np.sum(left**2) / spare))
-    cut = HUBER_SD * _estimate_deviation(left, free)
-    inside = float(np.mean(np.abs(left) <= cut))
-    inside = max(inside, 1 / len(left))
-    more = 1 + free / len(left) * (1 - inside) / inside
-    return float(more * np.sqrt(np.sum(np.clip(left, -cut, cut) ** 2) / spare) / inside)
+    degrees_of_freedom = len(residuals) - parameters
+    if len(residuals) < MANY_POINTS:
+        return float(np.sqrt(np.sum(residuals**2) / degrees_of_freedom))
+    cut = HUBER_SD * _estimate_deviation(residuals, parameters)
+    inside = float(np.mean(np.abs(residuals) <= cut))
+    inside = max(inside, 1 / len(residuals))
+    correction = 1 + parameters / len(residuals) * (1 - inside) / inside
+    return float(correction * np.sqrt(np.sum(np.clip(residuals, -cut, cut) ** 2) / degrees_of_freedom) / inside)
 
 
-def _make_factors(best: Array, half: Array, scatter: float, ways: Array, points: int) -> RecalibrationFactors:
+def _make_factors(
+    best: Array, half_widths: Array, scatter: float, directions: Array, points: int
+) -> RecalibrationFactors:
     factors = [Factor(known=False)] * 2
-    for moves, middle, reach in zip(ways, best, half, strict=True):
-        ends = (float(np.exp(log)) for log in (middle, middle - reach, middle + reach))
+    for direction, middle, half_width in zip(directions, best, half_widths, strict=True):
+        ends = (float(np.exp(log)) for log in (middle, middle - half_width, middle + half_width))
         fitted = Factor(*ends)
-        factors = [fitted if moved else factor for moved, factor in zip(moves, factors, strict=True)]
-    return RecalibrationFactors(*factors, bool(ways.sum() > len(ways)), points, scatter)
+        factors = [fitted if applies else factor for applies, factor in zip(direction, factors, strict=True)]
+    return RecalibrationFactors(*factors, bool(directions.sum() > len(directions)), points, scatter)
 
 
-SETTING, PACES, WHY_NOT = "setting", "paces", "why_not"  # in the provenance of a set
+SETTING_KEY, FACTORS_KEY, REASON_KEY = "setting", "paces", "why_not"  # keys in the provenance of a set
 NO_NAME = "(none)"  # name of the setting of rows without one
 
 
@@ -196,72 +213,82 @@ def select_setting(measured: Measured, setting: str) -> Measured:
     return select_points(measured, [own == setting for own in list_settings(measured)])
 
 
-def choose_reference(measured: Measured, requested: str | None = None) -> str:
-    """Return the requested setting, else the one with most points; of equals the first."""
+def choose_reference(measured: Measured, wanted: str | None = None) -> str:
+    """Return the wanted setting, else the first of those with most points."""
     counts = Counter(list_settings(measured))
-    if requested is not None and requested not in counts:
-        raise UserError(f"found no point of setting '{requested}'; {suggest(requested, counts)}", key="--setting")
-    return counts.most_common(1)[0][0] if requested is None else requested
+    if wanted is not None and wanted not in counts:
+        raise UserError(f"found no point of setting '{wanted}'; {suggest(wanted, counts)}", key="--setting")
+    return counts.most_common(1)[0][0] if wanted is None else wanted
 
 
-def fit_in_settings(measured: Measured, name: str, where: str, requested: str | None = None) -> ParameterSet:
-    """Fit a model to the points of one setting. If there are several, the provenance names it and has the factors of
-    the others."""
-    reference = choose_reference(measured, requested)
-    seen = select_setting(measured, reference)
-    parameters = fit_measured(seen.points, seen.seconds, name, where)
+def fit_in_settings(measured: Measured, name: str, where: str, wanted: str | None = None) -> ParameterSet:
+    """Fit a model to the points of one setting, the reference. If there are several settings, the provenance names the
+    reference and has the factors of the others."""
+    reference = choose_reference(measured, wanted)
+    reference_points = select_setting(measured, reference)
+    parameters = fit_measured(reference_points.points, reference_points.seconds, name, where)
     others = [other for other in dict.fromkeys(list_settings(measured)) if other != reference]
     if not others:
-        return replace(parameters, provenance={**parameters.provenance, **({SETTING: reference} if reference else {})})
-    paces = []
+        return replace(
+            parameters, provenance={**parameters.provenance, **({SETTING_KEY: reference} if reference else {})}
+        )
+    factors_of_others = []
     for other in others:
         try:
-            paces.append(as_json(_recalibration(parameters, select_setting(measured, other), seen), other))
+            factors_of_others.append(
+                as_json(
+                    _estimate_against_reference(parameters, select_setting(measured, other), reference_points), other
+                )
+            )
         except UserError as error:
-            paces.append({SETTING: other, WHY_NOT: error.message})
+            factors_of_others.append({SETTING_KEY: other, REASON_KEY: error.message})
     return replace(
         parameters,
         source=f"{parameters.source}, of {name_setting(reference)}",
         errors=_widen_bands(parameters, measured, others),
-        provenance={**parameters.provenance, SETTING: reference, PACES: paces},
+        provenance={**parameters.provenance, SETTING_KEY: reference, FACTORS_KEY: factors_of_others},
     )
 
 
 def describe_factors(parameters: ParameterSet) -> Iterator[str]:
-    """Yield a line for each other setting: its factors, or why it has none."""
-    reference = name_setting(str(parameters.provenance.get(SETTING, "")))
-    for entry in parameters.provenance.get(PACES, ()):
-        name = name_setting(entry[SETTING])
-        if WHY_NOT in entry:
-            yield f"{name} has no factors: {entry[WHY_NOT]}"
+    """Yield a line for each other setting: its factors, or the reason why it has none."""
+    reference = name_setting(str(parameters.provenance.get(SETTING_KEY, "")))
+    for entry in parameters.provenance.get(FACTORS_KEY, ()):
+        name = name_setting(entry[SETTING_KEY])
+        if REASON_KEY in entry:
+            yield f"{name} has no factors: {entry[REASON_KEY]}"
         else:
             yield f"{name} against {reference}: {from_json(entry).text}; {entry['points']} points"
 
 
-def _recalibration(parameters: ParameterSet, there: Measured, seen: Measured) -> RecalibrationFactors:
-    """Return the factors of one setting. Points that the reference also has are compared with their times there, the
-    others with their predictions."""
-    times = dict(zip(seen.points, seen.seconds, strict=True))
-    predictions = predict_seconds(parameters, there.points)
-    usual = np.array(
-        [times.get(point, prediction) for point, prediction in zip(there.points, predictions, strict=True)]
+def _estimate_against_reference(parameters: ParameterSet, other: Measured, reference: Measured) -> RecalibrationFactors:
+    """Return the factors of one setting. Points that were also measured in the reference setting are compared with
+    those times, other points with predictions."""
+    times = dict(zip(reference.points, reference.seconds, strict=True))
+    predictions = predict_seconds(parameters, other.points)
+    reference_times = np.array(
+        [times.get(point, prediction) for point, prediction in zip(other.points, predictions, strict=True)]
     )
-    predicted = np.isfinite(usual) & np.isfinite(predictions)
-    points = list(compress(there.points, predicted))
-    return estimate_factors(parameters, points, np.log(np.array(there.seconds)[predicted] / usual[predicted]))
+    predicted = np.isfinite(reference_times) & np.isfinite(predictions)
+    points = list(compress(other.points, predicted))
+    return estimate_factors(parameters, points, np.log(np.array(other.seconds)[predicted] / reference_times[predicted]))
 
 
 def _widen_bands(parameters: ParameterSet, measured: Measured, others: list[str]) -> dict[str, Errors]:
     """Return the residual bands, widened at both ends until they cover 95 % of the points of other settings, each
     setting with equal weight."""
-    there = select_points(measured, [setting in others for setting in list_settings(measured)])
-    logs = np.log(np.array(there.seconds) / predict_seconds(parameters, there.points))
-    named = [operation_class(point.operation) for point in there.points]
-    setting, bands = np.array(list_settings(there)), {}
+    other_points = select_points(measured, [setting in others for setting in list_settings(measured)])
+    logs = np.log(np.array(other_points.seconds) / predict_seconds(parameters, other_points.points))
+    operations = [operation_class(point.operation) for point in other_points.points]
+    setting, bands = np.array(list_settings(other_points)), {}
     for name, band in parameters.errors.items():
-        of_kind = np.array([name in (operation, kind_of(operation), ALL) for operation in named]) & np.isfinite(logs)
-        more = measure_widening(logs[of_kind], setting[of_kind], band.low, band.high) if of_kind.any() else 0.0
+        of_kind = np.array([name in (operation, kind_of(operation), ALL) for operation in operations]) & np.isfinite(
+            logs
+        )
+        widening = measure_widening(logs[of_kind], setting[of_kind], band.low, band.high) if of_kind.any() else 0.0
         allocations = band.allocations + len(np.unique(setting[of_kind]))
-        beyond = {end: (low - more, high + more, growth) for end, (low, high, growth) in band.beyond.items()}
-        bands[name] = replace(band, low=band.low - more, high=band.high + more, allocations=allocations, beyond=beyond)
+        beyond = {end: (low - widening, high + widening, growth) for end, (low, high, growth) in band.beyond.items()}
+        bands[name] = replace(
+            band, low=band.low - widening, high=band.high + widening, allocations=allocations, beyond=beyond
+        )
     return bands

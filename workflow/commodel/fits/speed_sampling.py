@@ -1,22 +1,23 @@
-"""Selection of the sizes to measure for a functional performance model: few where speed is linear in the size, more
-where it bends. A size is the area of a rectangle that is as square as possible."""
+"""Selection of the sizes to measure for a functional performance model: few where speed is linear in the size, else
+more. A size is the area of a rectangle that is as square as possible."""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
 from math import isqrt, sqrt
 
 Sample = tuple[float, float, float]  # speed and the ends of its interval
-Measure = Callable[[Mapping[str, int]], Mapping[str, Sample]]  # of some kinds, each at a size of its own
+Measure = Callable[[Mapping[str, int]], Mapping[str, Sample]]  # measures some kinds of processes, each at one size
 Rows = tuple[tuple[float, ...], ...]  # size, speed and its interval
-MIN_SIZE_RATIO = 1.25  # of two neighbouring sizes, from which on their middle may be measured
+MIN_SIZE_RATIO = 1.25  # ratio of two neighbouring sizes above which their middle may be measured
 
 
 class SizeSelection:
-    """The sizes to measure for one kind of process. Both ends come first, then middles of intervals. If a middle is off
-    the straight line, its halves follow; the interval with the largest deviation comes first."""
+    """The sizes to measure for one kind of process: both ends, then middles of intervals. If the speed at a middle is
+    not on the straight line between both ends, the two halves follow. Intervals with the largest deviation come
+    first."""
 
-    def __init__(self, smallest: int, largest: int, tolerance: float, most: int) -> None:
-        self.tolerance, self.most = tolerance, most
+    def __init__(self, smallest: int, largest: int, tolerance: float, max_sizes: int) -> None:
+        self.tolerance, self.most = tolerance, max_sizes
         self.rows: dict[int, Sample] = {}
         self.ends = [smallest, largest] if smallest < largest else [smallest]
         self.intervals: list[tuple[float, int, int, int]] = []  # negative deviation from the line, ends and middle
@@ -37,9 +38,11 @@ class SizeSelection:
             self.ends.pop(0)
             return
         _, low, high, _ = heapq.heappop(self.intervals)
-        part = (size - low) / (high - low)
-        line = [before + (after - before) * part for before, after in zip(self.rows[low], self.rows[high], strict=True)]
-        deviation = max(sample[1] - line[2], line[1] - sample[2]) / sample[0]  # beyond what noise explains
+        share = (size - low) / (high - low)
+        line = [
+            before + (after - before) * share for before, after in zip(self.rows[low], self.rows[high], strict=True)
+        ]
+        deviation = max(sample[1] - line[2], line[1] - sample[2]) / sample[0]  # gap between both 95 % intervals
         if deviation > self.tolerance:
             self._add_interval(deviation, low, size)
             self._add_interval(deviation, size, high)
@@ -51,7 +54,7 @@ class SizeSelection:
 
 
 def rectangle(size: int) -> tuple[int, int]:
-    """Return width and height of the largest rectangle that is as square as possible and has at most so many units."""
+    """Return width and height of a rectangle of at most this area that is as square as possible."""
     width = isqrt(size)
     return width, size // width
 
@@ -62,13 +65,16 @@ def area(size: int) -> int:
 
 
 def sample_speeds(
-    kinds: Iterable[str], measure: Measure, smallest: int, largest: int, tolerance: float = 0.05, most: int = 20
+    kinds: Iterable[str], measure: Measure, smallest: int, largest: int, tolerance: float = 0.05, max_sizes: int = 20
 ) -> dict[str, Rows]:
-    """Return the measured rows of every kind, with a limit for each. Each round measures all kinds with a size left."""
-    selections = {kind: SizeSelection(area(smallest), area(largest), tolerance, most) for kind in kinds}
-    while wanted := {kind: size for kind, selection in selections.items() if (size := selection.next()) is not None}:
-        for kind, sample in measure(wanted).items():
-            selections[kind].store(wanted[kind], sample)
+    """Return the measured rows of each kind, at most `max_sizes`. Each round measures all kinds that have a next
+    size."""
+    selections = {kind: SizeSelection(area(smallest), area(largest), tolerance, max_sizes) for kind in kinds}
+    while next_sizes := {
+        kind: size for kind, selection in selections.items() if (size := selection.next()) is not None
+    }:
+        for kind, sample in measure(next_sizes).items():
+            selections[kind].store(next_sizes[kind], sample)
     return {
         kind: tuple((float(size), *selection.rows[size]) for size in sorted(selection.rows))
         for kind, selection in selections.items()

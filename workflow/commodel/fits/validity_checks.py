@@ -21,8 +21,8 @@ from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.keys import Pair
 from commodel.models.probes import Site, probe
-from commodel.models.probes.mixture import AROUND, FAN, SMALLEST_SIZE, SUCCESSIVE_MESSAGES, WITHIN
-from commodel.models.probes.node_pairs import OF_TYPES
+from commodel.models.probes.mixture import SMALLEST_SIZE, TURN_AROUND, TURN_FAN, TURN_STREAM, TURN_WITHIN
+from commodel.models.probes.node_pairs import TYPE_PAIRS_STEP
 from commodel.parameters import ParameterSet
 from commodel.patterns.layouts import nodes_read, place
 from commodel.patterns.schedule import Schedule, stack
@@ -88,7 +88,7 @@ CONTENTION_FACTOR = 1.5  # measured over predicted time of concurrent messages, 
 UNEQUAL_PAIRS_FACTOR = 1.5  # far over near round trips of one distance class, above which pairs are not alike
 MIXTURE = "mixture"
 BY_TYPES = ("row", "fan")  # are probed for every two types of nodes
-OF_TURN = {AROUND: "rounds", SUCCESSIVE_MESSAGES: "row", FAN: "fan"}
+OF_TURN = {TURN_AROUND: "rounds", TURN_STREAM: "row", TURN_FAN: "fan"}
 
 
 def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
@@ -104,7 +104,7 @@ def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed
     high = max(high, SMALLEST_SIZE)
     for case in evidence.probes.get(MIXTURE, ()):
         seen = entry.uses_bytes or low <= int(case.settings["bytes"]) <= high  # other sizes are flagged anyway
-        if seen and len(case.seconds) and int(case.settings["turn"]) != WITHIN:
+        if seen and len(case.seconds) and int(case.settings["turn"]) != TURN_WITHIN:
             try:
                 pattern = make_case_schedule(MIXTURE, case.settings, evidence.types)
                 prediction = float(model.cost(pattern)[0])
@@ -156,7 +156,7 @@ def measure_unevenness(evidence: Observed) -> float:
     """
     steps: dict[int, dict[int, list[tuple[float, float, float]]]] = defaultdict(lambda: defaultdict(list))
     for case in evidence.probes.get("evenness", ()):
-        if len(case.seconds) and int(case.settings["step"]) != OF_TYPES:
+        if len(case.seconds) and int(case.settings["step"]) != TYPE_PAIRS_STEP:
             interval = median_interval(case.seconds, case.passes)
             steps[int(case.settings["bytes"])][int(case.settings["step"])].append(interval)
     most = 1.0
@@ -173,7 +173,7 @@ def find_unequal_types(evidence: Observed) -> dict[str, float]:
     factor."""
     times: dict[int, dict[str, tuple[float, float, float]]] = defaultdict(dict)
     for case in evidence.probes.get("evenness", ()):
-        if len(case.seconds) and int(case.settings["step"]) == OF_TYPES:
+        if len(case.seconds) and int(case.settings["step"]) == TYPE_PAIRS_STEP:
             pair = _name_types(evidence, int(case.settings["one"]), int(case.settings["two"]))
             times[int(case.settings["bytes"])][pair] = median_interval(case.seconds, case.passes)
     worst: dict[str, float] = {}

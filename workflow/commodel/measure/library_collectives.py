@@ -1,4 +1,5 @@
-"""Timing of a library's own collectives, with rules or without (`Place`). Results are cached in a folder."""
+"""Timing of an MPI library's own collectives, with or without rules (`LibraryTimer`). Results are cached in a
+folder."""
 
 import os
 import time
@@ -24,8 +25,8 @@ from commodel.records import BARRIER, LIBRARY, Batch, Case, Choice, Measure, Pla
 from commodel.results.raw_samples import GIVEN_UP, LATE, read_marker, read_samples
 from commodel.stats import MIN_NOISE, estimate_noise
 
-TIMES, RAW, RESULTS = "times.json", "raw", "results.json"
-VERIFIED = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)  # samples of a verified result, and its time limit
+TIMES_FILE, RAW_FOLDER, RESULTS_FILE = "times.json", "raw", "results.json"
+VERIFICATION_SETTINGS = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)  # one sample, with a time limit of 20 s
 
 
 class Dialect(Protocol):
@@ -42,8 +43,9 @@ class Dialect(Protocol):
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where and how the library is timed."""
+class LibraryTimer:
+    """A timer of the library's collectives: the platform, how to measure, the syntax of rules, and the folder of
+    results."""
 
     name: str
     platform: Platform
@@ -56,15 +58,17 @@ class Place:
         """Return the point of the library default for a workload."""
         return make_point(self.setting, workload._asdict() | {"algorithm": LIBRARY})
 
-    def with_seconds(self, seconds: float) -> "Place":
-        """Return the place with another duration of a case's samples."""
+    def with_seconds(self, seconds: float) -> "LibraryTimer":
+        """Return the timer with another duration of a case's samples."""
         return replace(self, measure=replace(self.measure, seconds=seconds))
 
     def environment(self, path: SafePath, operations: Iterable[str]) -> dict[str, str]:
         """Return the environment variables of the rules. The user's own would override them and are refused."""
         settings = dict(self.dialect.environment(path.parent.resolve() / path.name, operations))
-        if taken := [name for name in settings if name in os.environ]:
-            raise UserError(f"{min(taken)} is set in the environment; wanted: not set, since rules are tried here")
+        if already_set := [name for name in settings if name in os.environ]:
+            raise UserError(
+                f"{min(already_set)} is set in the environment; wanted: not set, since it would override the rules"
+            )
         return settings
 
     def time(
@@ -72,22 +76,24 @@ class Place:
         name: str,
         workloads: Collection[PlacedWorkload],
         choices: Iterable[Choice] = (),
-        apart: Collection[str] = (),
+        separate: Collection[str] = (),
     ) -> StartTimings:
-        """Return the times of some workloads, with rules if there are choices. A barrier aligns the ranks before each
-        sample. A rule for barriers would therefore change all other times, so barriers then have a start of their own.
-        The operations `apart` have one, too, so that none inherits the connections of another."""
+        """Return the times of some workloads, with rules if `choices` are given.
+
+        A barrier aligns the ranks before each sample. A rule for barriers would therefore change all other times, so
+        barriers then have a start of their own. Each operation of `separate` has one, too, so that it does not use
+        connections that another has opened."""
         choices = list(choices)
         of_barriers = [choice for choice in choices if choice.operation == BARRIER]
         of_others = [choice for choice in choices if choice.operation != BARRIER]
         barriers = [workload for workload in workloads if of_barriers and workload.operation == BARRIER]
         others = [workload for workload in workloads if workload not in barriers]
-        groups: dict[str, list[PlacedWorkload]] = {}
+        starts: dict[str, list[PlacedWorkload]] = {}
         for workload in others:
-            groups.setdefault(f"{name}-{workload.operation}" if workload.operation in apart else name, []).append(
+            starts.setdefault(f"{name}-{workload.operation}" if workload.operation in separate else name, []).append(
                 workload
             )
-        parts = [self._start(start, group, of_others) for start, group in groups.items()]
+        parts = [self._start(start_name, group, of_others) for start_name, group in starts.items()]
         parts += [self._start(f"{name}-barrier", barriers, of_barriers)] if barriers else []
         seconds = {workload: time for part in parts for workload, time in part.seconds.items()}
         errors = {workload: error for part in parts for workload, error in part.noise.items()}
@@ -98,49 +104,55 @@ class Place:
     ) -> dict[tuple[str, int, int], str]:
         """Return why an operation failed under these rules, by input, ranks of the communicator and bytes.
 
-        Without choices, the library's default is checked. A case that was given up after others is then no failure,
-        since it was not tried.
-        """
+        Without choices, the library default is checked. A case that was given up after failures of others was not
+        tried, so it then does not count as a failure."""
         choices = list(choices)
         ranks = sorted({choice.ranks for choice in choices})
         point = self.point(PlacedWorkload(operation, ranks[-1], layout, max(sizes)))
-        found = [dict(settings) for settings in list_cases(operation, point.ranks, sizes, ranks)]
-        ruled = [choice for choice in choices if choice.algorithm != LIBRARY]
-        folder = self._ruled_folder(name, self.dialect.user_text(ruled) if ruled else "")
-        record = folder / RESULTS
-        if not record.exists():
-            settings = self.environment(folder / self.dialect.file, {operation}) if ruled else {}
+        case_settings = [dict(variables) for variables in list_cases(operation, point.ranks, sizes, ranks)]
+        rules = [choice for choice in choices if choice.algorithm != LIBRARY]
+        folder = self._prepare_folder(name, self.dialect.user_text(rules) if rules else "")
+        results = folder / RESULTS_FILE
+        if not results.exists():
+            variables = self.environment(folder / self.dialect.file, {operation}) if rules else {}
             columns = probe("verify").columns
-            cases = [Case(self.name, "verify", point.ranks, about, point.layout) for about in found]
-            raw = self._run(folder / RAW, Batch("tune", self.name, point.nodes, (), tuple(cases)), VERIFIED, settings)
-            failed = [(about, read_marker(raw, case.id)) for about, case in zip(found, cases, strict=True)]
-            rows = [
-                [*(about[column] for column in columns[1:]), why[1]]
-                for about, why in failed
-                if why and (ruled or GIVEN_UP not in why[1])
+            cases = [Case(self.name, "verify", point.ranks, settings, point.layout) for settings in case_settings]
+            raw = self._run(
+                folder / RAW_FOLDER,
+                Batch("tune", self.name, point.nodes, (), tuple(cases)),
+                VERIFICATION_SETTINGS,
+                variables,
+            )
+            failed = [
+                (settings, read_marker(raw, case.id)) for settings, case in zip(case_settings, cases, strict=True)
             ]
-            write_json(record, {"failures": rows})
+            rows = [
+                [*(settings[column] for column in columns[1:]), marker[1]]
+                for settings, marker in failed
+                if marker and (rules or GIVEN_UP not in marker[1])
+            ]
+            write_json(results, {"failures": rows})
         try:
-            return {(str(row[0]), int(row[1]), int(row[2])): str(row[3]) for row in read_json(record)["failures"]}
+            return {(str(row[0]), int(row[1]), int(row[2])): str(row[3]) for row in read_json(results)["failures"]}
         except (KeyError, TypeError, ValueError, IndexError):
-            raise UserError("found something else, wanted the failures of a start", file=record) from None
+            raise UserError("found something else, wanted the failures of a start", file=results) from None
 
     def _start(self, name: str, workloads: Collection[PlacedWorkload], choices: list[Choice]) -> StartTimings:
-        folder = self._ruled_folder(name, self.dialect.text(choices) if choices else "")
-        record = folder / TIMES
+        folder = self._prepare_folder(name, self.dialect.text(choices) if choices else "")
+        record = folder / TIMES_FILE
         if not record.exists():
             operations = {choice.operation for choice in choices}
             settings = self.environment(folder / self.dialect.file, operations) if choices else {}
             begun = time.monotonic()
-            times = self._measure(folder / RAW, workloads, settings)
+            times = self._measure(folder / RAW_FOLDER, workloads, settings)
             write_json(
                 record,
                 {"took": time.monotonic() - begun, "workloads": [[*workload, *row] for workload, row in times.items()]},
             )
-        return _read(record)
+        return _read_times(record)
 
-    def _ruled_folder(self, name: str, text: str) -> SafePath:
-        """Return the folder of a start, with its rules in it and nothing of a session that chose otherwise."""
+    def _prepare_folder(self, name: str, text: str) -> SafePath:
+        """Return the folder of a start with its rules file. Results of other rules are removed."""
         folder = self.folder / "starts" / name
         file = folder / self.dialect.file
         if not (file.exists() and read_text(file, MIB, "rules") == text):
@@ -152,12 +164,14 @@ class Place:
     def _measure(
         self, raw: SafePath, workloads: Collection[PlacedWorkload], settings: Mapping[str, str]
     ) -> dict[PlacedWorkload, tuple[float, float]]:
-        """Return the median of each workload and the noise of its logarithm; a workload without a valid sample is left
-        out."""
+        """Return the median of each workload in seconds, and the noise of its logarithm. A workload without a valid
+        sample is omitted."""
         points = {workload: self.point(workload) for workload in workloads}
-        most = Durations(self.platform.launcher, self.measure).estimate_points(list(points.values()), upper_bound=True)
+        upper_bounds = Durations(self.platform.launcher, self.measure).estimate_points(
+            list(points.values()), upper_bound=True
+        )
         nodes = max(point.nodes for point in points.values())
-        batch = Batch("tune", self.name, nodes, tuple(points.values()), most=most)
+        batch = Batch("tune", self.name, nodes, tuple(points.values()), most=upper_bounds)
         self._run(raw, batch, self.measure, settings)
         times = {workload: self._median(raw, point.id) for workload, point in points.items()}
         return {workload: time for workload, time in times.items() if time}
@@ -170,18 +184,18 @@ class Place:
         return raw
 
     def _median(self, raw: SafePath, case: str) -> tuple[float, float] | None:
-        if why := read_marker(raw, case):
-            return None if why[0] == LATE else (self.measure.timeout, MIN_NOISE)
+        if marker := read_marker(raw, case):
+            return None if marker[0] == LATE else (self.measure.timeout, MIN_NOISE)
         seconds = [row["seconds"] for row in read_samples(raw / f"{case}.csv", case) if row["valid"]]
         return median(seconds), estimate_noise(seconds)
 
 
-def _read(record: SafePath) -> StartTimings:
-    noted = read_json(record)
+def _read_times(record: SafePath) -> StartTimings:
+    entries = read_json(record)
     try:
-        listed = noted.get("workloads", noted.get("jobs"))  # the name in older versions
-        rows = {PlacedWorkload(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in listed}
-        seconds, errors = ({workload: float(times[at]) for workload, times in rows.items()} for at in (0, 1))
-        return StartTimings(seconds, float(noted["took"]), errors)
+        workload_rows = entries.get("workloads", entries.get("jobs"))  # older versions wrote `jobs`
+        rows = {PlacedWorkload(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in workload_rows}
+        seconds, errors = ({workload: float(times[column]) for workload, times in rows.items()} for column in (0, 1))
+        return StartTimings(seconds, float(entries["took"]), errors)
     except (KeyError, TypeError, ValueError, IndexError):
         raise UserError("found something else, wanted the times of a start", file=record) from None

@@ -1,7 +1,7 @@
 """Processes of a batch: `run` starts a launcher and ends it completely, `describe_failure` summarizes its output.
 
-Nothing remains of a launcher when it ends, is stopped, or its parent dies. The summary is one sentence: the native
-programs' messages first, else those of the launcher, which are wrapped, framed, and among much advice.
+No process of a launcher remains when it ends, when it is stopped, or when this process is killed. The summary is one
+sentence: a message of the native programs, else the most informative one of the launcher.
 """
 
 import ctypes
@@ -18,8 +18,8 @@ from commodel.errors import one_line
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, open_file
 
-LOOK = 0.5  # seconds between two looks at what is running
-GRACE = 10  # seconds to end after SIGTERM: srun kills its step in that time, also on other nodes
+POLL_INTERVAL = 0.5  # seconds between two checks of the running launcher
+TERMINATION_GRACE = 10  # seconds from SIGTERM to SIGKILL, in which srun kills its step, also on other nodes
 
 
 def run(
@@ -27,10 +27,9 @@ def run(
 ) -> tuple[int, str]:
     """Run a launcher, and return its exit code, and why it was stopped (empty if it ended by itself).
 
-    It has a session of its own, so that Ctrl-C, SIGTERM and `watch` reach every rank. It is terminated even if this
-    process is killed. `watch` is called periodically and returns a reason to stop. `settings` are environment
-    variables, which the user's own override.
-    """
+    The launcher has a session of its own, so that Ctrl-C, SIGTERM and `watch` reach every rank. It is terminated even
+    if this process is killed. `watch` is called periodically and returns a reason to stop, or an empty text. `settings`
+    are environment variables. The user's environment overrides them."""
     end_on_termination()  # so that `finally` below is reached
     with log.open("wb") as stream:
         process = subprocess.Popen(
@@ -44,39 +43,40 @@ def run(
             preexec_fn=_die_with_parent,
         )
         try:
-            return _ended(process, watch)
+            return _wait(process, watch)
         finally:
-            _end(process)
+            _terminate(process)
 
 
-def _ended(process: subprocess.Popen, watch: Callable[[], str]) -> tuple[int, str]:
+def _wait(process: subprocess.Popen, watch: Callable[[], str]) -> tuple[int, str]:
     while True:
         try:
-            return process.wait(LOOK), ""
+            return process.wait(POLL_INTERVAL), ""
         except subprocess.TimeoutExpired:
-            if why := watch():
-                _end(process)
-                return process.returncode, why
+            if stop_reason := watch():
+                _terminate(process)
+                return process.returncode, stop_reason
 
 
-def _end(process: subprocess.Popen) -> None:
+def _terminate(process: subprocess.Popen) -> None:
     """Terminate the launcher, which forwards SIGTERM, and kill the rest of the group: a stopped rank ignores
     SIGTERM."""
     if process.poll() is None:
-        _signal(process.pid, signal.SIGTERM)
+        _signal_group(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE)
-    _signal(process.pid, signal.SIGKILL)
+            process.wait(TERMINATION_GRACE)
+    _signal_group(process.pid, signal.SIGKILL)
     process.wait()
 
 
-def _signal(group: int, number: int) -> None:
-    with suppress(ProcessLookupError):  # nothing is left of it
+def _signal_group(group: int, number: int) -> None:
+    with suppress(ProcessLookupError):  # the group has ended
         os.killpg(group, number)
 
 
 def end_on_termination() -> None:
-    """Make SIGTERM end this process as an exception does, once: a second one does not interrupt the clean-up."""
+    """Make SIGTERM raise SystemExit in this process. A second SIGTERM is ignored, so that it does not interrupt the
+    clean-up."""
 
     def end(number, frame):
         signal.signal(number, signal.SIG_IGN)
@@ -86,14 +86,15 @@ def end_on_termination() -> None:
 
 
 def _die_with_parent() -> None:
-    """Ask the Linux kernel to send this process SIGTERM when its parent is gone."""
+    """Make the Linux kernel send SIGTERM to this process when its parent ends."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # 1: PR_SET_PDEATHSIG
 
 
-OWN = re.compile(r"^error: ", re.MULTILINE)  # messages of the programs about failures that no case caused
+PROGRAM_ERROR = re.compile(r"^error: ", re.MULTILINE)  # messages of the programs about failures that no case caused
 # Messages of Slurm when it takes nodes away, which may reach the ranks before the driver.
-TAKEN = re.compile(r"node[ _]fail|due to (time limit|preemption)", re.IGNORECASE)
-# Kinds of sentences, the most informative first: of the programs, of a rank's death, of the system, of the launcher.
+NODE_LOSS = re.compile(r"node[ _]fail|due to (time limit|preemption)", re.IGNORECASE)
+# Kinds of sentences, the most informative first: from the programs, on a rank's death, from the system, from the
+# launcher.
 INFORMATIVE = (
     re.compile(r"^error: |^([a-z]+/)?[a-z_]+\.c:[0-9]+: "),
     re.compile(r"exit string|on signal|killed|node fail", re.IGNORECASE),
@@ -104,23 +105,23 @@ INFORMATIVE = (
     ),
     re.compile(r"\berror\b|critical|fatal|unrecognized|unsupported", re.IGNORECASE),
 )
-PROGRESS = re.compile(r"case \d+/\d+ ")
-FRAME = re.compile(r"[-=]{20,}$")
-HOLLOW = re.compile(
+PROGRESS_LINE = re.compile(r"case \d+/\d+ ")
+FRAME_LINE = re.compile(r"[-=]{20,}$")
+WITHOUT_INFORMATION = re.compile(
     r"Primary job +terminated normally|WARNING|=+ +(BAD|PID|EXIT CODE|CLEANING UP|YOU CAN IGNORE)|\[\S+\] OPAL ERROR"
 )
-CONTINUATION = re.compile(r"[a-z][a-z-]*([ ,]|\.( |$))")  # begin of the next line of a wrapped sentence
-STACK = re.compile(r"\w+\(\d+\)\.*: *")  # begin of MPICH's calls, the innermost one last
-MAX_LOG = 64 * MIB  # the part of a log that is read
-DISK_BLOCK = 4096  # bytes: with less free space, the disk is full
-FULL = "No space left on device"
+CONTINUED_LINE = re.compile(r"[a-z][a-z-]*([ ,]|\.( |$))")  # begin of a line that continues a wrapped sentence
+STACK_LINE = re.compile(r"\w+\(\d+\)\.*: *")  # begin of MPICH's calls, the innermost one last
+MAX_LOG = 64 * MIB  # bytes of a log that are read
+MIN_FREE_SPACE = 4096  # bytes; with less free space, the disk counts as full
+DISK_FULL_TEXT = "No space left on device"
 
 
-def full(log: AnyPath) -> bool:
-    return shutil.disk_usage(log.parent.resolve()).free < DISK_BLOCK
+def is_disk_full(log: AnyPath) -> bool:
+    return shutil.disk_usage(log.parent.resolve()).free < MIN_FREE_SPACE
 
 
-def printed(log: AnyPath) -> str:
+def read_output(log: AnyPath) -> str:
     """Return the output of a start."""
     with open_file(log) as stream:
         return stream.read(MAX_LOG).decode(errors="replace")
@@ -128,25 +129,27 @@ def printed(log: AnyPath) -> str:
 
 def describe_failure(log: AnyPath) -> str:
     """Return why a start failed, in one sentence."""
-    complaints = split_sentences(printed(log)) or [FULL if full(log) else "it printed nothing"]
-    return one_line(next((text for kind in INFORMATIVE for text in complaints if kind.search(text)), complaints[0]))
+    sentences = split_sentences(read_output(log)) or [DISK_FULL_TEXT if is_disk_full(log) else "it printed nothing"]
+    return one_line(next((text for kind in INFORMATIVE for text in sentences if kind.search(text)), sentences[0]))
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the first sentence of each message, unwrapped; text after a colon belongs to it. Empty messages are
-    omitted."""
-    spoken = [""]
+    """Return the first sentence of each message as one line, with the text after a colon. Messages without information
+    are omitted."""
+    messages = [""]
     for line in map(str.strip, text.replace("\0", "").splitlines()):
-        if FRAME.match(line) or PROGRESS.match(line):
-            spoken.append("")
+        if FRAME_LINE.match(line) or PROGRESS_LINE.match(line):
+            messages.append("")
         elif not line:
-            spoken += [] if spoken[-1].endswith(":") else [""]
-        elif "error stack:" in spoken[-1] and (call := STACK.match(line)):
+            messages += [] if messages[-1].endswith(":") else [""]
+        elif "error stack:" in messages[-1] and (call := STACK_LINE.match(line)):
             if innermost := line[call.end() :]:
-                spoken[-1] = f"{spoken[-1].partition(' error stack:')[0]} error stack: {innermost}"
-        elif spoken[-1].endswith(":") or (spoken[-1] and CONTINUATION.match(line) and not INFORMATIVE[0].match(line)):
-            spoken[-1] += f" {line}"
+                messages[-1] = f"{messages[-1].partition(' error stack:')[0]} error stack: {innermost}"
+        elif messages[-1].endswith(":") or (
+            messages[-1] and CONTINUED_LINE.match(line) and not INFORMATIVE[0].match(line)
+        ):
+            messages[-1] += f" {line}"
         else:
-            spoken.append(line)
-    firsts = [re.split(r"(?<=[a-z)])\. (?=[A-Z])", sentence)[0] for sentence in spoken]
-    return [sentence for sentence in firsts if sentence and not HOLLOW.match(sentence)]
+            messages.append(line)
+    sentences = [re.split(r"(?<=[a-z)])\. (?=[A-Z])", sentence)[0] for sentence in messages]
+    return [sentence for sentence in sentences if sentence and not WITHOUT_INFORMATION.match(sentence)]

@@ -1,8 +1,8 @@
-"""Provenance of a batch (`provenance`): hosts, placement of ranks, versions, switches, and caches of processors.
+"""Provenance of a batch (`collect_provenance`): hosts, placement of ranks, versions, switches, and caches of
+processors.
 
-It is what a reader needs to trust or repeat the measurements, as far as the driver knows it. The programs themselves
-record MPI, compiler, hosts and clock.
-"""
+A reader needs it to trust or repeat the measurements. The native programs record MPI, compiler, hosts and clock
+themselves."""
 
 import datetime
 import os
@@ -13,11 +13,11 @@ from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.files.safe_reading import read_text_or_empty
-from commodel.measure.starts import Rig
+from commodel.measure.starts import StartContext
 from commodel.plan.config import planned_platform
 from commodel.plan.planning import list_named_files
 from commodel.platforms import cores
-from commodel.platforms.container import about
+from commodel.platforms.container import describe_image
 from commodel.platforms.cores import measure_busy_processors
 from commodel.platforms.tools import native_digest
 from commodel.records import Batch, Plan
@@ -26,22 +26,22 @@ from commodel.results.provenance import find_revision, list_versions
 GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
 
-def provenance(
+def collect_provenance(
     plan: Plan, batch: Batch, places: Mapping[str, object] | None = None, setting: str = ""
 ) -> dict[str, object]:
-    """Return the provenance of a batch; `places` has the levels of nodes and processors."""
-    where = plan.platforms[batch.platform]
+    """Return the provenance of a batch. `places` are the entries of `describe_places`."""
+    platform_entry = plan.platforms[batch.platform]
     commit, dirty = find_revision()
     return {
         "experiment": plan.experiment,
         "experiment_digest": plan.digest,
         "platform": batch.platform,
-        "platform_digest": where.digest,
-        **({"files": files} if (files := _files(plan, batch)) else {}),
-        "launcher": where.launcher,
-        "substrate": where.substrate,
+        "platform_digest": platform_entry.digest,
+        **({"files": files} if (files := _list_digests(plan, batch)) else {}),
+        "launcher": platform_entry.launcher,
+        "substrate": platform_entry.substrate,
         **({"setting": setting} if setting else {}),
-        "simulated": where.simulated,
+        "simulated": platform_entry.simulated,
         "measure": asdict(plan.measure),
         "seed": plan.seed,
         "seeds": f"cases are shuffled by {plan.seed} in the first pass, one more in each further one; "
@@ -49,11 +49,13 @@ def provenance(
         **list_versions(),
         "commit": commit,
         "uncommitted_changes": dirty,
-        "native_digest": native_digest(where.substrate),
-        "container": about(image) if (image := planned_platform(batch.platform).image) else {},
-        "cpu": _cpu(),
+        "native_digest": native_digest(platform_entry.substrate),
+        "container": describe_image(image) if (image := planned_platform(batch.platform).image) else {},
+        "cpu": _read_cpu_name(),
         "cores": os.cpu_count(),
-        **({"at_work": measure_busy_processors()} if where.launcher == "local" else {}),  # elsewhere this is no node
+        **(
+            {"at_work": measure_busy_processors()} if platform_entry.launcher == "local" else {}
+        ),  # other launchers measure on other machines
         "governor": read_text_or_empty(GOVERNOR) or "unknown",
         "kernel": platform.release(),
         "machine": platform.node(),
@@ -63,29 +65,30 @@ def provenance(
     }
 
 
-def _files(plan: Plan, batch: Batch) -> dict[str, str]:
-    """Return the SHA-256 of each file that points name."""
+def _list_digests(plan: Plan, batch: Batch) -> dict[str, str]:
+    """Return the SHA-256 of each file that the points name."""
     return {path: plan.files[path].digest for _, path in list_named_files(batch.points) if path in plan.files}
 
 
-def _cpu() -> str:
+def _read_cpu_name() -> str:
     lines = read_text_or_empty(Path("/proc/cpuinfo")).splitlines()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
-def places(rig: Rig) -> dict[str, object]:
-    """Return where nodes and processors are.
+def describe_places(context: StartContext) -> dict[str, object]:
+    """Return the names and levels of nodes and processors.
 
-    `nodes` are the names of the plan's nodes, in its order. `levels` has a group number for each of them, `processors`
-    for each processor of the driver's machine. `levels_from` is the launcher, if its site reports the levels.
+    `nodes` are the names of the plan's nodes, in its order. `levels` has a group number for each node, `processors` for
+    each processor of the driver's machine. `levels_from` is the launcher, if its site reports the levels.
     """
-    about: dict[str, object] = {"nodes": list(rig.names)} if rig.names else {}
-    if not rig.how.simulated and (processors := cores.levels().settings):
-        about["processors"] = processors
-    from_site = not rig.platform.levels and rig.how.levels and rig.names
+    entries: dict[str, object] = {"nodes": list(context.names)} if context.names else {}
+    if not context.launcher.simulated and (processors := cores.levels().settings):
+        entries["processors"] = processors
+    platform, launcher = context.platform, context.launcher
+    from_site = not platform.levels and launcher.levels and context.names
     try:
-        levels = (rig.how.levels(rig.starter, rig.names) if from_site else rig.platform.hierarchy).settings
+        levels = (launcher.levels(context.starter, context.names) if from_site else platform.hierarchy).settings
     except UserError as error:
-        return about | {"levels_unknown": error.message}
-    source = {"levels_from": rig.platform.launcher} if from_site else {}
-    return about | ({"levels": levels, **source} if levels else {})
+        return entries | {"levels_unknown": error.message}
+    source = {"levels_from": platform.launcher} if from_site else {}
+    return entries | ({"levels": levels, **source} if levels else {})

@@ -1,7 +1,7 @@
-"""Starts of native programs (`starts_of`): the same ranks in the same places sweep many cases in one start.
+"""Starts of native programs (`list_starts`). One start measures many cases with the same ranks and placement.
 
-`prepare` writes into the work folder what a start reads: its cases, the schedules, partitions and topologies that they
-name, and the placement of ranks. An overlay network instantiates each tree once for all its cases. Programs start in
+`prepare` writes the inputs of a start into the work folder: its cases, the schedules, partitions and topologies that
+they name, and the placement of ranks. An overlay network creates each tree once for all its cases. Programs start in
 the work folder and all paths are relative to it, since smpirun accepts no path with a space.
 """
 
@@ -29,57 +29,62 @@ from commodel.patterns.trees.topologies import tree
 from commodel.patterns.trees.tree import place_on_hosts
 from commodel.patterns.written import is_written
 from commodel.platforms import container
-from commodel.platforms.build import programs
-from commodel.platforms.launchers import Job, Launcher, front_end, toolchain
+from commodel.platforms.build import get_program_folder
+from commodel.platforms.launchers import Job, Launcher, front_end_argv, get_toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.simulated_networks import write_changing_network
 from commodel.platforms.tools import find_build_root
 from commodel.records import LIBRARY, Batch, Case, Plan, Point, digest
 
-SUFFIX = ".partition"
+PARTITION_SUFFIX = ".partition"
 
 
-def kernel_row(point: Point, computes: bool) -> dict[str, object]:
-    """Return the row of the case file of a kernel's point, without its partition. Simulated kernels compute nothing."""
-    named = given_of(point.operation)
+def make_kernel_row(point: Point, computes: bool) -> dict[str, object]:
+    """Return the row of the case file for a kernel's point, without its partition. Simulated kernels compute
+    nothing."""
+    arguments = given_of(point.operation)
     settings = {"id": point.id, "partition": point, "bytes": point.bytes}
     if operation(point.operation).program == "summa":
-        iteration = named.get("iteration", -1)
+        iteration = arguments.get("iteration", -1)
         settings["iteration"] = "all" if iteration < 0 else iteration
-        settings |= {"overlapped": int(named.get("overlapped", False)), "barrier": int(named.get("barrier", True))}
+        settings |= {
+            "overlapped": int(arguments.get("overlapped", False)),
+            "barrier": int(arguments.get("barrier", True)),
+        }
     return settings | {"compute": int(computes)}
 
 
-def with_partition(row: dict[str, object], work: AnyPath) -> dict[str, object]:
-    """Return the row with its partition as a file. Speeds are needed only by ranks that wait instead of computing."""
+def store_partition(row: dict[str, object], work: AnyPath) -> dict[str, object]:
+    """Write the partition of a row to a file, and return the row with the file's name. Only ranks that wait instead of
+    computing need speeds."""
     point = row["partition"]
-    path = work / f"{point.id}{SUFFIX}"
+    path = work / f"{point.id}{PARTITION_SUFFIX}"
     tiling = tiles(point.operation, point.ranks)
     waits = row.get("overlapped") and not row["compute"]
     write_text(path, rectangles.write(tiling if waits else replace(tiling, speed=None)))
     return {**row, "partition": path.name}
 
 
-HERE = "localhost"  # what nodes are called where all processes are on this machine
-OWN_NAMES = {f"overlay-{name}": name for name in ("startup", "skew", "classes")}
+LOCAL_HOST = "localhost"  # name of the nodes if all processes run on this machine
+OVERLAY_OPERATIONS = {f"overlay-{name}": name for name in ("startup", "skew", "classes")}
 
 
-def overlay_row(member: Point | Case) -> dict[str, object]:
+def make_overlay_row(member: Point | Case) -> dict[str, object]:
     """Return the row of the case file of an overlay network, with the topology as its spec."""
     if isinstance(member, Case):
         requested = probe(member.probe).on_overlay(member.settings)
         settings = {"operation": requested.operation, "topology": requested.topology, "bytes": member.settings["bytes"]}
-        named, waves = {"mode": requested.mode}, 1
+        arguments, waves = {"mode": requested.mode}, 1
     else:
         name = base(member.operation)
-        settings = {"operation": OWN_NAMES.get(name, name), "topology": member.topology, "bytes": member.bytes}
-        named, waves = parameters(member.operation, member.ranks, overlay=True), member.waves
-    taken = {"filter": "sum", "compute": 0.0, "mode": "waves", "period": 0.0} | named
-    return {"id": member.id, **settings, **taken, "waves": waves}
+        settings = {"operation": OVERLAY_OPERATIONS.get(name, name), "topology": member.topology, "bytes": member.bytes}
+        arguments, waves = parameters(member.operation, member.ranks, overlay=True), member.waves
+    defaults = {"filter": "sum", "compute": 0.0, "mode": "waves", "period": 0.0} | arguments
+    return {"id": member.id, **settings, **defaults, "waves": waves}
 
 
-def with_topologies(rows: list[dict], work: AnyPath, hosts: Iterable[str]) -> list[dict]:
-    """Return the rows with a file in place of each topology; node i of every tree is on host i."""
+def store_topologies(rows: list[dict], work: AnyPath, hosts: Iterable[str]) -> list[dict]:
+    """Write each topology to a file, and return the rows with the files' names. Node i of every tree is on host i."""
     hosts, files = list(hosts), {}
     for spec in dict.fromkeys(row["topology"] for row in rows):
         text = mrnet(place_on_hosts(tree(spec), hosts))
@@ -93,22 +98,22 @@ NODES_LISTED = 8  # nodes that the name of a file can list
 
 @dataclass(frozen=True)
 class Start:
-    """Cases that one start of a program sweeps: the same ranks in the same places."""
+    """Cases that one start of a program measures, with the same ranks and placement."""
 
     program: str
     ranks: int
     layout: str
-    where: tuple[int, ...]  # the platform's nodes that the layout's stand for; empty: the first ones
+    where: tuple[int, ...]  # the platform's node for each node of the layout; empty: the first ones
     rows: tuple[dict[str, object], ...]  # of the case file
 
     @property
     def name(self) -> str:
-        """The name of its files. Complex layouts, and many nodes, are distinguished by a digest."""
+        """The name of the start's files. Complex layouts and many nodes are replaced by a digest."""
         nodes = nodes_written(self.where)
-        on = f"-on{nodes if len(self.where) <= NODES_LISTED else digest(self.where)}" if nodes else ""
+        node_suffix = f"-on{nodes if len(self.where) <= NODES_LISTED else digest(self.where)}" if nodes else ""
         layout, _, arguments = self.layout.partition(":")
-        plain = re.fullmatch(r"[0-9x]*", arguments)
-        return f"{self.program}-{self.ranks}r-{layout}{arguments if plain else f'-{digest(arguments)}'}{on}"
+        is_short = re.fullmatch(r"[0-9x]*", arguments)
+        return f"{self.program}-{self.ranks}r-{layout}{arguments if is_short else f'-{digest(arguments)}'}{node_suffix}"
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -117,13 +122,13 @@ class Start:
         return tuple(self.where[node] for node in nodes) if self.where else tuple(nodes)
 
     @property
-    def kept(self) -> tuple[int, ...]:
-        """The cores of every rank; empty if its layout does not define them."""
+    def cores_per_rank(self) -> tuple[int, ...]:
+        """The number of cores of each rank; empty if the layout does not define it."""
         return tuple(map(int, cores_of(self.layout, self.ranks))) if keeps_cores(self.layout) else ()
 
     @property
-    def drives(self) -> tuple[bool, ...]:
-        """Which ranks drive an accelerator; empty if its layout does not define it."""
+    def drives_accelerator(self) -> tuple[bool, ...]:
+        """Whether each rank drives an accelerator; empty if the layout does not define it."""
         kinds = kinds_of(self.layout, self.ranks) if keeps_cores(self.layout) else None
         return tuple(kind == ACCELERATOR for kind in kinds) if kinds is not None else ()
 
@@ -136,177 +141,187 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Rig:
+class StartContext:
     """The common state of a batch's starts: the plan, the platform and its launcher, and the folder of samples."""
 
     plan: Plan
     platform: Platform
-    how: Launcher
+    launcher: Launcher
     starter: str
-    names: tuple[str, ...]  # of the nodes, where they are known
+    names: tuple[str, ...]  # of the nodes; empty if unknown
     folder: SafePath
     passes: int
-    inside: tuple[str, ...] = ()  # what starts the platform's container image, if it has one
-    setting: str = ""  # of the job
+    image_command: tuple[
+        str, ...
+    ] = ()  # the command that starts the platform's container image; empty without an image
+    setting: str = ""  # name of the circumstances of the measurement
     environment: Mapping[str, str] = field(default_factory=dict)  # environment variables for the MPI library
 
     @property
     def work(self) -> SafePath:
-        """Where programs start, and what they read and print; gone when the batch is done."""
+        """The folder where programs start, with their inputs and logs. It is removed when the batch is done."""
         return self.folder / WORK_FOLDER
 
     def pass_folder(self, number: int) -> SafePath:
         return self.folder / pass_folder_name(number)
 
     def hosts_of(self, start: Start) -> list[str]:
-        """Return what the nodes of a start's ranks are called, as far as there are any; programs take samples nowhere
-        else."""
-        if self.how.simulated:
+        """Return the host names of a start's ranks: this machine's name if all run here, none in a simulation."""
+        if self.launcher.simulated:
             return []
         return [self.names[node] for node in sorted(set(start.nodes))] if self.names else [this_machine()]
 
     def argv(self, job: Job) -> list[str]:
-        """Return all ranks of a program with MPI, or an overlay's front-end alone."""
-        return front_end(self.how, job) if self.platform.overlay else self.how.argv(job)
+        """Return the command that starts all ranks of an MPI program, or the front-end of an overlay network."""
+        return front_end_argv(self.launcher, job) if self.platform.overlay else self.launcher.argv(job)
 
     def log(self, start: Start) -> SafePath:
         return self.work / f"{start.name}.log"
 
 
-def in_image(rig: Rig) -> Rig:
-    """Return the rig with the command that starts the platform's image, if it has one, after a check of the image."""
-    if not rig.platform.image:
-        return rig
-    folder = rig.folder.resolve()
-    work, image = folder / rig.work.name, rig.platform.image
+def add_image_command(context: StartContext) -> StartContext:
+    """Check the platform's image, and return the context with the command that starts it. Without an image, the context
+    is unchanged."""
+    if not context.platform.image:
+        return context
+    folder = context.folder.resolve()
+    work, image = folder / context.work.name, context.platform.image
     try:
-        inside = container.fitting(image, container.runtime(), folder, work, rig.starter, rig.platform.slurm_mpi)
+        image_command = container.make_checked_prefix(
+            image, container.find_runtime(), folder, work, context.starter, context.platform.slurm_mpi
+        )
     except UserError as error:
-        raise rig.platform.error(("container",), error.message) from None
-    return replace(rig, inside=inside)
+        raise context.platform.error(("container",), error.message) from None
+    return replace(context, image_command=image_command)
 
 
-def starts_of(batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bool = False) -> Iterator[Start]:
-    """Yield the starts of a batch, whether its cases have been measured or not."""
+def list_starts(batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bool = False) -> Iterator[Start]:
+    """Yield the starts of all cases and points of a batch."""
     if substrate != MPI:
-        yield from _of_overlay(batch, f"{substrate}-bench")
+        yield from _list_overlay_starts(batch, f"{substrate}-bench")
         return
 
-    def of_case(case: Case) -> tuple:
+    def case_key(case: Case) -> tuple:
         return probe(case.probe).runs, case.ranks, case.layout, case.where
 
-    def of_point(point: Point) -> tuple:
-        return point.ranks, point.layout, _program(point)
+    def point_key(point: Point) -> tuple:
+        return point.ranks, point.layout, _select_program(point)
 
-    for key, cases in groupby(sorted(batch.cases, key=of_case), key=of_case):
-        yield Start(*key, tuple(_case_row(case, work) for case in cases))
-    rows = {PLAYER: lambda point: _play_row(point, work), LIBRARY: _library_row}
-    for (ranks, layout, program), points in groupby(sorted(batch.points, key=of_point), key=of_point):
-        row = rows.get(program, lambda point: kernel_row(point, not simulated))
+    for key, cases in groupby(sorted(batch.cases, key=case_key), key=case_key):
+        yield Start(*key, tuple(_make_case_row(case, work) for case in cases))
+    rows = {PLAYER: lambda point: _make_player_row(point, work), LIBRARY: _make_library_row}
+    for (ranks, layout, program), points in groupby(sorted(batch.points, key=point_key), key=point_key):
+        row = rows.get(program, lambda point: make_kernel_row(point, not simulated))
         yield Start(program, ranks, layout, (), tuple(map(row, points)))
 
 
-def _program(point: Point) -> str:
+def _select_program(point: Point) -> str:
     if not point.predictable:
         return LIBRARY
     return PLAYER if is_written(point.operation) else operation(point.operation).program or PLAYER
 
 
-def _of_overlay(batch: Batch, program: str) -> Iterator[Start]:
+def _list_overlay_starts(batch: Batch, program: str) -> Iterator[Start]:
     """Yield one start of the front-end for all cases with the same placement."""
 
-    def place_of(member: Case | Point) -> tuple:
+    def placement_key(member: Case | Point) -> tuple:
         return member.ranks, member.layout, member.where if isinstance(member, Case) else ()
 
-    for where, members in groupby(sorted([*batch.cases, *batch.points], key=place_of), key=place_of):
-        yield Start(program, *where, tuple(overlay_row(member) for member in members))
+    for placement, members in groupby(sorted([*batch.cases, *batch.points], key=placement_key), key=placement_key):
+        yield Start(program, *placement, tuple(make_overlay_row(member) for member in members))
 
 
-def _case_row(case: Case, work: AnyPath) -> dict[str, object]:
-    return _play_row(case, work) if probe(case.probe).runs == PLAYER else {"id": case.id, **case.settings}
+def _make_case_row(case: Case, work: AnyPath) -> dict[str, object]:
+    return _make_player_row(case, work) if probe(case.probe).runs == PLAYER else {"id": case.id, **case.settings}
 
 
-def _play_row(member: Point | Case, work: AnyPath) -> dict[str, object]:
+def _make_player_row(member: Point | Case, work: AnyPath) -> dict[str, object]:
     waves = member.waves if isinstance(member, Point) else 1
     return {"id": member.id, "schedule": work / f"{member.id}.play", "plays": member, "waves": waves}
 
 
-def _library_row(point: Point) -> dict[str, object]:
+def _make_library_row(point: Point) -> dict[str, object]:
     return {"id": point.id, "operation": point.operation, "bytes": point.bytes, "waves": point.waves}
 
 
-def prepare(rig: Rig, start: Start, number: int) -> Job:
+def prepare(context: StartContext, start: Start, number: int) -> Job:
     """Return the command for one pass over the cases of a start, after writing all its inputs."""
-    how, platform, work = rig.how, rig.platform, rig.work
-    rows = [_prepared(row, work) for row in start.rows]
+    launcher, platform, work = context.launcher, context.platform, context.work
+    rows = [_store_inputs(row, work) for row in start.rows]
     if platform.overlay:
-        hosts = (rig.names[node] if rig.names else HERE for node in start.nodes)
-        rows = with_topologies(rows, work, hosts)
+        hosts = (context.names[node] if context.names else LOCAL_HOST for node in start.nodes)
+        rows = store_topologies(rows, work, hosts)
     with (work / f"{start.name}.cases").open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    here = work.resolve()
-    folder = (
-        container.PROGRAMS if rig.inside else os.path.relpath(programs(find_build_root(), toolchain(platform)), here)
+    folder = work.resolve()
+    programs_folder = (
+        container.IMAGE_PROGRAMS
+        if context.image_command
+        else os.path.relpath(get_program_folder(find_build_root(), get_toolchain(platform)), folder)
     )
     job = Job(
         platform=platform,
-        starter=rig.starter,
-        program=os.path.join(folder, start.program),
-        inside=rig.inside,
-        arguments=_arguments(rig, start, number),
+        starter=context.starter,
+        program=os.path.join(programs_folder, start.program),
+        image_command=context.image_command,
+        arguments=_list_arguments(context, start, number),
         nodes=start.nodes,
-        names=rig.names,
-        kept=() if how.simulated else start.kept,
-        drives=start.drives,
-        network=_find_network(platform, work, here),
+        names=context.names,
+        cores_per_rank=() if launcher.simulated else start.cores_per_rank,
+        drives_accelerator=start.drives_accelerator,
+        network=_find_network(platform, work, folder),
         hostfile=Path(f"{start.name}.hosts"),
-        folder=here,
+        folder=folder,
     )
     if platform.overlay:
         return job
     write_text(work / f"{start.name}.placement", job.placement)
-    if job.kept:
+    if job.cores_per_rank:
         write_text(work / f"{start.name}.cores", job.cores)
-    if how.hostfile:
+    if launcher.hostfile:
         write_text(work / job.hostfile.name, job.hosts)
     return job
 
 
-def _find_network(platform: Platform, work: AnyPath, here: Path) -> Path | None:
-    """Return the file of a simulated network, as seen from the folder of the programs."""
+def _find_network(platform: Platform, work: AnyPath, folder: Path) -> Path | None:
+    """Return the path of the simulated network's file, relative to the folder of the programs."""
     if platform.simgrid_file is None:
         return None
     changing = write_changing_network(platform.simgrid_file, work)
-    return Path(changing.name) if changing else Path(os.path.relpath(platform.simgrid_file.resolve(), here))
+    return Path(changing.name) if changing else Path(os.path.relpath(platform.simgrid_file.resolve(), folder))
 
 
-def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:
-    """Return the case of a pass, with its share of the budgets and its own order."""
-    settings = rig.plan.measure
-    ranks = {"--placement": f"{start.name}.placement", "--sync": settings.sync}  # which an overlay's program has not
+def _list_arguments(context: StartContext, start: Start, number: int) -> tuple[str, ...]:
+    """Return the arguments of the program for one pass: its share of the budgets, and the seed of its order of
+    cases."""
+    settings = context.plan.measure
+    mpi_arguments = {
+        "--placement": f"{start.name}.placement",
+        "--sync": settings.sync,
+    }  # the programs of an overlay network have no such options
     arguments = {
         "--cases": f"{start.name}.cases",
-        "--out": f"../{rig.pass_folder(number).name}",
+        "--out": f"../{context.pass_folder(number).name}",
         "--meta": f"../{start.name}.json",
-        **({} if rig.platform.overlay else ranks),
-        **({"--cores": f"{start.name}.cores"} if start.kept and not rig.how.simulated else {}),
+        **({} if context.platform.overlay else mpi_arguments),
+        **({"--cores": f"{start.name}.cores"} if start.cores_per_rank and not context.launcher.simulated else {}),
         "--precision": settings.precision,
         "--min-samples": settings.min_samples,
-        "--max-samples": max(settings.max_samples // rig.passes, settings.min_samples),
-        # Simulated seconds are free.
-        "--max-seconds": 1e9 if rig.how.simulated else settings.seconds / rig.passes,
+        "--max-samples": max(settings.max_samples // context.passes, settings.min_samples),
+        # The budget limits real time, not simulated time.
+        "--max-seconds": 1e9 if context.launcher.simulated else settings.seconds / context.passes,
         "--warmup": settings.warmup,
-        "--seed": rig.plan.seed + number,
+        "--seed": context.plan.seed + number,
     }
     return tuple(str(part) for pair in arguments.items() for part in pair)
 
 
-def _prepared(row: dict, work: AnyPath) -> dict:
-    """Return the row of the case file, after writing the player's schedule and a kernel's partition."""
+def _store_inputs(row: dict, work: AnyPath) -> dict:
+    """Write the schedule or partition that a row refers to, and return the row of the case file."""
     if "partition" in row:
-        return with_partition(row, work)
+        return store_partition(row, work)
     if "plays" not in row:
         return row
     member = row["plays"]

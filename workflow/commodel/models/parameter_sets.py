@@ -1,5 +1,5 @@
-"""Parameter sets with names and units checked: from files (`read_set`), published ones (`published`), and values given
-by hand as `NAME=VALUE` (`set_given`, `by_hand`).
+"""Parameter sets with names and units checked: from files (`read_set`), published ones (`read_published`), and values
+given by hand as `NAME=VALUE` (`make_given_set`, `replace_by_hand`).
 
 Changes by hand are recorded in the set.
 """
@@ -23,10 +23,10 @@ from commodel.units import format_seconds, shown
 
 def read_set(path: AnyPath) -> ParameterSet:
     """Return the parameter set of a file."""
-    return set_of(read_yaml(path, MAX_FILE_BYTES))
+    return parse_set(read_yaml(path, MAX_FILE_BYTES))
 
 
-def set_of(document: Document) -> ParameterSet:
+def parse_set(document: Document) -> ParameterSet:
     """Return the parameter set of a document, with units checked and full names.
 
     A number with another unit, or without one, is refused. A function given as one number, as in older sets, is its
@@ -52,32 +52,32 @@ def set_of(document: Document) -> ParameterSet:
     )
 
 
-def published_file(name: str) -> str:
+def name_published_file(name: str) -> str:
     """Return the file below the clone of values printed in a paper, named FAMILY/SOURCE."""
     return f"params/published/{name}.yaml"
 
 
-def published(name: str) -> ParameterSet:
+def read_published(name: str) -> ParameterSet:
     """Return the parameter set of a paper."""
-    return read_set(find_input(published_file(name), ROOT))
+    return read_set(find_input(name_published_file(name), ROOT))
 
 
-def published_sets(family: str) -> dict[str, ParameterSet]:
+def read_published_sets(family: str) -> dict[str, ParameterSet]:
     """Return the sets of a model whose values papers print, by their files below the clone."""
-    files = sorted((ROOT / published_file(f"{family}/x")).parent.glob("*.yaml"))
+    files = sorted((ROOT / name_published_file(f"{family}/x")).parent.glob("*.yaml"))
     return {str(path.relative_to(ROOT)): read_set(path) for path in files}
 
 
-BY_HAND = "by hand"
+BY_HAND_KEY = "by hand"
 
 
-def set_given(name: str, texts: Sequence[str]) -> ParameterSet:
+def make_given_set(name: str, texts: Sequence[str]) -> ParameterSet:
     """Return a parameter set from `NAME=VALUE` texts, taken as exact.
 
     A function's constant may be named by the function alone. A setting takes one of the model's values.
     """
     entry = family(name)
-    settings, values_given = _settings(entry, [text.removeprefix(f"{name}:") for text in texts])
+    settings, values_given = _split_settings(entry, [text.removeprefix(f"{name}:") for text in texts])
     texts: dict[str, str] = {}
     for given, value in values_given:
         parameter = entry.by_name.get(parse(given).parameter)
@@ -88,13 +88,13 @@ def set_given(name: str, texts: Sequence[str]) -> ParameterSet:
             raise UserError(f"found {full_name} twice")
         texts[full_name] = value
     forms = infer_forms(entry, texts)
-    values = {full: _estimate(entry, full, value, forms) for full, value in texts.items()}
+    values = {full: _parse_estimate(entry, full, value, forms) for full, value in texts.items()}
     parameters = ParameterSet(name, "", "given on the command line", values, forms=forms, settings=settings)
     complete(entry, Values.of(parameters))
     return parameters
 
 
-def by_hand(sets: Sequence[ParameterSet], texts: Sequence[str]) -> list[ParameterSet]:
+def replace_by_hand(sets: Sequence[ParameterSet], texts: Sequence[str]) -> list[ParameterSet]:
     """Return the sets with values and settings replaced: `NAME=VALUE` texts for all sets, `FAMILY:NAME=VALUE` for one
     model.
 
@@ -109,30 +109,32 @@ def by_hand(sets: Sequence[ParameterSet], texts: Sequence[str]) -> list[Paramete
             raise UserError(f"--set {text}: found no set of family '{owner}'; {suggest(owner, texts_by_family)}")
         for family_name in [owner] if colon else texts_by_family:
             texts_by_family[family_name].append(text.partition(":")[2] if colon else text)
-    return [_changed(parameters, texts_by_family[parameters.family], len(texts_by_family) > 1) for parameters in sets]
+    return [
+        _replace_values(parameters, texts_by_family[parameters.family], len(texts_by_family) > 1) for parameters in sets
+    ]
 
 
-def note(parameters: ParameterSet) -> str:
+def describe_changes(parameters: ParameterSet) -> str:
     """Return which values of a set were given by hand; empty if none."""
-    return str(parameters.provenance.get(BY_HAND, ""))
+    return str(parameters.provenance.get(BY_HAND_KEY, ""))
 
 
-def _changed(parameters: ParameterSet, texts: Sequence[str], many_sets: bool) -> ParameterSet:
+def _replace_values(parameters: ParameterSet, texts: Sequence[str], many_sets: bool) -> ParameterSet:
     """Return a set with some values and settings replaced."""
     if not texts:
         return parameters
     entry = family(parameters.family)
-    settings, values_given = _settings(entry, texts)
-    notes = [f"{name}={value}{_instead(parameters.settings.get(name))}" for name, value in settings.items()]
-    names = [_name_in(entry, parameters, called, many_sets) for called, _ in values_given]
+    settings, values_given = _split_settings(entry, texts)
+    notes = [f"{name}={value}{_describe_previous(parameters.settings.get(name))}" for name, value in settings.items()]
+    names = [_find_name(entry, parameters, given, many_sets) for given, _ in values_given]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UserError(f"--set: found {twice[0]} twice")
     forms = {**infer_forms(entry, [name for name in names if name not in parameters.values]), **parameters.forms}
     values = dict(parameters.values)
     for name, (_, value) in zip(names, values_given, strict=True):
         before = parameters.values.get(name)
-        values[name] = replace(_estimate(entry, name, value, forms), note="set by hand")
-        notes.append(f"{name}={value}{_instead(before and _shown(before))}")
+        values[name] = replace(_parse_estimate(entry, name, value, forms), note="set by hand")
+        notes.append(f"{name}={value}{_describe_previous(before and _format_estimate(before))}")
     changed = replace(
         parameters,
         values=values,
@@ -140,18 +142,18 @@ def _changed(parameters: ParameterSet, texts: Sequence[str], many_sets: bool) ->
         settings={**parameters.settings, **settings},
         missing={name: why for name, why in parameters.missing.items() if name not in map(_parameter, names)},
         draws={name: drawn for name, drawn in parameters.draws.items() if name not in names},
-        provenance={**parameters.provenance, BY_HAND: ", ".join(notes)},
+        provenance={**parameters.provenance, BY_HAND_KEY: ", ".join(notes)},
     )
     if changed.values:  # a model that could not be fitted has none; its prediction reports why
         complete(entry, Values.of(changed))
     return changed
 
 
-def _instead(before: object) -> str:
+def _describe_previous(before: object) -> str:
     return f" in place of {before}" if before else ""
 
 
-def _shown(estimate: Estimate) -> str:
+def _format_estimate(estimate: Estimate) -> str:
     return format_seconds(estimate.value) if estimate.unit == "s" else f"{estimate.value:.4g} {estimate.unit}".strip()
 
 
@@ -159,28 +161,28 @@ def _parameter(name: str) -> str:
     return parse(name).parameter
 
 
-def _name_in(entry: Family, parameters: ParameterSet, called: str, many_sets: bool) -> str:
+def _find_name(entry: Family, parameters: ParameterSet, given: str, many_sets: bool) -> str:
     """Return the name of a value in the set: a function's constant may be named by the function.
 
     A value that the set has by node type must be named with the type, or the change would have no effect.
     """
-    if _parameter(called) not in entry.by_name:
-        suggestion = suggest(called, [*entry.by_name, *(entry.settings or {})])
+    if _parameter(given) not in entry.by_name:
+        suggestion = suggest(given, [*entry.by_name, *(entry.settings or {})])
         hint = "; --set FAMILY:NAME=VALUE is of one family alone" if many_sets else ""
-        raise UserError(
-            f"--set {called}: family {entry.name} has no parameter or setting '{called}'; {suggestion}{hint}"
-        )
-    own = [name for name in parameters.values if _parameter(name) == _parameter(called)]
-    constant = entry.full_name(called, parameters.classes)
-    for name in (called, constant):
-        if name in own:
+        raise UserError(f"--set {given}: family {entry.name} has no parameter or setting '{given}'; {suggestion}{hint}")
+    same_parameter = [name for name in parameters.values if _parameter(name) == _parameter(given)]
+    constant = entry.full_name(given, parameters.classes)
+    for name in (given, constant):
+        if name in same_parameter:
             return name
-    if own:
-        raise UserError(f"--set {called}: the set of {entry.name} has no value '{called}'; {suggest(called, own)}")
+    if same_parameter:
+        raise UserError(
+            f"--set {given}: the set of {entry.name} has no value '{given}'; {suggest(given, same_parameter)}"
+        )
     return constant
 
 
-def _estimate(entry: Family, name: str, text: str, forms: Mapping[str, str]) -> Estimate:
+def _parse_estimate(entry: Family, name: str, text: str, forms: Mapping[str, str]) -> Estimate:
     """Return the exact value of a text.
 
     A coefficient of a function may be negative, no other value. A time per byte may be given in seconds.
@@ -194,15 +196,15 @@ def _estimate(entry: Family, name: str, text: str, forms: Mapping[str, str]) -> 
     return Estimate(number, unit_wanted, number, number)
 
 
-def _settings(entry: Family, texts: Sequence[str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
+def _split_settings(entry: Family, texts: Sequence[str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Return those of `NAME=VALUE` texts that are settings of the model, and the other pairs."""
     pairs = []
     for pair in texts:
-        called, equals, value = (part.strip() for part in pair.partition("="))
+        name, equals, value = (part.strip() for part in pair.partition("="))
         if not equals:
             raise UserError(f"found '{pair}', wanted NAME=VALUE")
-        pairs.append((called, value))
+        pairs.append((name, value))
     available = entry.settings or {}
-    return {called: value for called, value in pairs if called in available}, [
-        (called, value) for called, value in pairs if called not in available
+    return {name: value for name, value in pairs if name in available}, [
+        (name, value) for name, value in pairs if name not in available
     ]

@@ -74,7 +74,7 @@ class Speeds:
         return replace(self, kernels={**self.kernels, kernel: KernelSpeeds({**before, **rows}, block)})
 
 
-FORM = TypeAdapter(Speeds)
+SPEEDS_ADAPTER = TypeAdapter(Speeds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class Speed:
         if form not in FORMS:
             raise UserError(f"found interpolation {shown(form)}, wanted {' or '.join(FORMS)}")
         full = np.array([row if len(row) == 4 else (row[0], row[1], row[1], row[1]) for row in rows], dtype=float)
-        growing = full[longest_growing(full[:, 0] / full[:, 1])]
+        growing = full[find_longest_growing(full[:, 0] / full[:, 1])]
         return cls(*growing.T, form=form, dropped=len(full) - len(growing))
 
     def at(self, x: np.ndarray | float) -> np.ndarray:
@@ -161,31 +161,31 @@ class Speed:
         return size[last], time[last]
 
 
-def longest_growing(times: np.ndarray) -> list[int]:
+def find_longest_growing(times: np.ndarray) -> list[int]:
     """Return the indices of a longest growing subsequence, so that an outlier removes itself only."""
     ends: list[float] = []
     last: list[int] = []
     before: list[int] = []
-    for place, time in enumerate(times):
+    for index, time in enumerate(times):
         length = bisect_left(ends, time)
         before.append(last[length - 1] if length else -1)
-        ends[length : length + 1], last[length : length + 1] = [time], [place]
-    chain = [last[-1]]
-    while before[chain[-1]] >= 0:
-        chain.append(before[chain[-1]])
-    return chain[::-1]
+        ends[length : length + 1], last[length : length + 1] = [time], [index]
+    indices = [last[-1]]
+    while before[indices[-1]] >= 0:
+        indices.append(before[indices[-1]])
+    return indices[::-1]
 
 
 def read_speeds(path: AnyPath) -> Speeds:
     """Return the speeds of a file."""
     document = read_yaml(path)
-    speeds = parse_record(FORM, document.data, document)
-    for key, complaint in _contradictions(speeds):
+    speeds = parse_record(SPEEDS_ADAPTER, document.data, document)
+    for key, complaint in _list_contradictions(speeds):
         raise document.error(key, complaint)
     return speeds
 
 
-def _contradictions(speeds: Speeds) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _list_contradictions(speeds: Speeds) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield the mistakes in a file that types cannot exclude: the place and a text."""
     if not speeds.kernels:
         yield ("kernels",), f"found none, wanted {' or '.join(KERNELS)}"
@@ -197,11 +197,11 @@ def _contradictions(speeds: Speeds) -> Iterator[tuple[tuple[str | int, ...], str
         if not kernel.kinds:
             yield ("kernels", name, "kinds"), "found none, wanted a curve for each kind of process"
         for kind, rows in kernel.kinds.items():
-            for place, complaint in _mistakes(rows):
+            for place, complaint in _list_mistakes(rows):
                 yield ("kernels", name, "kinds", kind, *place), complaint
 
 
-def _mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[int, ...], str]]:
+def _list_mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[int, ...], str]]:
     """Yield the mistakes in the rows of a kind: the place and a text."""
     if not rows:
         yield (), "found no rows, wanted [size, speed, low, high], sizes growing"

@@ -1,1 +1,2 @@
-"""From an experiment's file to points and batches, and how long these will take. Nothing is started here."""
+"""Plans: from an experiment's file to points and batches, with estimates of their durations. No program is started
+here."""

@@ -21,23 +21,23 @@ from commodel.platforms.launchers import LAUNCHERS
 from commodel.predictions.model import Model
 from commodel.records import Case, Measure, Plan, Point
 
-BATCH_START_SECONDS = 2.0  # of the driver and its programs
-UNCERTAINTY_FACTOR = 3.0  # by which an estimate may be wrong
-# Sample time over its estimate on a noisy machine. Only there is the maximum number of samples assumed.
+BATCH_START_SECONDS = 2.0  # start of the driver and its programs
+UNCERTAINTY_FACTOR = 3.0  # ratio of the upper bound to an estimate
+# Ratio of the sample time on a noisy machine to its estimate. The maximum number of samples is assumed there.
 NOISY_SLOWDOWN = 10.0
 SECONDS_PER_SIMULATED_MESSAGE = 4e-5  # wall time; the player is the program that executes schedules
 SECONDS_PER_SIMULATED_BYTE = 4e-10  # wall time: the player copies the data that it sends
-# Wall time of simulating a kernel over that of its messages: all ranks synchronise before each iteration, and the
-# first pass checks the data.
+# Ratio of the wall time of simulating a kernel to that of its messages: all ranks synchronise before each iteration,
+# and the first pass checks the data.
 SIMULATED_KERNEL_FACTOR = 4.0
-MAX_SHAPE_RANKS = 256  # above, the time of an algorithm is taken to be proportional to the number of ranks
+MAX_SHAPE_RANKS = 256  # ranks; above, the time of an algorithm is assumed to be proportional to their number
 SHAPE_BYTES = (0, 1 << 20)  # sizes at which shapes are predicted; other sizes are interpolated
 MAX_MESSAGES_BUILT = 200_000_000
 # Latency in seconds and bandwidth in bytes per second, by launcher
 TYPICAL_NETWORKS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}
 TYPICAL_NETWORKS["overlay"] = 1e-4, 1e9
-PROBE_SECONDS = 1e-4  # of a sample of a probe, without the time per byte
-MESSAGE_COUNT_SETTINGS = "n", "flows", "trips"  # settings of probes that are a number of messages
+PROBE_SECONDS = 1e-4  # time of one sample of a probe, without the time per byte
+MESSAGE_COUNT_SETTINGS = "n", "flows", "trips"  # settings of probes that give a number of messages
 OPERATIONS_PER_SECOND = 2e9  # additions and multiplications of one process
 OPERATIONS_PER_CELL = 8  # of the wave equation in one step
 OVERLAY_SECONDS = 0.2  # to start, check and stop the overlay network of a case, in each pass
@@ -45,9 +45,9 @@ OVERLAY_SECONDS = 0.2  # to start, check and stop the overlay network of a case,
 # Processor seconds of the analysis, measured with 18 models, 179 points and 316 probe cases. Most of a workflow job is
 # the start of Python.
 SECONDS_PER_WORKFLOW_JOB = 2.5
-SECONDS_TO_COLLECT = 3e-3  # a case or point
-SECONDS_TO_FIT = 1e-3  # a probe case, for each model
-SECONDS_TO_PREDICT = 1.5e-3  # a point, for each model: predict, compare and report
+SECONDS_TO_COLLECT = 3e-3  # for each case or point
+SECONDS_TO_FIT = 1e-3  # for each probe case and model
+SECONDS_TO_PREDICT = 1.5e-3  # for each point and model: predict, compare and report
 
 
 def estimate_analysis(plan: Plan) -> float:
@@ -78,7 +78,7 @@ class Durations:
         self.messages_built = 0  # of all schedules so far
 
     def estimate_points(self, points: Iterable[Point], upper_bound: bool = False) -> float:
-        """Return the seconds of points on a quiet machine; with `upper_bound`, those that a time limit should allow."""
+        """Return the seconds of points on a quiet machine; with `upper_bound`, the seconds for a time limit."""
         samples = (self._estimate_samples(*self._estimate_sample(point), upper_bound) for point in points)
         return BATCH_START_SECONDS + sum(self.overlay_seconds + seconds for seconds in samples)
 
@@ -100,7 +100,7 @@ class Durations:
     def _estimate_probe_sample(self, case: Case) -> tuple[float, float]:
         """Return the seconds of one sample of a probe, and those of simulating it.
 
-        A sample is a round trip; several messages count one after the other, as on one link.
+        A sample is a round trip. Several messages are assumed to be sent one after the other, as on one link.
         """
         if self.simulated and (schedule := _build_probe_schedule(case)) is not None:
             return 0.0, _estimate_simulation(schedule)
@@ -130,7 +130,8 @@ class Durations:
     def _estimate_sample(self, point: Point) -> tuple[float, float]:
         """Return the seconds of one sample of a point, and those of simulating it.
 
-        Waves count one after the other. Ranks are rounded up to a power of two, so that few shapes are predicted.
+        Waves are assumed to run one after the other. Ranks are rounded up to a power of two, so that few shapes are
+        predicted.
         """
         if not point.predictable:
             return tuple(point.waves * number for number in self._estimate_library_default(point))

@@ -1,8 +1,9 @@
-"""The matrix of an experiment as a workbook for editing (`write`), and its conversion back to a file (`text_of`).
+"""The matrix of an experiment as a workbook for editing (`write_sheets`), and its conversion back to a file
+(`convert_to_text`).
 
-A sheet has a row for each combination, with lists of names to choose from and a mark whether the row is kept. Another
-sheet has the rest of the file as text. For real machines each row also has its node-hours, by formulas that follow the
-mark, the size and the waves. The time of a sample is linear in the message size, and the samples of a case end at a
+One sheet has a row for each combination, with lists of names to choose from, and the column `keep`. Another sheet has
+the rest of the file as text. For real machines each row also has its node-hours, as formulas of `keep`, the size and
+the waves. These assume that the time of a sample is linear in the message size, and that the samples of a case end at a
 time limit.
 """
 
@@ -24,61 +25,62 @@ from commodel.patterns.points import make_point
 from commodel.plan.config import find, load_experiment, load_platform
 from commodel.plan.duration import BATCH_START_SECONDS, Durations
 from commodel.plan.experiments import AXES, Experiment
-from commodel.plan.matrix import combination, every, size
+from commodel.plan.matrix import count_combinations, list_with_excluded, parse_combination
 from commodel.plan.planning import load_setting, setting_of
 from commodel.records import Measure, Plan, Point
 from commodel.registry import discover
 
-MATRIX, EXPERIMENT, NAMES = "Matrix", "Experiment", "Names"
+MATRIX_SHEET, EXPERIMENT_SHEET, NAMES_SHEET = "Matrix", "Experiment", "Names"
 PLATFORM, KEEP, YES_OR_NO = "platform", "keep", ["yes", "no"]
 COLUMNS = (PLATFORM, *AXES, KEEP)
-NODES, SAMPLE, HOURS = COST_COLUMNS = ("nodes used", "a sample [µs]", "node-hours")
-LETTER = {title: xl_col_to_name(place) for place, title in enumerate((*COLUMNS, *COST_COLUMNS))}
-HEAD = 3  # rows above the first combination
-MOST_ROWS = 100_000
-MORE = 200  # rows below them that are ready for more
-NUMBERS = ("ranks", "nodes", "ranks_per_node", "bytes", "waves")
+NODES, SAMPLE_TIME, NODE_HOURS = COST_COLUMNS = ("nodes used", "a sample [µs]", "node-hours")
+COLUMN_LETTER = {title: xl_col_to_name(place) for place, title in enumerate((*COLUMNS, *COST_COLUMNS))}
+HEADER_ROWS = 3  # rows above the first combination
+MAX_ROWS = 100_000  # of a matrix that can be edited
+SPARE_ROWS = 200  # empty rows with formulas and lists, below the combinations
+NUMBER_COLUMNS = ("ranks", "nodes", "ranks_per_node", "bytes", "waves")
 NAMED_AXES = ("operation", "algorithm", "topology", "layout")
 SIZE_STEP = 1024  # bytes
 NOTE = (
-    "Node-hours follow keep, bytes and waves. With other ranks or another choice a row keeps its nodes and time, and a "
-    "new row has the average of the others: `commodel plan` knows exactly."
+    "Node-hours depend on keep, bytes and waves. If another cell changes, a row keeps its nodes and time. A new row "
+    "has the average of the others. `commodel plan` computes them exactly."
 )
 
 
-def writable(file: Path) -> bool:
+def is_editable(file: Path) -> bool:
     """Return whether the matrix is small enough to be edited by hand."""
-    return sum(map(size, load_experiment(file).matrix)) <= MOST_ROWS
+    return sum(map(count_combinations, load_experiment(file).matrix)) <= MAX_ROWS
 
 
-def write(book, file: Path, root: Path, plan: Plan) -> None:
+def write_sheets(book, file: Path, root: Path, plan: Plan) -> None:
     """Write the sheets of an experiment's file into an open workbook."""
     experiment = load_experiment(file)
     rows = [
         {PLATFORM: block.platform or "", **values, KEEP: "yes" if kept else "no"}
         for block in experiment.matrix
-        for values, kept in every(block)
+        for values, kept in list_with_excluded(block)
     ]
-    names = _names(root)
-    for title in NAMED_AXES:  # the file's own first: a form only says how its arguments are written
+    names = _list_names(root)
+    for title in NAMED_AXES:  # names in the file come first; the others are forms that show how arguments are written
         own = dict.fromkeys(str(row[title]) for row in rows if row.get(title))
         names[title] = list(dict.fromkeys([*own, *names[title]]))
     sheet = _write_matrix(book, rows, names)
-    _write_costs(book, sheet, rows, _costs(plan, rows, experiment.platform, root), plan)
+    _write_costs(book, sheet, rows, _estimate_costs(plan, rows, experiment.platform, root), plan)
     without_matrix = {key: value for key, value in read_yaml(file).data.items() if key != "matrix"}
-    sheet = book.add_worksheet(EXPERIMENT)
-    sheet.write_string(0, 0, "The rest of the file. A line a row; the matrix is on the sheet before.")
-    for number, line in enumerate(_text(without_matrix).splitlines(), 1):
+    sheet = book.add_worksheet(EXPERIMENT_SHEET)
+    sheet.write_string(0, 0, "The rest of the file, one line per row. The matrix is on the sheet before.")
+    for number, line in enumerate(_write_yaml(without_matrix).splitlines(), 1):
         sheet.write_string(number, 0, line)
     sheet.set_column(0, 0, 120)
-    hidden = book.add_worksheet(NAMES)
+    hidden = book.add_worksheet(NAMES_SHEET)
     for column, choices_of_column in enumerate(names.values()):
         hidden.write_column(0, column, choices_of_column)
     hidden.hide()
 
 
-def _names(root: Path) -> dict[str, list[str]]:
-    """Return the names to choose from in each column; forms of topologies and layouts show their arguments."""
+def _list_names(root: Path) -> dict[str, list[str]]:
+    """Return the names to choose from in each column. Topologies and layouts are listed as forms that show their
+    arguments."""
     return {
         PLATFORM: sorted(path.stem for path in (root / "params" / "platforms").glob("*.yaml")),
         "operation": list(operations()),
@@ -89,42 +91,44 @@ def _names(root: Path) -> dict[str, list[str]]:
 
 
 def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str, list[str]]):
-    sheet, last = book.add_worksheet(MATRIX), HEAD + len(rows) + MORE
+    sheet, last = book.add_worksheet(MATRIX_SHEET), HEADER_ROWS + len(rows) + SPARE_ROWS
     bold, head = book.add_format({"bold": True}), book.add_format({"bold": True, "bottom": 1})
     grey = book.add_format({"font_color": "#9A9A9A", "font_strikeout": True})
-    keep, operation = (f"${LETTER[title]}${HEAD + 1}:${LETTER[title]}${last}" for title in (KEEP, "operation"))
+    keep, operation = (
+        f"${COLUMN_LETTER[title]}${HEADER_ROWS + 1}:${COLUMN_LETTER[title]}${last}" for title in (KEEP, "operation")
+    )
     kept = sum(row[KEEP] == "yes" for row in rows)
     sheet.write_string(0, 0, "combinations kept", bold)
     sheet.write_formula(0, 2, f'=COUNTIFS({keep},"<>no",{operation},"<>")', bold, kept)
     sheet.write_string(
-        1, 0, "Change a row, add one below, or keep it no more. An empty platform: that of the experiment."
+        1, 0, "Change a row, add one below, or set keep to no. An empty platform is that of the experiment."
     )
-    whole = {"validate": "integer", "criteria": ">=", "value": 0, "error_type": "warning"}
-    allowed = dict.fromkeys(NUMBERS, whole | {"error_message": "wanted a whole number"})
+    whole_number = {"validate": "integer", "criteria": ">=", "value": 0, "error_type": "warning"}
+    allowed = dict.fromkeys(NUMBER_COLUMNS, whole_number | {"error_message": "wanted a whole number"})
     allowed[KEEP] = {"validate": "list", "source": YES_OR_NO}
-    for place, (title, known) in enumerate(names.items()):
-        source = f"={NAMES}!${xl_col_to_name(place)}$1:${xl_col_to_name(place)}${len(known)}"
-        if known:  # arguments are free: chain:4KiB
+    for place, (title, choices) in enumerate(names.items()):
+        source = f"={NAMES_SHEET}!${xl_col_to_name(place)}$1:${xl_col_to_name(place)}${len(choices)}"
+        if choices:  # arguments are free: chain:4KiB
             allowed[title] = {"validate": "list", "source": source, "show_error": False}
     for column, title in enumerate(COLUMNS):
-        sheet.write_string(HEAD - 1, column, title, head)
+        sheet.write_string(HEADER_ROWS - 1, column, title, head)
         sheet.set_column(column, column, 18 if title in NAMED_AXES else 14)
         if title in allowed:
-            sheet.data_validation(HEAD, column, last - 1, column, allowed[title])
-        for number, row in enumerate(rows, HEAD):
+            sheet.data_validation(HEADER_ROWS, column, last - 1, column, allowed[title])
+        for number, row in enumerate(rows, HEADER_ROWS):
             if isinstance(value := row.get(title), str) and value:
                 sheet.write_string(number, column, value)
             elif isinstance(value, int):
                 sheet.write_number(number, column, value)
-    rule = {"type": "formula", "criteria": f'=${LETTER[KEEP]}{HEAD + 1}="no"', "format": grey}
-    sheet.conditional_format(HEAD, 0, last - 1, len(COLUMNS) - 1, rule)
-    sheet.autofilter(HEAD - 1, 0, HEAD - 1 + len(rows), len(COLUMNS) - 1)
-    sheet.freeze_panes(HEAD, 0)
+    rule = {"type": "formula", "criteria": f'=${COLUMN_LETTER[KEEP]}{HEADER_ROWS + 1}="no"', "format": grey}
+    sheet.conditional_format(HEADER_ROWS, 0, last - 1, len(COLUMNS) - 1, rule)
+    sheet.autofilter(HEADER_ROWS - 1, 0, HEADER_ROWS - 1 + len(rows), len(COLUMNS) - 1)
+    sheet.freeze_panes(HEADER_ROWS, 0)
     return sheet
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class RowCost:
     """The cost of a combination on a real machine: the nodes of its Slurm job, the seconds of a sample at these bytes
     and waves, the additional seconds for each byte, and the seconds of all samples with their overhead."""
 
@@ -133,28 +137,30 @@ class Cost:
     waves: int
     seconds: float
     per_byte: float
-    about: float
+    all_seconds: float
 
     @property
     def node_hours(self) -> float:
-        return self.about * self.nodes / 3600
+        return self.all_seconds * self.nodes / 3600
 
 
-def _costs(plan: Plan, rows: Sequence[Mapping[str, object]], usual_platform: str, root: Path) -> list[Cost | None]:
-    """Return the cost of every row; None if it is simulated, impossible, or the same as one before it."""
+def _estimate_costs(
+    plan: Plan, rows: Sequence[Mapping[str, object]], default_platform: str, root: Path
+) -> list[RowCost | None]:
+    """Return the cost of each row; None if it is simulated, impossible, or equal to an earlier row."""
     nodes = {replace(point, pattern=""): batch.nodes for batch in plan.batches for point in batch.points}
     seen: set[Point] = set()
 
     @cache
-    def real(name: str):
+    def load_real_platform(name: str):
         platform = load_platform(find("platform", name, root))
         durations = Durations(platform.launcher, plan.measure, platform.overlay)
         return None if platform.simulated else (setting_of(platform), durations)
 
-    def cost(row: Mapping[str, object]) -> Cost | None:
-        if (known := real(row[PLATFORM] or usual_platform)) is None:
+    def estimate_cost(row: Mapping[str, object]) -> RowCost | None:
+        if (loaded := load_real_platform(row[PLATFORM] or default_platform)) is None:
             return None
-        setting, durations = known
+        setting, durations = loaded
         try:
             point = make_point(setting, {name: row[name] for name in AXES if name in row})
         except UserError:  # an excluded combination may be impossible
@@ -162,140 +168,148 @@ def _costs(plan: Plan, rows: Sequence[Mapping[str, object]], usual_platform: str
         if point in seen:
             return None
         seen.add(point)
-        seconds, larger = (
-            durations.estimate_sample(replace(point, bytes=point.bytes + more)) for more in (0, SIZE_STEP)
+        seconds, seconds_of_larger = (
+            durations.estimate_sample(replace(point, bytes=point.bytes + added)) for added in (0, SIZE_STEP)
         )
-        about = durations.estimate_points((point,)) - BATCH_START_SECONDS
-        per_byte = (larger - seconds) / SIZE_STEP
-        return Cost(nodes.get(point, point.nodes), point.bytes, point.waves, seconds, per_byte, about)
+        all_seconds = durations.estimate_points((point,)) - BATCH_START_SECONDS
+        per_byte = (seconds_of_larger - seconds) / SIZE_STEP
+        return RowCost(nodes.get(point, point.nodes), point.bytes, point.waves, seconds, per_byte, all_seconds)
 
-    return [cost(row) for row in rows]
+    return [estimate_cost(row) for row in rows]
 
 
-def _write_costs(book, sheet, rows: Sequence[Mapping[str, object]], costs: Sequence[Cost | None], plan: Plan) -> None:
+def _write_costs(
+    book, sheet, rows: Sequence[Mapping[str, object]], costs: Sequence[RowCost | None], plan: Plan
+) -> None:
     bold, head = book.add_format({"bold": True}), book.add_format({"bold": True, "bottom": 1})
     hours = book.add_format({"num_format": "0.000000", "bg_color": "#F3F6F8"})
     total = book.add_format({"num_format": "0.000000", "bold": True})
-    first, last, place = HEAD, HEAD + len(costs), len(COLUMNS)
-    known = [cost for cost in costs if cost is not None]
-    if not known:
+    first, last, first_column = HEADER_ROWS, HEADER_ROWS + len(costs), len(COLUMNS)
+    estimated = [cost for cost in costs if cost is not None]
+    if not estimated:
         sheet.write_string(0, 4, "simulated: no node-hours", bold)
         return
-    for column, title in enumerate(COST_COLUMNS, place):
+    for column, title in enumerate(COST_COLUMNS, first_column):
         sheet.write_string(first - 1, column, title, head)
         sheet.set_column(column, column, 14)
-    counted = [cost.node_hours if cost and row[KEEP] == "yes" else 0 for cost, row in zip(costs, rows, strict=True)]
-    for row, (cost, node_hours) in enumerate(zip(costs, counted, strict=True), first):
+    node_hours_counted = [
+        cost.node_hours if cost and row[KEEP] == "yes" else 0 for cost, row in zip(costs, rows, strict=True)
+    ]
+    for row, (cost, node_hours) in enumerate(zip(costs, node_hours_counted, strict=True), first):
         if cost is not None:
-            sheet.write_number(row, place, cost.nodes)
-            sheet.write_formula(row, place + 1, _sample_formula(row, cost), None, cost.seconds * 1e6)
-            sheet.write_formula(row, place + 2, _hours_formula(row, cost, plan.measure), hours, node_hours)
-    for row in range(last, last + MORE):
-        nodes, sample = (f"AVERAGE({LETTER[title]}${first + 1}:{LETTER[title]}${last})" for title in (NODES, SAMPLE))
-        for column, mean in ((place, f"ROUND({nodes},0)"), (place + 1, sample)):
-            sheet.write_formula(row, column, f'=IF({LETTER["operation"]}{row + 1}="","",{mean})', None, "")
-        sheet.write_formula(row, place + 2, _hours_formula(row, known[0], plan.measure), hours, 0)
+            sheet.write_number(row, first_column, cost.nodes)
+            sheet.write_formula(row, first_column + 1, _sample_formula(row, cost), None, cost.seconds * 1e6)
+            sheet.write_formula(row, first_column + 2, _hours_formula(row, cost, plan.measure), hours, node_hours)
+    for row in range(last, last + SPARE_ROWS):
+        nodes, sample = (
+            f"AVERAGE({COLUMN_LETTER[title]}${first + 1}:{COLUMN_LETTER[title]}${last})"
+            for title in (NODES, SAMPLE_TIME)
+        )
+        for column, mean in ((first_column, f"ROUND({nodes},0)"), (first_column + 1, sample)):
+            sheet.write_formula(row, column, f'=IF({COLUMN_LETTER["operation"]}{row + 1}="","",{mean})', None, "")
+        sheet.write_formula(row, first_column + 2, _hours_formula(row, estimated[0], plan.measure), hours, 0)
     real = [batch for batch in plan.batches if not plan.platforms[batch.platform].simulated]
-    rest = sum(batch.seconds * batch.nodes for batch in real) / 3600 - sum(counted)
-    column = LETTER[HOURS]
+    other_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600 - sum(node_hours_counted)
+    column = COLUMN_LETTER[NODE_HOURS]
     sheet.write_string(0, 4, "node-hours on real machines, about", bold)
-    sums = f"=SUM({column}{first + 1}:{column}{last + MORE})+{column}1"
-    sheet.write_formula(0, 7, sums, total, sum(counted) + rest)
-    sheet.write_string(0, 8, "of them probes, library, starts of Slurm jobs", bold)
-    sheet.write_number(0, place + 2, rest, total)
+    sums = f"=SUM({column}{first + 1}:{column}{last + SPARE_ROWS})+{column}1"
+    sheet.write_formula(0, 7, sums, total, sum(node_hours_counted) + other_hours)
+    sheet.write_string(0, 8, "including probes, library, starts of Slurm jobs", bold)
+    sheet.write_number(0, first_column + 2, other_hours, total)
     sheet.write_string(1, 6, NOTE)
 
 
-def _sample_formula(row: int, cost: Cost) -> str:
-    size, waves = (f"{LETTER[name]}{row + 1}" for name in ("bytes", "waves"))
+def _sample_formula(row: int, cost: RowCost) -> str:
+    size, waves = (f"{COLUMN_LETTER[name]}{row + 1}" for name in ("bytes", "waves"))
     size = f"IF(ISNUMBER({size}),{size},{cost.bytes})"
     waves = f"IF(ISNUMBER({waves}),{waves},{cost.waves})/{cost.waves}"
     return f"=({cost.seconds * 1e6!r}+{cost.per_byte * 1e6!r}*({size}-{cost.bytes}))*{waves}"
 
 
-def _hours_formula(row: int, cost: Cost, measure: Measure) -> str:
-    nodes, sample, operation, keep = (f"{LETTER[name]}{row + 1}" for name in (NODES, SAMPLE, "operation", KEEP))
+def _hours_formula(row: int, cost: RowCost, measure: Measure) -> str:
+    nodes, sample, operation, keep = (
+        f"{COLUMN_LETTER[name]}{row + 1}" for name in (NODES, SAMPLE_TIME, "operation", KEEP)
+    )
     samples = min(3 * measure.min_samples, measure.max_samples)
-    once = cost.about - (min(cost.seconds * samples, measure.seconds) + cost.seconds * measure.warmup)
-    seconds = f"(MIN({sample}*{samples}/1E6,{measure.seconds!r})+{sample}*{measure.warmup}/1E6+{once!r})"
+    fixed = cost.all_seconds - (min(cost.seconds * samples, measure.seconds) + cost.seconds * measure.warmup)
+    seconds = f"(MIN({sample}*{samples}/1E6,{measure.seconds!r})+{sample}*{measure.warmup}/1E6+{fixed!r})"
     return f'=IF(OR({operation}="",{keep}="no"),0,{seconds}*{nodes}/3600)'
 
 
-def text_of(sheets: Mapping[str, Sequence[tuple]], file: Path, root: Path) -> str:
-    """Return the text of the experiment file that the cells of an edited workbook represent; a mistake has sheet and
-    cell."""
-    lines = ["" if not row or row[0] is None else str(row[0]) for row in sheets[EXPERIMENT]]
-    place = f"{file}!{EXPERIMENT}"  # a line of it is a row
-    document = parse_yaml("\n".join(["", *lines[1:]]), place)
+def convert_to_text(sheets: Mapping[str, Sequence[tuple]], file: Path, root: Path) -> str:
+    """Return the text of the experiment file from the cells of an edited workbook. An error names sheet and cell."""
+    lines = ["" if not row or row[0] is None else str(row[0]) for row in sheets[EXPERIMENT_SHEET]]
+    sheet_name = f"{file}!{EXPERIMENT_SHEET}"  # an error's line number is a row
+    document = parse_yaml("\n".join(["", *lines[1:]]), sheet_name)
     keys = document.data
     if not isinstance(keys, dict) or "matrix" in keys:
-        raise UserError("wanted the keys of an experiment but for its matrix", file=place)
+        raise UserError("wanted the keys of an experiment but for its matrix", file=sheet_name)
     try:
         Experiment.model_validate(keys)
     except ValidationError as errors:
         raise as_user_error(errors, document) from None
-    rows = list(_read_rows(sheets[MATRIX], file, root, str(keys.get("platform", ""))))
+    rows = list(_read_rows(sheets[MATRIX_SHEET], file, root, str(keys.get("platform", ""))))
     if not rows:
-        raise UserError("found no combination that is kept", file=file, key=MATRIX)
-    return _text(keys) + "\n" + _text({"matrix": blocks(rows)})
+        raise UserError("found no row to keep", file=file, key=MATRIX_SHEET)
+    return _write_yaml(keys) + "\n" + _write_yaml({"matrix": join_to_blocks(rows)})
 
 
-def _read_rows(cells: Sequence[tuple], file: Path, root: Path, usual_platform: str) -> Iterator[dict[str, object]]:
-    """Yield the combinations that are kept, after checking that each can be a point."""
-    if len(cells) < HEAD or tuple(cells[HEAD - 1][: len(COLUMNS)]) != COLUMNS:
-        raise UserError(f"wanted the columns {', '.join(COLUMNS)}", file=file, key=f"{MATRIX}!A{HEAD}")
+def _read_rows(cells: Sequence[tuple], file: Path, root: Path, default_platform: str) -> Iterator[dict[str, object]]:
+    """Yield the combinations of rows to keep, after checking that each can be a point."""
+    if len(cells) < HEADER_ROWS or tuple(cells[HEADER_ROWS - 1][: len(COLUMNS)]) != COLUMNS:
+        raise UserError(f"wanted the columns {', '.join(COLUMNS)}", file=file, key=f"{MATRIX_SHEET}!A{HEADER_ROWS}")
     setting = cache(lambda name: load_setting(name, root))
-    for number, values in enumerate(cells[HEAD:], HEAD + 1):
+    for number, values in enumerate(cells[HEADER_ROWS:], HEADER_ROWS + 1):
         row = {title: value for title, value in zip(COLUMNS, values, strict=False) if value not in (None, "")}
         if not row or row.get(KEEP) == "no" or row.keys() == {KEEP}:
             continue
         try:
             row = _read_row(row)
-            platform = row.get(PLATFORM) or usual_platform
+            platform = row.get(PLATFORM) or default_platform
             with mistakes_in(key=PLATFORM):
-                where = setting(platform)
-            own = {name: value for name, value in row.items() if name != PLATFORM}
-            make_point(where, combination(own).model_dump(exclude_unset=True))
+                point_setting = setting(platform)
+            row_values = {name: value for name, value in row.items() if name != PLATFORM}
+            make_point(point_setting, parse_combination(row_values).model_dump(exclude_unset=True))
         except UserError as error:
-            cell = f"{MATRIX}!{LETTER.get(error.key, 'A')}{number}"
+            cell = f"{MATRIX_SHEET}!{COLUMN_LETTER.get(error.key, 'A')}{number}"
             raise UserError(error.found, file=file, key=cell) from None
         yield row
 
 
 def _read_row(row: dict[str, object]) -> dict[str, object]:
-    """Return the names and numbers of a row; the key of an error is a column."""
+    """Return the names and numbers of a row. An error has the column as its key."""
     if (kept := row.pop(KEEP, "yes")) not in YES_OR_NO:
         raise UserError(f"found {one_line(kept, 40)!r}, wanted yes or no", key=KEEP)
     for name, value in row.items():
-        if type(value) not in (str, int, float):  # a formula is a kind of text
+        if type(value) not in (str, int, float):  # a formula has a subclass of str
             raise UserError(f"found {one_line(value, 40)!r}, wanted a name or a number", key=name)
         if isinstance(value, float) and value.is_integer():
             row[name] = int(value)
     return {PLATFORM: str(row.pop(PLATFORM, "")), **row}
 
 
-def blocks(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
-    """Return combinations as few blocks of axes: for one axis after the other, those that differ only in it are
+def join_to_blocks(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+    """Return combinations as a few blocks of axes. For one axis after the other, blocks that differ only in it are
     joined."""
-    joined = list(dict.fromkeys(tuple((name, (row[name],)) for name in COLUMNS if name in row) for row in rows))
-    for axis in (*NUMBERS[::-1], *NAMED_AXES[:0:-1]):
+    parts = list(dict.fromkeys(tuple((name, (row[name],)) for name in COLUMNS if name in row) for row in rows))
+    for axis in (*NUMBER_COLUMNS[::-1], *NAMED_AXES[:0:-1]):
         groups: dict[tuple, dict[object, None]] = {}
-        for block in joined:
+        for block in parts:
             values = dict(block)
-            own = values.pop(axis, ())
-            groups.setdefault(tuple(values.items()), {}).update(dict.fromkeys((axis, value) for value in own))
-        joined = []
-        for alike, own in groups.items():
-            merged = dict(alike) | ({axis: tuple(value for _, value in own)} if own else {})
-            joined.append(tuple((name, merged[name]) for name in COLUMNS if name in merged))
-    return [_block(dict(block)) for block in joined]
+            axis_values = values.pop(axis, ())
+            groups.setdefault(tuple(values.items()), {}).update(dict.fromkeys((axis, value) for value in axis_values))
+        parts = []
+        for other_axes, axis_values in groups.items():
+            merged = dict(other_axes) | ({axis: tuple(value for _, value in axis_values)} if axis_values else {})
+            parts.append(tuple((name, merged[name]) for name in COLUMNS if name in merged))
+    return [_make_block(dict(block)) for block in parts]
 
 
-def _block(values: dict[str, tuple]) -> dict[str, object]:
+def _make_block(values: dict[str, tuple]) -> dict[str, object]:
     (platform,) = values.pop(PLATFORM)
     axes = {name: axis[0] if len(axis) == 1 else list(axis) for name, axis in values.items()}
     return ({PLATFORM: platform} if platform else {}) | {"axes": axes}
 
 
-def _text(data: object) -> str:
+def _write_yaml(data: object) -> str:
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110).rstrip("\n")

@@ -1,11 +1,11 @@
-"""The matrix of an experiment: the combinations of each of its blocks (`combinations`), and tables of combinations
-(`with_table`).
+"""The matrix of an experiment: the combinations of each of its blocks (`list_combinations`), and tables of them
+(`add_table`).
 
 The combinations of a block are the product of its axes and zips, without the excluded ones, and then the included ones.
-A combination is a dict from the names in the file to values, which the planner interprets.
+A combination is a dict from the keys of the YAML file to values, which the planner interprets.
 
-A block may also name a file .tsv or .csv with a combination in each row, or rows may come from a workbook
-(`combination`). Columns have the names of the keys of a combination in YAML.
+A block may also name a .tsv or .csv file with one combination per row. Rows may also come from a workbook
+(`parse_combination`). Columns have the names of the YAML keys.
 """
 
 import math
@@ -24,21 +24,21 @@ from commodel.files.tables import add_line_to_errors, read_rows
 from commodel.plan.experiments import AXES, PARAMETER_PREFIX, Block, Combination, Experiment, locate_errors
 
 MAX_COMBINATIONS = 2_000_000  # of an experiment
-MAX_TESTS = 50_000_000  # evaluations of an exclusion for a combination
-MAX_TOPOLOGIES = 1000  # different ones; each is built before anything is measured
-# Values of omitted axes in the expressions of exclude
-BLANK = dict.fromkeys(("operation", "algorithm", "topology", "layout"), "")
-BLANK |= dict.fromkeys(("ranks", "nodes", "ranks_per_node", "bytes")) | {"waves": 1}
+MAX_EXCLUSION_TESTS = 50_000_000  # evaluations of an exclusion for a combination
+MAX_TOPOLOGIES = 1000  # different ones, since each is built when the plan is made
+# values of omitted axes in expressions of `exclude`
+DEFAULT_VALUES = dict.fromkeys(("operation", "algorithm", "topology", "layout"), "")
+DEFAULT_VALUES |= dict.fromkeys(("ranks", "nodes", "ranks_per_node", "bytes")) | {"waves": 1}
 
 Values = dict[str, str | int]
 PlaceInFile = tuple[str | int, ...]
 
 
-def combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
-    """Yield every combination, with its place in the block. The first axis varies slowest."""
+def list_combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
+    """Yield each combination with its path of keys in the block. The first axis varies slowest."""
     filters = [expressions.parse_expression(exclusion.where, AXES) for exclusion in block.exclude]
     for combination in _product(block):
-        if not (filters and _excluded(block, filters, BLANK | combination)):
+        if not (filters and _is_excluded(block, filters, DEFAULT_VALUES | combination)):
             yield combination, ()
     for index, entry in enumerate(block.include):
         values = entry.model_dump(exclude_unset=True)
@@ -46,23 +46,24 @@ def combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
         yield _with_ranks(_with_parameters(values)), ("include", index)
 
 
-def every(block: Block) -> Iterator[tuple[Values, bool]]:
-    """Yield every combination, and whether it is kept (not excluded)."""
+def list_with_excluded(block: Block) -> Iterator[tuple[Values, bool]]:
+    """Yield each combination, and whether it is included (not excluded)."""
     filters = [expressions.parse_expression(exclusion.where, AXES) for exclusion in block.exclude]
     for combination in _product(block):
-        yield combination, not _excluded(block, filters, BLANK | combination)
-    yield from ((combination, True) for combination, path in combinations(block) if path)
+        yield combination, not _is_excluded(block, filters, DEFAULT_VALUES | combination)
+    yield from ((combination, True) for combination, path in list_combinations(block) if path)
 
 
 def check_size(experiment: Experiment) -> None:
-    """Refuse a matrix that would take too long to expand. Combinations are counted before exclude, without expanding
-    any."""
-    sizes = [size(block) for block in experiment.matrix]
-    if (requested := sum(sizes)) > MAX_COMBINATIONS:
-        raise experiment.error(("matrix",), f"found {requested} combinations, wanted at most {MAX_COMBINATIONS}")
+    """Raise an error if a matrix would take too long to expand. Excluded combinations count, too."""
+    sizes = [count_combinations(block) for block in experiment.matrix]
+    if (total := sum(sizes)) > MAX_COMBINATIONS:
+        raise experiment.error(("matrix",), f"found {total} combinations, wanted at most {MAX_COMBINATIONS}")
     tests = sum(count * len(block.exclude) for count, block in zip(sizes, experiment.matrix, strict=True))
-    if tests > MAX_TESTS:
-        raise experiment.error(("matrix",), f"found {tests} tests by exclude, wanted at most {MAX_TESTS}")
+    if tests > MAX_EXCLUSION_TESTS:
+        raise experiment.error(
+            ("matrix",), f"found {tests} evaluations of exclude, wanted at most {MAX_EXCLUSION_TESTS}"
+        )
     tables = [table for block in experiment.matrix for table in (block.axes, *block.zips.values())]
     trees = {spec for table in tables for spec in table.get("topology", ())}
     trees |= {entry.topology for block in experiment.matrix for entry in block.include}
@@ -70,8 +71,8 @@ def check_size(experiment: Experiment) -> None:
         raise experiment.error(("matrix",), f"found {len(trees)} topologies, wanted at most {MAX_TOPOLOGIES}")
 
 
-def size(block: Block) -> int:
-    """Return the number of combinations before any is excluded."""
+def count_combinations(block: Block) -> int:
+    """Return the number of combinations, including the excluded ones."""
     tables = [len(values) for values in block.axes.values()]
     tables += [len(next(iter(table.values()))) for table in block.zips.values()]
     return (math.prod(tables) if tables else 0) + len(block.include)
@@ -91,12 +92,12 @@ def _product(block: Block) -> Iterator[Values]:
 
 def _with_parameters(values: Values) -> Values:
     """Return the combination with the operation's parameters appended to its name, such as `summa:n=64`."""
-    named = [name for name in values if name.startswith(PARAMETER_PREFIX)]
-    if not named:
+    parameter_names = [name for name in values if name.startswith(PARAMETER_PREFIX)]
+    if not parameter_names:
         return values
-    rest = {name: value for name, value in values.items() if name not in named}
-    behind = (f":{name.removeprefix(PARAMETER_PREFIX)}={values[name]}" for name in named)
-    return rest | {"operation": "".join([rest["operation"], *behind])}
+    others = {name: value for name, value in values.items() if name not in parameter_names}
+    arguments = (f":{name.removeprefix(PARAMETER_PREFIX)}={values[name]}" for name in parameter_names)
+    return others | {"operation": "".join([others["operation"], *arguments])}
 
 
 def _with_ranks(combination: Values) -> Values:
@@ -106,7 +107,7 @@ def _with_ranks(combination: Values) -> Values:
     return combination
 
 
-def _excluded(block: Block, filters: list[expressions.Expression], values: Values) -> bool:
+def _is_excluded(block: Block, filters: list[expressions.Expression], values: Values) -> bool:
     for index, matches in enumerate(filters):
         with locate_errors(block, "exclude", index, "where"):
             if matches(values):
@@ -114,8 +115,8 @@ def _excluded(block: Block, filters: list[expressions.Expression], values: Value
     return False
 
 
-def place_of(block: Block, path: PlaceInFile, axis: str) -> PlaceInFile:
-    """Return the place of an axis in a block, or in an entry of its include, for an error."""
+def locate_axis(block: Block, path: PlaceInFile, axis: str) -> PlaceInFile:
+    """Return the path of keys of an axis in a block, or in an entry of its include, for an error."""
     if path:
         return (*path, axis)
     if axis in block.axes:
@@ -124,10 +125,10 @@ def place_of(block: Block, path: PlaceInFile, axis: str) -> PlaceInFile:
 
 
 SEPARATORS = {".tsv": "\t", ".csv": ","}
-COLUMNS = [name for name in Combination.model_fields if f"{name}." != PARAMETER_PREFIX]
+TABLE_COLUMNS = [name for name in Combination.model_fields if f"{name}." != PARAMETER_PREFIX]
 
 
-def with_table(block: Block) -> Block:
+def add_table(block: Block) -> Block:
     """Return the block with the rows of its table after the combinations of include."""
     try:
         check_path(block.table)
@@ -140,8 +141,8 @@ def with_table(block: Block) -> Block:
         raise block.error(("table",), error.found) from None
     rows = read_rows(file, ("operation",), separator, once=True)
     for name in rows[0][1]:
-        if name not in COLUMNS and not name.startswith(PARAMETER_PREFIX):
-            message = f"found an unknown column; {suggest(name, [*COLUMNS, f'{PARAMETER_PREFIX}NAME'])}"
+        if name not in TABLE_COLUMNS and not name.startswith(PARAMETER_PREFIX):
+            message = f"found an unknown column; {suggest(name, [*TABLE_COLUMNS, f'{PARAMETER_PREFIX}NAME'])}"
             raise UserError(message, file=file, line=1, key=name)
     if len(rows) > MAX_ENTRIES:
         raise UserError(f"found {len(rows):,} rows, wanted at most {MAX_ENTRIES:,}", file=file)
@@ -151,17 +152,17 @@ def with_table(block: Block) -> Block:
         row = {name: cell for name, cell in cells.items() if cell}
         with add_line_to_errors(file, line, mistakes):
             if row:  # spreadsheets may write rows of empty cells
-                combinations[line] = combination(row)
+                combinations[line] = parse_combination(row)
     mistakes.raise_any()
     return block.with_rows(combinations)
 
 
-def combination(row: Mapping[str, object]) -> Combination:
-    """Return the combination in the non-empty cells of a row; an error names its column."""
-    named = {name: value for name, value in row.items() if not name.startswith(PARAMETER_PREFIX)}
-    parameters = {name.removeprefix(PARAMETER_PREFIX): value for name, value in row.items() if name not in named}
+def parse_combination(row: Mapping[str, object]) -> Combination:
+    """Return the combination in the non-empty cells of a row. An error names the column."""
+    axes = {name: value for name, value in row.items() if not name.startswith(PARAMETER_PREFIX)}
+    parameters = {name.removeprefix(PARAMETER_PREFIX): value for name, value in row.items() if name not in axes}
     try:
-        return Combination.model_validate(named | ({"parameters": parameters} if parameters else {}))
+        return Combination.model_validate(axes | ({"parameters": parameters} if parameters else {}))
     except ValidationError as errors:
         mistake = errors.errors(include_url=False)[0]
     column = ".".join(map(str, (*mistake["loc"], *mistake.get("ctx", {}).get("path", ()))))

@@ -1,5 +1,7 @@
-"""The longest messages, and the longest vectors that ranks combine and copy, of an experiment (`find_longest`): they
-determine the sizes of probes (`choose_probe_sizes`)."""
+"""The longest messages of an experiment, and the longest vectors that its ranks reduce and copy
+(`find_longest_lengths`).
+
+They determine the sizes of probes (`choose_probe_sizes`)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -15,99 +17,100 @@ from commodel.patterns.schedule import KINDS, Schedule
 from commodel.patterns.written import is_written
 from commodel.records import Point
 
-FEW_RANKS, FEW_BYTES = 8, 1024  # ranks and bytes of schedules that show which kinds of work occur
-COPIED_AT_ONCE = 2  # times all that a rank has, at most, is copied in one go
-FIRST_LENGTH = 1 << 16  # bytes at which schedules are built first
-MOST_ROWS = 2_000_000  # of a schedule that is built for this
-SENT = "sent"
-USUAL_LARGEST, LARGEST_OF_ALL = 64 << 10, 16 << 20  # bytes: the largest message of probes, at least and at most
+TEST_RANKS, TEST_BYTES = 8, 1024  # ranks and bytes of a schedule that is built to find the kinds of local work
+MAX_COPIES_OF_DATA = 2  # upper limit of a copied vector, relative to all data of a rank
+FIRST_LENGTH = 1 << 16  # bytes of a first, smaller schedule, which shows whether the full one can be built
+MAX_MESSAGES = 2_000_000  # of a schedule that is built; for longer ones, lengths are extrapolated
+MESSAGE_KIND = "sent"
+MIN_LARGEST_SIZE, MAX_LARGEST_SIZE = 64 << 10, 16 << 20  # bytes; limits of the largest message of probes
 
 
-def choose_probe_sizes(points: Iterable[Point], given: Sequence[int], alone: bool) -> tuple[list[int], dict[str, int]]:
+def choose_probe_sizes(
+    points: Iterable[Point], given: Sequence[int], probes_local_work: bool
+) -> tuple[list[int], dict[str, int]]:
     """Return the message sizes of probes, and the longest vector of each kind that is longer than all these sizes.
 
-    Unless sizes are given, they go up to the longest message of all points. Vectors only count if processors are probed
-    by themselves (`alone`).
+    Unless sizes are given, they go up to the longest message of all points. Vectors are only considered if a probe
+    measures local work (`probes_local_work`).
     """
-    kinds = [SENT] * (not given) + [*KINDS] * alone
-    lengths = find_longest(points, max(given, default=USUAL_LARGEST), kinds) if kinds else {}
-    sizes = list(given) or _rungs(lengths.pop(SENT, USUAL_LARGEST))
+    kinds = [MESSAGE_KIND] * (not given) + [*KINDS] * probes_local_work
+    lengths = find_longest_lengths(points, max(given, default=MIN_LARGEST_SIZE), kinds) if kinds else {}
+    sizes = list(given) or _list_sizes(lengths.pop(MESSAGE_KIND, MIN_LARGEST_SIZE))
     return sizes, {kind: length for kind, length in lengths.items() if length > max(sizes)}
 
 
-def _rungs(needed: int) -> list[int]:
+def _list_sizes(needed: int) -> list[int]:
     sizes = [1]
-    while sizes[-1] < min(needed, LARGEST_OF_ALL):
+    while sizes[-1] < min(needed, MAX_LARGEST_SIZE):
         sizes.append(sizes[-1] * SIZE_RATIO)
     return sizes
 
 
-def find_longest(points: Iterable[Point], beyond: int, kinds: Sequence[str]) -> dict[str, int]:
-    """Return the bytes of the longest message or vector of each kind, if it is longer than `beyond`.
-
-    Of points that differ only in size, only the largest one is built, and only if it may exceed the longest found so
-    far.
-    """
+def find_longest_lengths(points: Iterable[Point], min_length: int, kinds: Sequence[str]) -> dict[str, int]:
+    """Return the bytes of the longest message or vector of each kind, if it is longer than `min_length`. Of points that
+    differ only in size, only the largest is built, and only if it may exceed the longest so far."""
     largest: dict[Point, int] = {}
     for point in points:
         if point.predictable:
             shape = replace(remove_layout(point), bytes=0)
             largest[shape] = max(largest.get(shape, 0), point.bytes)
     lengths = dict.fromkeys(kinds, 0)
-    occurring = cache(lambda shape: _list_lengths(shape, kinds))
-    for point in sorted((replace(shape, bytes=size) for shape, size in largest.items()), key=_at_most, reverse=True):
-        if _at_most(point) <= max(beyond, min(lengths.values())):
+    list_kinds = cache(lambda shape: _list_occurring_kinds(shape, kinds))
+    for point in sorted(
+        (replace(shape, bytes=size) for shape, size in largest.items()), key=_bound_length, reverse=True
+    ):
+        if _bound_length(point) <= max(min_length, min(lengths.values())):
             break
-        occur = occurring(replace(point, bytes=0, ranks=_enough_ranks(point)))
-        longer = [kind for kind in occur if _at_most(point) > lengths[kind]]
-        for kind, length in _lengths(point, longer).items():
+        kinds_of_point = list_kinds(replace(point, bytes=0, ranks=_choose_ranks(point)))
+        longer = [kind for kind in kinds_of_point if _bound_length(point) > lengths[kind]]
+        for kind, length in _find_lengths(point, longer).items():
             lengths[kind] = max(lengths[kind], length)
-    return {kind: length for kind, length in lengths.items() if length > beyond}
+    return {kind: length for kind, length in lengths.items() if length > min_length}
 
 
-def _at_most(point: Point) -> int:
+def _bound_length(point: Point) -> int:
     """Return an upper limit of the bytes of a message or vector of a point.
 
-    It is all data of a rank, or copies of it. For operations with parameters and patterns from files no limit is known.
+    It is all data of a rank, or copies of them. Operations with parameters and patterns from files have no known limit.
     """
     if is_written(point.operation):
         return units.MAX_BYTES
-    about = operation(point.operation)
-    if about.reduces:
+    entry = operation(point.operation)
+    if entry.reduces:
         return point.bytes
-    return units.MAX_BYTES if about.parameters else COPIED_AT_ONCE * point.ranks * point.bytes
+    return units.MAX_BYTES if entry.parameters else MAX_COPIES_OF_DATA * point.ranks * point.bytes
 
 
-def _enough_ranks(point: Point) -> int:
-    """Return a number of ranks at which every kind of work occurs: a few, or the fixed number of parameters and
-    trees."""
-    fixed = point.topology or is_written(point.operation) or operation(point.operation).parameters
-    return point.ranks if fixed else min(point.ranks, FEW_RANKS)
+def _choose_ranks(point: Point) -> int:
+    """Return a number of ranks at which all kinds of local work occur: TEST_RANKS, or all if the operation fixes
+    them."""
+    has_fixed_ranks = point.topology or is_written(point.operation) or operation(point.operation).parameters
+    return point.ranks if has_fixed_ranks else min(point.ranks, TEST_RANKS)
 
 
-def _list_lengths(point: Point, kinds: Sequence[str]) -> list[str]:
-    patterns = [builder(part)(FEW_BYTES) for part, _ in sample_parts(point)]
-    return [kind for kind in kinds if any(_longest(pattern, kind) for pattern in patterns)]
+def _list_occurring_kinds(point: Point, kinds: Sequence[str]) -> list[str]:
+    patterns = [builder(part)(TEST_BYTES) for part, _ in sample_parts(point)]
+    return [kind for kind in kinds if any(_get_longest(pattern, kind) for pattern in patterns)]
 
 
-def _longest(pattern: Schedule, kind: str) -> float:
-    return float((pattern.largest if kind == SENT else pattern.longest_work(kind)).max())
+def _get_longest(pattern: Schedule, kind: str) -> float:
+    return float((pattern.largest if kind == MESSAGE_KIND else pattern.longest_work(kind)).max())
 
 
-def _lengths(point: Point, kinds: Sequence[str]) -> dict[str, int]:
+def _find_lengths(point: Point, kinds: Sequence[str]) -> dict[str, int]:
     """Return the bytes of the longest message or vector of each kind at a point.
 
-    If its schedule has too many messages to be built, lengths are taken to grow in proportion to the size. This is an
+    If its schedule has too many messages to be built, lengths are assumed to be proportional to the size. This is an
     upper limit, since segments do not grow.
     """
-    lengths, some = dict.fromkeys(kinds, 0.0), min(point.bytes, FIRST_LENGTH)
+    lengths, built_bytes = dict.fromkeys(kinds, 0.0), min(point.bytes, FIRST_LENGTH)
     for part, _ in sample_parts(point) if kinds else ():
         try:
-            pattern, times = builder(part)(some), point.bytes / max(some, 1)
+            pattern, scale = builder(part)(built_bytes), point.bytes / max(built_bytes, 1)
         except UserError:  # too many messages at that size, too
-            return dict.fromkeys(kinds, int(_at_most(point)))
-        if isinstance(pattern, CompactSchedule) or pattern.messages * times <= MOST_ROWS:
-            pattern, times = builder(part)(point.bytes), 1.0
+            return dict.fromkeys(kinds, int(_bound_length(point)))
+        if isinstance(pattern, CompactSchedule) or pattern.messages * scale <= MAX_MESSAGES:
+            pattern, scale = builder(part)(point.bytes), 1.0
         for kind in kinds:
-            lengths[kind] = max(lengths[kind], min(times * _longest(pattern, kind), _at_most(point)))
+            lengths[kind] = max(lengths[kind], min(scale * _get_longest(pattern, kind), _bound_length(point)))
     return {kind: int(length) for kind, length in lengths.items()}

@@ -1,8 +1,8 @@
 """Plans: `make_plan` turns an experiment and its platforms into points, probe cases and batches. `write_plan` stores
 them as plan.json, with copies of all files that the plan depends on.
 
-A batch is one allocation; a batch that would exceed the budget is split. `load_plan` reads a plan, which may come from
-an unknown source: an entry without the type and form that later stages assume is refused with its key.
+A batch is one allocation. A batch that would exceed the budget is split. `load_plan` reads a plan, which may come from
+an unknown source. It raises an error that names the key if an entry has another type or form than later stages assume.
 """
 
 import json
@@ -25,7 +25,7 @@ from commodel.files.safe_reading import read_text
 from commodel.files.typed_records import read_json_record
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models.families import family, family_names
-from commodel.models.parameter_sets import published, published_file
+from commodel.models.parameter_sets import name_published_file, read_published
 from commodel.models.probes import LOCAL, Site, probe
 from commodel.models.probes.node_pairs import MIN_NODES
 from commodel.models.speeds import read_speeds
@@ -37,12 +37,12 @@ from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.plan.config import find, load_experiment, load_platform, planned_platform
 from commodel.plan.duration import Durations
 from commodel.plan.experiments import Block, Experiment, locate_errors
-from commodel.plan.matrix import check_size, combinations, place_of
+from commodel.plan.matrix import check_size, list_combinations, locate_axis
 from commodel.plan.message_lengths import choose_probe_sizes
 from commodel.plan.surveys import PROBE as SURVEY
 from commodel.plan.surveys import TITLE, list_networks_needed, needs_survey
-from commodel.platforms.build import COMPILERS, programs
-from commodel.platforms.launchers import LAUNCHERS, Launcher, toolchain
+from commodel.platforms.build import COMPILERS, get_program_folder
+from commodel.platforms.launchers import LAUNCHERS, Launcher, get_toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import constraint
 from commodel.platforms.tools import find as find_tool
@@ -52,7 +52,7 @@ from commodel.records import ArchivedFile, Batch, Measure, Plan, PlannedPlatform
 from commodel.sources import ROOT
 
 
-def batches(
+def make_batches(
     name: str,
     platform: Platform,
     experiment: Experiment,
@@ -63,41 +63,51 @@ def batches(
 ) -> Iterator[Batch]:
     """Yield the batches of a platform: one for the survey of the network, one for the probes, and those of the points.
 
-    Their names have a digest of the platform, the settings of measurements, and the programs, since a change of these
-    makes earlier samples invalid.
+    Their names contain a digest of the platform, the settings of measurements, and the programs. If any of these
+    changes, earlier samples are invalid.
     """
     budget = experiment.batch.budget
     sampling = {key: value for key, value in asdict(measure).items() if key != "timeout"}
-    stamp = digest([platform.digest, sampling, experiment.seed, native_digest(platform.substrate)], 8)
+    state_digest = digest([platform.digest, sampling, experiment.seed, native_digest(platform.substrate)], 8)
     durations = Durations(platform.launcher, measure, platform.overlay)
     types, fewer = dict(platform.types), dict(platform.fewer_cores)
-    alone = not (platform.simulated or platform.overlay) and not LOCAL.isdisjoint(probes)
-    sizes, vectors = choose_probe_sizes(points, experiment.probe_bytes, alone)
-    room = platform.nodes, platform.cores, types, platform.simulated, platform.overlay, fewer, platform.hierarchy
-    site = Site(*room, vectors)
+    probes_local_work = not (platform.simulated or platform.overlay) and not LOCAL.isdisjoint(probes)
+    sizes, vectors = choose_probe_sizes(points, experiment.probe_bytes, probes_local_work)
+    platform_size = (
+        platform.nodes,
+        platform.cores,
+        types,
+        platform.simulated,
+        platform.overlay,
+        fewer,
+        platform.hierarchy,
+    )
+    site = Site(*platform_size, vectors)
     if survey:
         pairs = tuple(probe(SURVEY).cases(name, replace(site, levels=FLAT), [0]))
-        about, most = durations.estimate_cases(pairs), durations.estimate_cases(pairs, upper_bound=True)
-        title = f"{name}{TITLE}{stamp}"
-        yield Batch(title, name, platform.nodes, cases=pairs, seconds=about, most=most, budget=budget)
+        duration, time_limit = durations.estimate_cases(pairs), durations.estimate_cases(pairs, upper_bound=True)
+        title = f"{name}{TITLE}{state_digest}"
+        yield Batch(title, name, platform.nodes, cases=pairs, seconds=duration, most=time_limit, budget=budget)
         probes = [entry for entry in probes if entry != SURVEY]
-        # Levels are not known yet: the time limit has to suffice for the probes of a network with levels.
-        guess = site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))
-        likely = [case for entry in probes for case in probe(entry).cases(name, guess, sizes)]
+        # Before the survey, levels are unknown. The time limit must suffice for the probes of a network with levels.
+        guessed_site = site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))
+        likely_cases = [case for entry in probes for case in probe(entry).cases(name, guessed_site, sizes)]
     cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))
     if cases:
         nodes = max(nodes_of_case(case) for case in cases)
-        about, most = durations.estimate_cases(cases), durations.estimate_cases(cases, upper_bound=True)
-        most = max(most, durations.estimate_cases(likely, upper_bound=True)) if survey else most
-        yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=about, most=most, budget=budget)
-    for room, members in _group_by_nodes(points, platform.simulated, experiment.batch.smaller):
-        parts = list(_parts(members, durations, budget))
+        duration, time_limit = durations.estimate_cases(cases), durations.estimate_cases(cases, upper_bound=True)
+        time_limit = max(time_limit, durations.estimate_cases(likely_cases, upper_bound=True)) if survey else time_limit
+        yield Batch(
+            f"{name}-probes-{state_digest}", name, nodes, cases=cases, seconds=duration, most=time_limit, budget=budget
+        )
+    for platform_size, members in _group_by_nodes(points, platform.simulated, experiment.batch.smaller):
+        parts = list(_split_by_budget(members, durations, budget))
         for number, part in enumerate(parts, 1):
-            which = f"-{number}" if len(parts) > 1 else ""
+            part_suffix = f"-{number}" if len(parts) > 1 else ""
             nodes = max(point.nodes for point in part)
-            about, most = durations.estimate_points(part), durations.estimate_points(part, upper_bound=True)
-            title = f"{name}-{room}n{which}-{stamp}"
-            yield Batch(title, name, nodes, points=part, seconds=about, most=most, budget=budget)
+            duration, time_limit = durations.estimate_points(part), durations.estimate_points(part, upper_bound=True)
+            title = f"{name}-{platform_size}n{part_suffix}-{state_digest}"
+            yield Batch(title, name, nodes, points=part, seconds=duration, most=time_limit, budget=budget)
 
 
 def _guess_levels(nodes: int) -> Hierarchy:
@@ -108,38 +118,40 @@ def _guess_levels(nodes: int) -> Hierarchy:
 def _group_by_nodes(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[int, list[Point]]]:
     """Return the points by the number of nodes of their allocation.
 
-    Simulated allocations are free: they are rounded up to powers of two, since starting a job takes longer than a small
+    Simulated allocations are rounded up to powers of two: they need no nodes, and one start takes longer than a small
     point. `smaller` puts all points into the largest allocation.
     """
-    rooms = {point.nodes: 1 << (point.nodes - 1).bit_length() if simulated else point.nodes for point in points}
-    if smaller:  # the large ones first, so that a batch for the rest is a small one
+    allocation_nodes = {
+        point.nodes: 1 << (point.nodes - 1).bit_length() if simulated else point.nodes for point in points
+    }
+    if smaller:  # points of many nodes come first, so that a further batch needs few nodes
         points = sorted(points, key=lambda point: -point.nodes)
-        rooms = dict.fromkeys(rooms, max(rooms.values(), default=0))
+        allocation_nodes = dict.fromkeys(allocation_nodes, max(allocation_nodes.values(), default=0))
     parts: dict[int, list[Point]] = {}
     for point in points:
-        parts.setdefault(rooms[point.nodes], []).append(point)
+        parts.setdefault(allocation_nodes[point.nodes], []).append(point)
     return sorted(parts.items())
 
 
-def _parts(points: Iterable[Point], durations: Durations, budget: float) -> Iterator[tuple[Point, ...]]:
-    """Yield the points in as few parts as fit the budget, in order.
+def _split_by_budget(points: Iterable[Point], durations: Durations, budget: float) -> Iterator[tuple[Point, ...]]:
+    """Yield the points in order, in as few parts as the budget allows.
 
-    Alternatives of a workload stay together, so that the state of the machine is the same for them. A workload that
-    exceeds the budget is a part of its own.
+    Alternatives of a workload stay together, so that they are measured in the same state of the machine. A workload
+    that exceeds the budget is a part of its own.
     """
     groups: dict[str, list[Point]] = {}
     for point in points:
         groups.setdefault(point.workload, []).append(point)
-    room = min(600.0, budget / 2)  # ten minutes, as in the time limit; half of a budget that has hardly more
+    reserve = min(600.0, budget / 2)  # seconds: ten minutes, as in the time limit, but at most half of the budget
     part: list[Point] = []
     seconds = start = durations.estimate_points((), upper_bound=True)
     for members in groups.values():
-        more = durations.estimate_points(members, upper_bound=True) - start
-        if part and room + seconds + more > budget:
+        added_seconds = durations.estimate_points(members, upper_bound=True) - start
+        if part and reserve + seconds + added_seconds > budget:
             yield tuple(part)
             part, seconds = [], start
         part += members
-        seconds += more
+        seconds += added_seconds
     if part:
         yield tuple(part)
 
@@ -162,15 +174,15 @@ def setting_of(platform: Platform) -> Setting:
     )
 
 
-FORM = TypeAdapter(Plan)
-CONTAINER = {"image", "digest", "model", "native"}
+PLAN_ADAPTER = TypeAdapter(Plan)
+CONTAINER_KEYS = {"image", "digest", "model", "native"}
 
 
 def load_plan(path: AnyPath) -> Plan:
     if not path.exists():
-        raise UserError("no plan here: nothing has been run yet", file=path.parent)
-    plan = read_json_record(FORM, path)
-    for key, complaint in _contradictions(plan):
+        raise UserError("found no plan: nothing has been run yet", file=path.parent)
+    plan = read_json_record(PLAN_ADAPTER, path)
+    for key, complaint in _list_contradictions(plan):
         raise UserError(complaint, file=path, key=key)
     if plan.paper:
         with mistakes_in(path, "paper"):
@@ -181,25 +193,25 @@ def load_plan(path: AnyPath) -> Plan:
     return plan
 
 
-def _contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
+def _list_contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
     """Yield key and message of each contradiction between fields of a plan that are valid by themselves."""
     if plan.measure.min_samples > plan.measure.max_samples:
         yield "measure.min_samples", f"found {plan.measure.min_samples}, wanted at most max_samples"
     for name, platform in plan.platforms.items():
-        if platform.container and platform.container.keys() != CONTAINER:
-            yield f"platforms.{name}.container", f"wanted the keys {', '.join(sorted(CONTAINER))}"
+        if platform.container and platform.container.keys() != CONTAINER_KEYS:
+            yield f"platforms.{name}.container", f"wanted the keys {', '.join(sorted(CONTAINER_KEYS))}"
     for batch in plan.batches:
         key, members = f"batches.{batch.name}", (*batch.cases, *batch.points)
         if batch.platform not in plan.platforms:
             yield key, f"found no platform '{batch.platform}'"
         if not members:
-            yield key, "found no cases in it"
-        if strays := [member.platform for member in members if member.platform != batch.platform]:
-            yield key, f"found a case of platform '{one_line(strays[0], 60)}', wanted '{batch.platform}' only"
+            yield key, "found a batch without cases and points"
+        if other_platforms := [member.platform for member in members if member.platform != batch.platform]:
+            yield key, f"found a case of platform '{one_line(other_platforms[0], 60)}', wanted '{batch.platform}' only"
 
 
 def list_named_files(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
-    """Yield kind and path of every file that points name, each once."""
+    """Yield kind and path of each file that the points name, without duplicates."""
     points = list(points)
     specs = {
         (kind, spec): None
@@ -213,7 +225,7 @@ def list_named_files(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
     yield from (("partition", path) for path in dict.fromkeys(partitions))
 
 
-def files_of(
+def record_files(
     points: Iterable[Point], paper_name: str = "", *, tables: Iterable[str] = (), speeds: Iterable[str] = ()
 ) -> dict[str, ArchivedFile]:
     files = {
@@ -221,10 +233,10 @@ def files_of(
         for kind, path in (*list_named_files(points), *(("matrix", path) for path in tables))
     }
     for name in paper(paper_name).published if paper_name else ():
-        file = published_file(name)
-        files[file] = record_input("published", file, ROOT, published(name).source)
+        file = name_published_file(name)
+        files[file] = record_input("published", file, ROOT, read_published(name).source)
     for name in speeds:
-        read_speeds(find_input(name))  # a file that a report could not show is refused before anything is measured
+        read_speeds(find_input(name))  # raises an error for an invalid file before anything is measured
         files[name] = record_input("speeds", name)
     return files
 
@@ -235,16 +247,15 @@ def tables_of(experiment: str) -> list[str]:
         return [str(find_input(path)) for path in load_experiment(experiment).tables]
 
 
-def root_of(file: ArchivedFile) -> Path:
-    """Return the folder to which a file's name is relative: the clone for published sets, else the working folder."""
+def get_root(file: ArchivedFile) -> Path:
+    """Return the folder to which a file's name is relative: the installation for published sets, else the working
+    folder."""
     return ROOT if file.kind == "published" else Path()
 
 
 def use_received_files(experiment: Path) -> AbstractContextManager[None]:
-    """Return a context in which an experiment in a results folder uses the copies there of the files that it names.
-
-    For any other experiment the context has no effect.
-    """
+    """Return a context in which an experiment stored in a results folder uses the copies of its files in that folder.
+    For any other experiment the context has no effect."""
     kinds, folder = experiment.parts[-3:-1], experiment.absolute().parents[2:3]
     if kinds != ("inputs", "experiments") or not (folder[0] / PLAN).is_file():
         return nullcontext()
@@ -252,10 +263,10 @@ def use_received_files(experiment: Path) -> AbstractContextManager[None]:
     return use_archived_inputs(results, load_plan(results.plan).files)
 
 
-MAX_POINTS = 200_000  # of an experiment: at a second each, more than two days
-PICTURE = ("nodepairs",)  # probes that the picture of a network of several levels is drawn from
-EVENNESS = ("evenness",)  # probes that find levels of a network that are not named
-MIXTURE = ("mixture",)  # probes that find contention which models do not predict
+MAX_POINTS = 200_000  # of an experiment; at one second each, they take more than two days
+MAP_PROBES = ("nodepairs",)  # probes for the picture of a network with levels
+UNIFORMITY_PROBES = ("evenness",)  # probes that find levels which the platform file does not name
+CONTENTION_PROBES = ("mixture",)  # probes that find contention which models do not predict
 
 
 def make_plan(name: str, root: Path, only: str | None = None, survey: bool = True) -> Plan:
@@ -263,42 +274,44 @@ def make_plan(name: str, root: Path, only: str | None = None, survey: bool = Tru
     platform files."""
     path = find("experiment", name, root)
     with use_received_files(path):
-        return _plan(path, root, only, survey)
+        return _make_plan(path, root, only, survey)
 
 
-def _plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
+def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     experiment = load_experiment(path)
     survey = survey and experiment.survey and (experiment.probes == "auto" or "auto" in experiment.probes)
-    families = _families(experiment)
+    families = _list_families(experiment)
     if experiment.paper:
         with locate_errors(experiment, "paper"):
             paper(experiment.paper)
     platforms: dict[str, Platform] = {}
     for block in experiment.matrix:
-        wanted = experiment.block_platform(block)
-        if wanted not in platforms and only in (None, wanted):
-            platforms[wanted] = _platform(experiment, block, root, survey)
+        platform_name = experiment.block_platform(block)
+        if platform_name not in platforms and only in (None, platform_name):
+            platforms[platform_name] = _load_platform(experiment, block, root, survey)
     if only and not platforms:
-        known = {experiment.block_platform(block) for block in experiment.matrix}
-        raise UserError(f"no block of {path} runs on platform '{only}'; {suggest(only, known)}")
-    points = list(islice(_points(experiment, platforms), MAX_POINTS + 1))
+        names = {experiment.block_platform(block) for block in experiment.matrix}
+        raise UserError(f"no block of {path} runs on platform '{only}'; {suggest(only, names)}")
+    points = list(islice(_list_points(experiment, platforms), MAX_POINTS + 1))
     if len(points) > MAX_POINTS:
-        raise experiment.error(("matrix",), f"found more than {MAX_POINTS} points, wanted no more to be measured")
+        raise experiment.error(("matrix",), f"found more than {MAX_POINTS} points, wanted at most that many")
     if not points:
         raise experiment.error(("matrix",), "no point is left to measure")
     if experiment.library:
         for name, platform in platforms.items():
-            points += [] if platform.overlay else library_beside(setting_of(platform), _on(name, points))
+            points += [] if platform.overlay else library_beside(setting_of(platform), _select_platform(name, points))
     points = add_digests(dict.fromkeys(points))
     overlays = sorted({platform.overlay for platform in platforms.values()})
-    needed = {name: [probe for overlay in overlays for probe in family(name).probes_on(overlay)] for name in families}
+    needed_probes = {
+        name: [probe for overlay in overlays for probe in family(name).probes_on(overlay)] for name in families
+    }
     networks = [platform for platform in platforms.values() if not platform.overlay]
-    further = PICTURE if any(platform.levels for platform in networks) else ()
+    extra_probes = MAP_PROBES if any(platform.levels for platform in networks) else ()
     if any(not platform.levels and platform.nodes >= MIN_NODES for platform in networks):
-        further += EVENNESS
+        extra_probes += UNIFORMITY_PROBES
     if any(platform.nodes > 1 for platform in networks):
-        further += MIXTURE
-    probes = _probes(experiment, families, needed, further)
+        extra_probes += CONTENTION_PROBES
+    probes = _list_probes(experiment, families, needed_probes, extra_probes)
     surveyed = {name for name, own in platforms.items() if survey and needs_survey(own, name, path.stem, root)}
     measure = Measure(**experiment.measure.model_dump())
     return Plan(
@@ -308,7 +321,7 @@ def _plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
         seed=experiment.seed,
         families=tuple(families),
         probes={
-            probe: tuple(name for name in families if probe in needed[name])
+            probe: tuple(name for name in families if probe in needed_probes[name])
             for probe in dict.fromkeys([*([SURVEY] if surveyed else []), *probes])
         },
         measure=measure,
@@ -316,11 +329,13 @@ def _plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
         batches=tuple(
             batch
             for name, platform in platforms.items()
-            for batch in batches(name, platform, experiment, _on(name, points), probes, measure, name in surveyed)
+            for batch in make_batches(
+                name, platform, experiment, _select_platform(name, points), probes, measure, name in surveyed
+            )
         ),
         version=__version__,
         paper=experiment.paper or "",
-        files=files_of(points, experiment.paper or "", tables=experiment.tables, speeds=experiment.speeds),
+        files=record_files(points, experiment.paper or "", tables=experiment.tables, speeds=experiment.speeds),
     )
 
 
@@ -342,11 +357,11 @@ def record_platform(name: str, platform: Platform) -> PlannedPlatform:
     )
 
 
-def _on(platform: str, points: list[Point]) -> list[Point]:
+def _select_platform(platform: str, points: list[Point]) -> list[Point]:
     return [point for point in points if point.platform == platform]
 
 
-def _platform(experiment: Experiment, block: Block, root: Path, learned: bool) -> Platform:
+def _load_platform(experiment: Experiment, block: Block, root: Path, learned: bool) -> Platform:
     name = experiment.block_platform(block)
     with locate_errors(experiment, *(block.path if block.platform else ()), "platform"):
         file = find("platform", name, root)
@@ -357,7 +372,7 @@ def _platform(experiment: Experiment, block: Block, root: Path, learned: bool) -
     return platform
 
 
-def _families(experiment: Experiment) -> list[str]:
+def _list_families(experiment: Experiment) -> list[str]:
     if experiment.families == "all":
         return family_names()
     for index, name in enumerate(experiment.families):
@@ -368,65 +383,65 @@ def _families(experiment: Experiment) -> list[str]:
     return list(dict.fromkeys(experiment.families))
 
 
-def _probes(
-    experiment: Experiment, families: list[str], needed: dict[str, list[str]], further: tuple[str, ...]
+def _list_probes(
+    experiment: Experiment, families: list[str], needed: dict[str, list[str]], extra_probes: tuple[str, ...]
 ) -> list[str]:
     """Return the probes to run, each once.
 
-    `auto`, alone or in a list, stands for all probes that the models need, and the `further` ones.
+    `automatic`, alone or in a list, stands for all probes that the models need, and the `extra_probes` ones.
     """
-    auto = [*(name for entry in families for name in needed[entry]), *further]
+    automatic = [*(name for entry in families for name in needed[entry]), *extra_probes]
     if experiment.probes == "auto":
-        return list(dict.fromkeys(auto))
+        return list(dict.fromkeys(automatic))
     named = {index: name for index, name in enumerate(experiment.probes) if name != "auto"}
     for index, name in named.items():
         with locate_errors(experiment, "probes", index):
             probe(name)
-    wanted = dict.fromkeys([*(auto if "auto" in experiment.probes else ()), *named.values()])
+    wanted = dict.fromkeys([*(automatic if "auto" in experiment.probes else ()), *named.values()])
     for entry in families:
         if missing := set(needed[entry]) - set(wanted):
             raise experiment.error(("probes",), f"family {entry} also needs {', '.join(sorted(missing))}")
     return list(wanted)
 
 
-def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[Point]:
+def _list_points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[Point]:
     check_size(experiment)
     for block in experiment.matrix:
         name = experiment.block_platform(block)
         if name not in platforms:
             continue
-        setting = setting_of(platforms[name]).for_block(combination for combination, _ in combinations(block))
-        for combination, path in combinations(block):
+        setting = setting_of(platforms[name]).for_block(combination for combination, _ in list_combinations(block))
+        for combination, path in list_combinations(block):
             try:
                 yield make_point(setting, combination)
             except UserError as error:
-                raise block.error(place_of(block, path, error.key), error.found) from None
+                raise block.error(locate_axis(block, path, error.key), error.found) from None
 
 
 def write_plan(plan: Plan, name: str, root: Path) -> None:
-    """Write the plan and its inputs under results/<experiment>/, as far as they differ from what is there.
+    """Write the plan and its inputs into results/<experiment>/. Files that have not changed keep their age.
 
-    These are plan.json, the ids of each batch, whose age shows the workflow that a batch has new points, and copies of
-    the files that the plan was made from. `name` is the name or the path of the experiment.
+    They are plan.json, the ids of each batch, and copies of the plan's input files. By the age of the ids, the workflow
+    detects that a batch has new points. `name` is the name or the path of the experiment.
     """
     results = Results.of(root / "results" / plan.experiment)
     results.check()
     files = {results.cases(batch.name): "\n".join(batch.ids) + "\n" for batch in plan.batches}
-    files |= inputs(plan, find("experiment", name, root), root, results)
+    files |= read_inputs(plan, find("experiment", name, root), root, results)
     files[results.plan] = json.dumps(plan.as_json(), indent=1) + "\n"
     for path, text in files.items():
         if not path.exists() or read_text(path, MAX_FILE_BYTES, "a file of ours", strict=False) != text:
             write_text(path, text)
     copies = {name: file for name, file in plan.files.items() if file.copy}
     with use_received_files(find("experiment", name, root)):
-        for called, file in copies.items():
-            archive_input(called, file, results, root_of(file))
+        for named_file, file in copies.items():
+            archive_input(named_file, file, results, get_root(file))
     for path in set(results.inputs()) - set(files) - {results.copy(file.copy) for file in copies.values()}:
         path.unlink()  # input of a platform, or a file, that is no longer in the experiment
 
 
-def inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> dict[SafePath, str]:
-    """Return the texts of the experiment and its platforms, with comments, by their places in the results folder."""
+def read_inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> dict[SafePath, str]:
+    """Return the texts of the files of the experiment and its platforms, by their paths in the results folder."""
     sources = {results.input("experiments", experiment.name): experiment}
     for name in plan.platforms:
         file = find("platform", name, root)
@@ -436,9 +451,10 @@ def inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> dict[S
 
 
 def constraint_of(plan: Plan, batch: str) -> str:
-    """Return the features that the nodes of a batch's Slurm job must have; empty if all nodes are equal."""
+    """Return the features that the nodes of a batch's Slurm job must have; empty if all nodes are equal. Slurm refuses
+    features with counts for nodes that are requested by name."""
     wanted = plan.batch(batch)
-    return constraint(planned_platform(wanted.platform), wanted.nodes)
+    return "" if nodelist_of(plan, batch) else constraint(planned_platform(wanted.platform), wanted.nodes)
 
 
 def nodelist_of(plan: Plan, name: str) -> str:
@@ -454,14 +470,19 @@ def launcher_of(plan: Plan, batch: str) -> Launcher:
 
 
 def programs_of(plan: Plan, batch: str) -> str:
-    """Return a file with the age of a batch's programs: the platform's image, else the mark of their build."""
+    """Return a file whose age is that of a batch's programs: the platform's image, else the file that their build
+    writes."""
     platform = planned_platform(plan.batch(batch).platform)
-    return str(platform.image.file if platform.image else programs(find_build_root(), toolchain(platform)) / "built")
+    return str(
+        platform.image.file
+        if platform.image
+        else get_program_folder(find_build_root(), get_toolchain(platform)) / "built"
+    )
 
 
 def missing_compiler(plan: Plan, batch: str) -> str:
-    """Return the compiler that is missing to build the programs of a batch; empty if none is."""
+    """Return the compiler that is needed for the programs of a batch and not installed; empty if there is none."""
     if Path(programs_of(plan, batch)).exists():
         return ""
-    compiler = COMPILERS[toolchain(planned_platform(plan.batch(batch).platform))]
+    compiler = COMPILERS[get_toolchain(planned_platform(plan.batch(batch).platform))]
     return "" if find_tool(compiler) else compiler

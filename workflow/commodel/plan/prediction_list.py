@@ -1,5 +1,5 @@
-"""The predictions of an experiment: its shapes, each a point at several sizes (`shapes`), and their division into parts
-of about equal cost (`part`). The parts one after the other are all shapes in order."""
+"""The predictions of an experiment: its shapes (`list_shapes`), and their division into parts of about equal cost
+(`select_part`). A shape is a point at several sizes. The parts in order are all shapes in order."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,73 +13,79 @@ from commodel.patterns.operations import ranks_of
 from commodel.patterns.points import Setting, make_point, message_size
 from commodel.patterns.written import is_written
 from commodel.plan.experiments import Experiment
-from commodel.plan.matrix import check_size, combinations, place_of
+from commodel.plan.matrix import check_size, list_combinations, locate_axis
 from commodel.predictions.predictions import FEW_WAVES, MANY_WAVES
 from commodel.records import Point
 
-SAMPLED = (16, 32)  # ranks of the schedules that an estimate is made from
-BUILDING, STEPPING = 3_000, 2_000  # additional cost of a schedule and of a step, in messages
+SMALL_RANKS = (16, 32)  # ranks of the schedules from which costs at more ranks are extrapolated
+SCHEDULE_COST, STEP_COST = 3_000, 2_000  # additional cost of each schedule and of each step, in messages
 
 
-def shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
-    """Return every point of the matrix once, by shape, in order of first occurrence; only `setting` limits them."""
+def list_shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
+    """Return the shapes of all points of the matrix, in order of first occurrence. Only `setting` limits the points."""
     check_size(experiment)
     sizes: dict[Point, dict[int, None]] = {}
     for block in experiment.matrix:
-        room = setting.for_block(combination for combination, _ in combinations(block)) if setting.name else setting
-        known: dict[tuple, Point] = {}
-        for combination, path in combinations(block):
-            requested = combination.pop("bytes", None)
+        block_setting = (
+            setting.for_block(combination for combination, _ in list_combinations(block)) if setting.name else setting
+        )
+        named_points: dict[tuple, Point] = {}
+        for combination, path in list_combinations(block):
+            bytes = combination.pop("bytes", None)
             names = tuple(combination.items())
             try:
-                if names not in known:
-                    known[names] = make_point(room, combination | {"bytes": requested})
-                point = known[names]
-                size = point.bytes if is_written(point.operation) else message_size(room, point.operation, requested)
+                if names not in named_points:
+                    named_points[names] = make_point(block_setting, combination | {"bytes": bytes})
+                point = named_points[names]
+                size = (
+                    point.bytes if is_written(point.operation) else message_size(block_setting, point.operation, bytes)
+                )
             except UserError as error:
-                raise block.error(place_of(block, path, error.key), error.found) from None
+                raise block.error(locate_axis(block, path, error.key), error.found) from None
             sizes.setdefault(replace(point, bytes=0), {})[size] = None
     if not sizes:
         raise experiment.error(("matrix",), "no point is left to predict")
-    return [Shape(point, tuple(requested)) for point, requested in sizes.items()]
+    return [Shape(point, tuple(sizes_of_point)) for point, sizes_of_point in sizes.items()]
 
 
-def part(shapes: Sequence[Shape], number: int, parts: int) -> Sequence[Shape]:
-    """Return part `number` of `parts`, from 1: the shapes whose middle lies in that share of the cost. It may be
-    empty."""
-    weights = np.array([weight(shape) for shape in shapes])
+def select_part(shapes: Sequence[Shape], number: int, parts: int) -> Sequence[Shape]:
+    """Return part `number` of `parts`, counted from 1: the shapes whose middle lies in that share of the cumulative
+    cost. It may be empty."""
+    weights = np.array([estimate_cost(shape) for shape in shapes])
     middle = (np.cumsum(weights) - weights / 2) / weights.sum()
     chosen = np.flatnonzero(np.minimum((middle * parts).astype(int), parts - 1) == number - 1)
-    return [shapes[place] for place in chosen]
+    return [shapes[index] for index in chosen]
 
 
-def weight(shape: Shape) -> float:
-    """Return the approximate cost of a shape, in messages predicted; no schedule is built at its full number of
+def estimate_cost(shape: Shape) -> float:
+    """Return the approximate cost of predicting a shape, in messages. No schedule is built at its full number of
     ranks."""
     ends = {min(shape.sizes), max(shape.sizes)}
-    extents = np.array([_extent(replace(remove_layout(shape.point), bytes=size)) for size in ends])
+    extents = np.array([_estimate_extent(replace(remove_layout(shape.point), bytes=size)) for size in ends])
     messages, steps = extents.mean(axis=0)
-    times = 1 if shape.point.waves == 1 else 1 + FEW_WAVES + MANY_WAVES  # a period is the difference of predictions
-    return len(shape.sizes) * (BUILDING + messages * times) + STEPPING * steps * times
+    replays = (
+        1 if shape.point.waves == 1 else 1 + FEW_WAVES + MANY_WAVES
+    )  # a period needs predictions of several streams
+    return len(shape.sizes) * (SCHEDULE_COST + messages * replays) + STEP_COST * steps * replays
 
 
 @lru_cache(maxsize=65536)
-def _extent(point: Point) -> tuple[float, float]:
-    """Return the number of messages and of steps; those of an algorithm are extrapolated from two small numbers of
+def _estimate_extent(point: Point) -> tuple[float, float]:
+    """Return the number of messages and of steps. For an algorithm they are extrapolated from two small numbers of
     ranks."""
     if point.topology:
         return point.ranks - 1.0, 1.0
     if ranks_of(point.operation):
-        return _counted(point)
-    small = [_counted(remove_layout(point, min(ranks, point.ranks))) for ranks in SAMPLED]
-    if point.ranks <= SAMPLED[1]:
-        return small[1]
-    octaves = np.log2(point.ranks / SAMPLED[1])
-    return tuple(larger * (larger / smaller) ** octaves for smaller, larger in zip(*small, strict=True))
+        return _count_messages(point)
+    counts = [_count_messages(remove_layout(point, min(ranks, point.ranks))) for ranks in SMALL_RANKS]
+    if point.ranks <= SMALL_RANKS[1]:
+        return counts[1]
+    doublings = np.log2(point.ranks / SMALL_RANKS[1])
+    return tuple(larger * (larger / smaller) ** doublings for smaller, larger in zip(*counts, strict=True))
 
 
 @lru_cache(maxsize=65536)
-def _counted(point: Point) -> tuple[float, float]:
+def _count_messages(point: Point) -> tuple[float, float]:
     try:
         patterns = [(schedule(part), count) for part, count in sample_parts(point)]
     except UserError:  # the prediction reports it

@@ -1,4 +1,4 @@
-"""A plan for people: rows of batches and points, a summary (`totals`), and a workbook (`write_plan_workbook`)."""
+"""A plan as text and tables for the user: a summary (`summarize_plan`), and a workbook (`write_plan_workbook`)."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -14,7 +14,7 @@ from commodel.records import Plan
 from commodel.units import format_bytes, format_seconds
 
 
-def batch_rows(plan: Plan) -> list[dict[str, object]]:
+def make_batch_rows(plan: Plan) -> list[dict[str, object]]:
     return [
         {
             "batch": batch.name,
@@ -30,7 +30,7 @@ def batch_rows(plan: Plan) -> list[dict[str, object]]:
     ]
 
 
-def point_rows(plan: Plan) -> list[dict[str, object]]:
+def make_point_rows(plan: Plan) -> list[dict[str, object]]:
     names = ["platform", "operation", "algorithm", "topology", "layout", "ranks", "leaves", "bytes"]
     names += ["waves"] if any(point.waves > 1 for point in plan.points) else []
     return [
@@ -40,25 +40,26 @@ def point_rows(plan: Plan) -> list[dict[str, object]]:
     ]
 
 
-def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
-    """Return the summary of a plan as lines: its size, durations, `paces`, and the models that need each probe."""
+def summarize_plan(plan: Plan, progress_lines: Iterable[str] = ()) -> list[str]:
+    """Return the summary of a plan as lines: its size, durations, given `progress_lines`, and the models that need each
+    probe."""
     real = [batch for batch in plan.batches if not plan.platforms[batch.platform].simulated]
     node_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600
-    most = sum(batch.minutes * batch.nodes for batch in real) / 60
-    whole_time = sum(batch.seconds for batch in plan.batches)
-    probing = sum(batch.seconds for batch in plan.batches if batch.cases)
+    max_node_hours = sum(batch.minutes * batch.nodes for batch in real) / 60
+    total_seconds = sum(batch.seconds for batch in plan.batches)
+    probe_seconds = sum(batch.seconds for batch in plan.batches if batch.cases)
     cases = sum(len(batch.cases) for batch in plan.batches)
     simulated = [name for name, platform in plan.platforms.items() if platform.simulated]
     lines = [
         f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
-        f"measuring takes about {format_seconds(whole_time)} if batches run one after the other"
-        + (f": {node_hours:.3g} node-hours on real machines, limited to {most:.3g}" if real else ""),
+        f"measuring takes about {format_seconds(total_seconds)} if batches run one after the other"
+        + (f": {node_hours:.3g} node-hours on real machines, limited to {max_node_hours:.3g}" if real else ""),
         *(
-            [f"of this, survey and probes take {format_seconds(probing)}, {probing / whole_time:.0%}"]
-            if probing
+            [f"of this, survey and probes take {format_seconds(probe_seconds)}, {probe_seconds / total_seconds:.0%}"]
+            if probe_seconds
             else []
         ),
-        *paces,
+        *progress_lines,
         f"fitting, predicting and reporting take about {format_seconds(estimate_analysis(plan))} on one core",
     ]
     lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []
@@ -84,11 +85,11 @@ def write_plan_workbook(plan: Plan, path: Path, edited: Callable[[xlsxwriter.Wor
     with write_atomically(path) as stream, temporary_folder(path) as scratch:
         options = {"strings_to_formulas": False, "strings_to_urls": False, "tmpdir": scratch}
         with xlsxwriter.Workbook(stream, options) as book:
-            book.set_properties({"created": datetime(2000, 1, 1)})  # a plan is the same file, whenever it is written
+            book.set_properties({"created": datetime(2000, 1, 1)})  # makes the file independent of the date
             if edited:
                 edited(book)
             bold = book.add_format({"bold": True})
-            for title, rows in (("Points", point_rows(plan)), ("Batches", batch_rows(plan))):
+            for title, rows in (("Points", make_point_rows(plan)), ("Batches", make_batch_rows(plan))):
                 sheet = book.add_worksheet(title)
                 names = list(rows[0]) if rows else []
                 sheet.write_row(0, 0, names, bold)

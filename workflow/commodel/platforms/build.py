@@ -1,4 +1,5 @@
-"""Compilation of the native programs (`build`): build/mpi with the MPI at hand, build/smpi with SimGrid's compiler."""
+"""Compilation of the native programs (`build`), e.g. into build/mpi with the installed MPI, into build/smpi with
+SimGrid's compiler."""
 
 import subprocess
 from collections.abc import Iterable
@@ -10,35 +11,35 @@ from commodel.platforms.mpi_libraries import library_of, mismatch
 from commodel.platforms.tools import NATIVE, find, find_sibling
 
 COMPILERS = {"mpi": "mpicc", "smpi": "smpicc", "overlay": "cc", "mrnet": "c++", "replay": "cc"}
-MRNET = "mrnet_commnode"  # the program of its internal processes, in bin of where it is installed
+MRNET = "mrnet_commnode"  # the program of MRNet's internal processes, in the folder bin of its installation
 MRNET_PARTS = ("include/mrnet/MRNet.h", "lib/libmrnet.*", "lib/libxplat.*")
-OF_AN_MPI = ("mpiexec", "mpirun")
-PARTS = {
+MPI_STARTERS = ("mpiexec", "mpirun")
+SOURCE_FOLDERS = {
     "overlay": ("overlay", "bench"),
     "mrnet": ("overlay", "bench", "mrnet"),
     "replay": ("replay",),
-}  # made one after the other
+}  # compiled in this order
 
 
-def programs(root: Path, toolchain: str) -> Path:
+def get_program_folder(root: Path, toolchain: str) -> Path:
     """Return the folder of a toolchain's programs."""
     return root / "build" / toolchain
 
 
-def starter(toolchain: str, names: Iterable[str]) -> str | None:
+def find_starter(toolchain: str, names: Iterable[str]) -> str | None:
     """Return one of the starters.
 
-    An MPI's own starter is the one in the compiler's folder, so that programs and starter belong together. Others, such
-    as srun and SimGrid's, are found on PATH.
-    """
-    beside_compiler = [find_sibling(COMPILERS[toolchain], name) for name in names if name in OF_AN_MPI]
-    return next(filter(None, [*beside_compiler, *map(find, names)]), None)
+    The starter of an MPI is searched first in the compiler's folder, so that it is of the same MPI as the programs.
+    Others, such as srun and smpirun, are found on PATH."""
+    starters_of_compiler = [find_sibling(COMPILERS[toolchain], name) for name in names if name in MPI_STARTERS]
+    return next(filter(None, [*starters_of_compiler, *map(find, names)]), None)
 
 
-def compiler_note(root: Path, toolchain: str) -> Path:
-    """Return a file that becomes newer than the programs when the compiler changes."""
-    note = programs(root, toolchain) / "compiler"
-    identity = _identity(toolchain)
+def note_compiler(root: Path, toolchain: str) -> Path:
+    """Record the compiler in a file, and return the file. It becomes newer than the programs when the compiler
+    changes."""
+    note = get_program_folder(root, toolchain) / "compiler"
+    identity = _identify_compiler(toolchain)
     if not (identity or note.exists()):
         raise UserError(f"no {COMPILERS[toolchain]} found; see commodel doctor")
     if identity and not (note.exists() and note.read_text(encoding="utf-8").strip() == identity):
@@ -46,11 +47,11 @@ def compiler_note(root: Path, toolchain: str) -> Path:
     return note
 
 
-def _identity(toolchain: str) -> str:
-    """Return what distinguishes compilers under the same path.
+def _identify_compiler(toolchain: str) -> str:
+    """Return a text that identifies the compiler: its chain of links, and size and time of the file.
 
-    On distributions, /usr/bin/mpicc links to the preferred MPI's compiler, and packages are upgraded in place. All
-    links count, since the last one of Open MPI leads to the same program for every language.
+    /usr/bin/mpicc may link to the compiler of any installed MPI, and packages are upgraded in place. All links are
+    included, since Open MPI's compilers for all languages are links to one program.
     """
     if not (path := find(COMPILERS[toolchain])):
         return ""
@@ -61,15 +62,14 @@ def _identity(toolchain: str) -> str:
     return " ".join(map(str, [*links, state.st_size, int(state.st_mtime)]))
 
 
-def refuse_foreign(root: Path, starter: str, slurm_mpi: str = "") -> None:
-    """Raise an error for programs of one kind of MPI and a starter of another, which would run each rank as rank 0 of
-    1."""
-    if not (why := mismatch(library_of([str(programs(root, "mpi") / "player")]), starter, slurm_mpi)):
+def refuse_mismatched_starter(root: Path, starter: str, slurm_mpi: str = "") -> None:
+    """Raise an error if programs and starter are of different MPIs: each rank would then run as rank 0 of 1."""
+    if not (why := mismatch(library_of([str(get_program_folder(root, "mpi") / "player")]), starter, slurm_mpi)):
         return
     name = Path(starter).name
     if slurm_mpi:
-        advice = "say mpi: pmix in section slurm of the platform file"
-    elif find_sibling(COMPILERS["mpi"], name) == starter:  # which has not compiled them
+        advice = "write mpi: pmix in section slurm of the platform file"
+    elif find_sibling(COMPILERS["mpi"], name) == starter:  # another compiler compiled the programs
         advice = "call commodel build mpi"
     else:
         advice = f"put the mpicc and the {name} of one MPI first on PATH, and call commodel build mpi"
@@ -89,17 +89,17 @@ def _mrnet() -> Path:
 
 
 def build(root: Path, toolchain: str) -> Path:
-    """Compile what has changed."""
+    """Compile the native programs of a toolchain whose sources have changed, and return their folder."""
     compiler = find(COMPILERS[toolchain])
     if compiler is None:
         raise UserError(f"no {COMPILERS[toolchain]} found; see commodel doctor")
-    folder = programs(root, toolchain)
-    with_compiler = [f"CC={find('cc')}", f"CXX={compiler}"] if toolchain in PARTS else [f"MPICC={compiler}"]
+    folder = get_program_folder(root, toolchain)
+    settings = [f"CC={find('cc')}", f"CXX={compiler}"] if toolchain in SOURCE_FOLDERS else [f"MPICC={compiler}"]
     if toolchain == "mrnet":
-        with_compiler += [f"MRNET={_mrnet()}", "SUBSTRATE=MRNet", "PROGRAM=mrnet-bench"]
-    for part in PARTS.get(toolchain, (".",)):
-        command = ["make", "-j2", "-C", str(NATIVE / part), *with_compiler, f"BUILD={folder.resolve()}"]
-        command.append(f"IDENTITY={_identity(toolchain)}")
+        settings += [f"MRNET={_mrnet()}", "SUBSTRATE=MRNet", "PROGRAM=mrnet-bench"]
+    for source_folder in SOURCE_FOLDERS.get(toolchain, (".",)):
+        command = ["make", "-j2", "-C", str(NATIVE / source_folder), *settings, f"BUILD={folder.resolve()}"]
+        command.append(f"IDENTITY={_identify_compiler(toolchain)}")
         run = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if run.returncode:
             errors = run.stderr.splitlines()

@@ -1,4 +1,4 @@
-"""Container images: the command of a program inside an image, and the check of the image (`fitting`).
+"""Container images: the command of a program inside an image, and the check of the image (`make_checked_prefix`).
 
 The starter stays outside and every rank starts the image, so the MPI outside has to be compatible with the one
 inside.
@@ -19,8 +19,12 @@ from commodel.platforms.mpi_libraries import mismatch
 from commodel.platforms.tools import find, native_digest, run_tool, version
 
 RUNTIMES = ("apptainer", "singularity")
-PROGRAMS = Path("/opt/commodel/build/mpi")  # inside, where container.def builds them
-VERSION, COMMIT, NATIVE = "org.opencontainers.image.version", "org.opencontainers.image.revision", "commodel.native"
+IMAGE_PROGRAMS = Path("/opt/commodel/build/mpi")  # inside, where container.def builds them
+VERSION_LABEL, COMMIT_LABEL, NATIVE_LABEL = (
+    "org.opencontainers.image.version",
+    "org.opencontainers.image.revision",
+    "commodel.native",
+)
 REBUILD = "build it again: make container"
 
 
@@ -51,7 +55,7 @@ def _sha256(file: Path, size: int, changed: int) -> str:
         return "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def runtime() -> str:
+def find_runtime() -> str:
     """Return the program that starts images."""
     program = next((path for name in RUNTIMES if (path := find(name))), None)
     if program is None:
@@ -59,7 +63,7 @@ def runtime() -> str:
     return program
 
 
-def inside(image: Image, runtime: str, folder: Path, work: Path, together: bool = False) -> tuple[str, ...]:
+def make_prefix(image: Image, runtime: str, folder: Path, work: Path, share_namespace: bool = False) -> tuple[str, ...]:
     """Return the command prefix that runs a program in the image.
 
     The batch's folder keeps its path and is writable, and the environment is passed on, through which the starter
@@ -72,31 +76,39 @@ def inside(image: Image, runtime: str, folder: Path, work: Path, together: bool 
     options = [part for mount in mounts for part in ("--bind", mount)]
     if image.mpi:
         options += ["--env", f"LD_LIBRARY_PATH={image.mpi}/lib:{image.mpi}/lib64:/.singularity.d/libs"]
-    if together:
+    if share_namespace:
         options += ["--sharens"]
     return (runtime, "--silent", "exec", *options, "--pwd", str(work), str(image.file))
 
 
-def about(image: Image) -> dict[str, object]:
+def describe_image(image: Image) -> dict[str, object]:
     """Return the record of an image: path, version, commit and runtime."""
-    program = runtime()
+    program = find_runtime()
     labels = _labels(image, program)
     return image.as_json() | {
         "mpi": image.mpi,
-        "version": labels.get(VERSION, "unknown"),
-        "commit": labels.get(COMMIT, "unknown"),
+        "version": labels.get(VERSION_LABEL, "unknown"),
+        "commit": labels.get(COMMIT_LABEL, "unknown"),
         "runtime": version([program, "--version"]),
     }
 
 
-def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str, slurm_mpi: str = "") -> tuple[str, ...]:
-    """Return the result of `inside` for this machine, after a check of the image."""
-    prefix = inside(image, runtime, folder, folder)
+def make_checked_prefix(
+    image: Image, runtime: str, folder: Path, work: Path, starter: str, slurm_mpi: str = ""
+) -> tuple[str, ...]:
+    """Return the result of `make_prefix` for this machine, after a check of the image."""
+    prefix = make_prefix(image, runtime, folder, folder)
     _check(image, runtime, prefix, starter, slurm_mpi)
     # Ranks that have each a user namespace of their own are not allowed to see each other's memory.
-    namespace, _ = _ask([*prefix, "readlink", "/proc/self/ns/user"])
-    apart = namespace.strip() != os.readlink("/proc/self/ns/user")
-    return inside(image, runtime, folder, work, apart and "--sharens" in _ask([runtime, "exec", "--help"])[0])
+    namespace, _ = _run_and_explain([*prefix, "readlink", "/proc/self/ns/user"])
+    has_own_namespace = namespace.strip() != os.readlink("/proc/self/ns/user")
+    return make_prefix(
+        image,
+        runtime,
+        folder,
+        work,
+        has_own_namespace and "--sharens" in _run_and_explain([runtime, "exec", "--help"])[0],
+    )
 
 
 def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, slurm_mpi: str) -> None:
@@ -104,39 +116,41 @@ def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, sl
     for path in (image.mpi, *image.bind):
         if path and not Path(path).is_dir():
             raise UserError(f"found no folder {path} on this machine")
-    sources = _labels(image, runtime).get(NATIVE)
+    sources = _labels(image, runtime).get(NATIVE_LABEL)
     if sources != native_digest():
-        others = f"was built from other C sources ({sources}, wanted {native_digest()})"
-        raise UserError(f"image {image.file.name} {others if sources else 'has no programs of commodel'}; {REBUILD}")
-    program = str(PROGRAMS / "player")
-    description, complaint = _ask([*prefix, program, "--describe"])
-    if complaint:
-        raise UserError(f"the programs in image {image.file.name} do not start: {complaint}")
-    if why := mismatch(json.loads(description)["mpi"], starter, slurm_mpi):
+        difference = f"was built from other C sources ({sources}, wanted {native_digest()})"
+        raise UserError(
+            f"image {image.file.name} {difference if sources else 'has no programs of commodel'}; {REBUILD}"
+        )
+    program = str(IMAGE_PROGRAMS / "player")
+    description, failure = _run_and_explain([*prefix, program, "--describe"])
+    if failure:
+        raise UserError(f"the programs in image {image.file.name} do not start: {failure}")
+    if reason := mismatch(json.loads(description)["mpi"], starter, slurm_mpi):
         wanted = "say mpi: pmix in its section slurm" if slurm_mpi else "put the mpiexec of that MPI on PATH"
-        raise UserError(f"image {image.file.name} has {why}; {wanted}")
-    if image.mpi and not (loaded := _loaded(prefix, program)).startswith(f"{image.mpi}/"):
+        raise UserError(f"image {image.file.name} has {reason}; {wanted}")
+    if image.mpi and not (loaded := _find_loaded_mpi(prefix, program)).startswith(f"{image.mpi}/"):
         raise UserError(
             f"the programs in image {image.file.name} load {loaded or 'no libmpi'}, nothing of {image.mpi}: "
             "model bind needs an MPI whose library has the same name as the image's"
         )
 
 
-def _loaded(prefix: tuple[str, ...], program: str) -> str:
+def _find_loaded_mpi(prefix: tuple[str, ...], program: str) -> str:
     """Return the MPI library that a program loads inside the image."""
-    libraries, _ = _ask([*prefix, "ldd", program])
+    libraries, _ = _run_and_explain([*prefix, "ldd", program])
     match = re.search(r"libmpi\S* => (\S+)", libraries)
     return match[1] if match else ""
 
 
 def _labels(image: Image, runtime: str) -> Mapping[str, str]:
-    labels, complaint = _ask([runtime, "inspect", "--json", "--labels", str(image.file)])
-    if complaint:
-        raise UserError(f"{Path(runtime).name} cannot read image {image.file}: {complaint}")
+    labels, failure = _run_and_explain([runtime, "inspect", "--json", "--labels", str(image.file)])
+    if failure:
+        raise UserError(f"{Path(runtime).name} cannot read image {image.file}: {failure}")
     return json.loads(labels)["data"]["attributes"].get("labels") or {}
 
 
-def _ask(command: list[str]) -> tuple[str, str]:
+def _run_and_explain(command: list[str]) -> tuple[str, str]:
     """Return the output, and of a failure the line with its reason, else an empty text."""
     reply = run_tool(command, 120)
     if not reply.failure:

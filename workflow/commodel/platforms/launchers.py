@@ -1,6 +1,6 @@
 """Launchers, which start programs on a platform: `local`, `hosts`, `slurm` and `simgrid`, one row of LAUNCHERS each.
 
-The argv of a launcher is a function of a Job only, so that it can be tested without a cluster.
+The argv of a launcher depends only on a `Job`. Tests therefore need no cluster.
 """
 
 import os
@@ -18,13 +18,13 @@ from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import end_steps, node_levels, node_names
 from commodel.units import shown
 
-KINDS = {"openmpi": "Open MPI", "mpich": "MPICH"}  # by the words of platform files
-PLAIN_PATH = r"[\w./+][\w./+-]*"  # of a path that means nothing to a shell
-# Inside a Slurm job an MPI hands the name of the job's own node on to ranks elsewhere, who would believe it.
-CLEAN = ("env", "-uSLURMD_NODENAME")
-# Open MPI, in its versions 4 and 5, starts no more ranks than there are cores, and a processor may be half a core; how
-# many ranks fit is said by the platform file, and planned for.
-EVERY_PROCESSOR = {
+MPI_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}  # by value of the key `mpi` in platform files
+SHELL_SAFE_PATH = r"[\w./+][\w./+-]*"  # pattern of paths without characters that a shell interprets
+# Inside a Slurm job, an MPI passes this variable with the name of its own node to ranks on other nodes.
+WITHOUT_NODE_NAME = ("env", "-uSLURMD_NODENAME")
+# By default, Open MPI 4 and 5 start at most one rank per core, and a processor may be half a core. The plan already
+# limits the ranks to the processors of the platform file.
+OVERSUBSCRIBE = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
@@ -40,13 +40,13 @@ class Job:
     arguments: tuple[str, ...]
     nodes: tuple[int, ...]  # node of every rank
     hostfile: Path  # where it is, for a launcher that reads one
-    names: tuple[str, ...] = ()  # what the platform's nodes are called, in its order; empty: not known before they run
-    kept: tuple[int, ...] = ()  # cores that every rank keeps; empty: none is bound to any
-    drives: tuple[bool, ...] = ()  # whether a rank drives an accelerator; empty: none does
-    network: Path | None = None  # of a simulated platform
-    folder: Path | None = None  # that programs start in
-    inside: tuple[str, ...] = ()  # what starts a container image with the program in it
-    agent: str = field(default_factory=lambda: os.environ.get("COMMODEL_AGENT", ""))  # in place of ssh
+    names: tuple[str, ...] = ()  # of the platform's nodes, in its order; empty: unknown before the start
+    cores_per_rank: tuple[int, ...] = ()  # to which each rank is bound; empty: ranks are not bound
+    drives_accelerator: tuple[bool, ...] = ()  # whether each rank drives an accelerator; empty: none does
+    network: Path | None = None  # file of a simulated network
+    folder: Path | None = None  # where programs start
+    image_command: tuple[str, ...] = ()  # starts the container image; empty without an image
+    agent: str = field(default_factory=lambda: os.environ.get("COMMODEL_AGENT", ""))  # used instead of ssh
 
     @property
     def ranks(self) -> int:
@@ -54,60 +54,62 @@ class Job:
 
     @property
     def placement(self) -> str:
-        """The text of the placement file, which the programs compare with where they find themselves: a line a rank,
-        its node and, where it is known, what that is called. An address does not determine a name."""
+        """The text of the placement file, with which the programs check their placement. Each line has the node of a
+        rank and, if known, its host name. An address is no host name."""
         names = [f" {name}" if re.search("[A-Za-z]", name) else "" for name in self.names]
         return "".join(f"{node}{names[node] if names else ''}\n" for node in self.nodes)
 
     @property
     def cores(self) -> str:
-        """The text of the file of cores, from which every process takes its own before MPI starts, under any launcher
-        and in any image: a line a rank, its first core on its node, how many it keeps, `gpu` where it drives one."""
-        taken: dict[int, int] = {}
+        """The text of the file of cores, by which each process binds itself before MPI starts. Each line has the first
+        core of a rank on its node, the number of its cores, and `gpu` if it drives an accelerator."""
+        next_core: dict[int, int] = {}
         lines = []
-        for rank, (node, kept) in enumerate(zip(self.nodes, self.kept, strict=True)):
-            lines.append(f"{taken.get(node, 0)} {kept}{' gpu' if self.drives and self.drives[rank] else ''}\n")
-            taken[node] = taken.get(node, 0) + kept
+        for rank, (node, count) in enumerate(zip(self.nodes, self.cores_per_rank, strict=True)):
+            accelerator = " gpu" if self.drives_accelerator and self.drives_accelerator[rank] else ""
+            lines.append(f"{next_core.get(node, 0)} {count}{accelerator}\n")
+            next_core[node] = next_core.get(node, 0) + count
         return "".join(lines)
 
     @property
     def hosts(self) -> str:
-        """The text of the hostfile: a line a rank, which fixes the placement of the plan."""
+        """The text of the hostfile: one line for each rank, in the placement of the plan."""
         return "".join(f"{self.names[node]}\n" for node in self.nodes)
 
     @property
     def command(self) -> list[str]:
-        return [*self.inside, self.program, *self.arguments]
+        return [*self.image_command, self.program, *self.arguments]
 
 
-def as_root(user: int) -> dict[str, str]:
+def allow_root(user: int) -> dict[str, str]:
     """Return Open MPI's two variables that allow a start by root.
 
-    Root in a container has no other choice, and only this project's programs are started. Other MPIs ignore them.
+    In a container the only user may be root, and only this project's programs are started. Other MPIs ignore the
+    variables.
     """
     return {} if user else {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 @dataclass(frozen=True)
 class Launcher:
-    starters: tuple[str, ...]  # programs that can start it, in order of preference
+    starters: tuple[str, ...]  # programs such as mpiexec that can start ranks, in order of preference
     toolchain: str  # mpi or smpi: which build of the native programs it runs
     argv: Callable[[Job], list[str]]
-    # What runs a command on a host, for overlay networks; nothing where all run here. None: it has none of these.
+    # For overlay networks: the command that runs another one on a host; empty for this machine. None: not supported.
     reach: Callable[[Job, str], list[str]] | None = None
-    remote_shell: bool = False  # whether one there reads what follows, as with ssh
-    hostfile: bool = False  # whether it reads one
-    # Names of a batch's nodes, by platform, starter, number of nodes and surveyed hosts; only the site may have them.
+    remote_shell: bool = False  # whether a shell on the host parses the rest of the command, as with ssh
+    hostfile: bool = False  # whether it reads a hostfile
+    # Returns the names of a batch's nodes from the platform, the starter, the number of nodes and the surveyed hosts.
     names: Callable[[Platform, str, int, tuple[str, ...]], tuple[str, ...]] = lambda platform, *_: platform.node_names
-    # The levels of a batch's nodes, by starter and their names, if the site reports them.
+    # Returns the levels of a batch's nodes from the starter and the nodes' names, if the batch system reports them.
     levels: Callable[[str, tuple[str, ...]], Hierarchy] | None = None
-    # What a starter finds in its environment, by the user's number; what the user has set of it counts more.
+    # Returns the environment variables for the starter from the user's id. The user's own variables override them.
     settings: Callable[[int], Mapping[str, str]] = lambda user: {}
-    # Ends what a start that ended badly may have left running elsewhere, by the starter, and whether nothing had begun.
+    # Ends remaining processes on other nodes after a failed start. Takes the starter, and whether no case had begun.
     end: Callable[[str, bool], None] | None = None
-    simulated: bool = False  # time is simulated and repeatable, whatever this machine does
+    simulated: bool = False  # whether time is simulated, and thus independent of the load of this machine
     in_job: bool = False  # whether it works only inside a job of a batch system
-    busy: bool = True  # its ranks keep this machine's cores busy: nothing else may run at the same time
+    busy: bool = True  # whether its ranks use this machine's cores, so that nothing else may run at the same time
 
 
 def _start_here(job: Job) -> list[str]:
@@ -115,47 +117,50 @@ def _start_here(job: Job) -> list[str]:
 
 
 def _start_on_hosts(job: Job) -> list[str]:
-    file, named = str(job.hostfile), _agent(job.agent)
+    file, agent_program = str(job.hostfile), _resolve_agent(job.agent)
     if job.platform.hosts.mpi == "openmpi":
-        # Other mappers count how often a host is named and deal ranks out anew; this one goes line by line. Open MPI 4
-        # lets it see the default hostfile only, Open MPI 5 the other.
-        places = ["--hostfile", file, "--mca", "orte_default_hostfile", file, "--map-by", "seq"]
-        agent = ["--mca", "plm_rsh_agent", named] if named else []
-        return [*CLEAN, job.starter, "-np", str(job.ranks), *places, *agent, *job.command]
-    agent = ["-launcher", "ssh", "-launcher-exec", named] if named else []
-    return [*CLEAN, job.starter, "-n", str(job.ranks), "-f", file, *agent, *job.command]
+        # The mapper `seq` places one rank for each line; other mappers reorder ranks. With it, Open MPI 4 reads only
+        # the default hostfile, and Open MPI 5 only the other one.
+        placement = ["--hostfile", file, "--mca", "orte_default_hostfile", file, "--map-by", "seq"]
+        agent = ["--mca", "plm_rsh_agent", agent_program] if agent_program else []
+        return [*WITHOUT_NODE_NAME, job.starter, "-np", str(job.ranks), *placement, *agent, *job.command]
+    agent = ["-launcher", "ssh", "-launcher-exec", agent_program] if agent_program else []
+    return [*WITHOUT_NODE_NAME, job.starter, "-n", str(job.ranks), "-f", file, *agent, *job.command]
 
 
 def _reach_host(job: Job, host: str) -> list[str]:
     """Return the command that starts a program on a host in the current folder.
 
-    A remote shell starts at home and splits words at blanks.
+    A remote shell starts in the home folder and splits words at blanks.
     """
-    if not re.fullmatch(PLAIN_PATH, folder := str(job.folder)):
+    if not re.fullmatch(SHELL_SAFE_PATH, folder := str(job.folder)):
         wanted = "a path of A-Z, a-z, 0-9 and _ . / + - for other hosts"
         raise UserError(f"found the folder {shown(folder)}, wanted {wanted}")
-    return [_agent(job.agent) or "ssh", host, *CLEAN, f"--chdir={folder}"]
+    return [_resolve_agent(job.agent) or "ssh", host, *WITHOUT_NODE_NAME, f"--chdir={folder}"]
 
 
-def _agent(named: str) -> str:
-    """Return the ssh-like agent named by COMMODEL_AGENT. A platform file, which may come from others, cannot name it.
+def _resolve_agent(agent: str) -> str:
+    """Return the ssh-like program named by COMMODEL_AGENT, with an absolute path, since programs start in another
+    folder.
 
-    It is one word, because MPIs split it at blanks, and treat text after a colon or a comma as another program.
-    Programs start in another folder, so its path is made absolute.
+    A platform file cannot name it, since that file may come from others. It must be one word: MPIs split it at blanks,
+    and take text after a colon or a comma as another program.
     """
-    if named and not re.fullmatch(PLAIN_PATH, named):
-        raise UserError(f"COMMODEL_AGENT: found {shown(named)}, wanted a program or its path, without arguments")
-    if named and shutil.which(named) is None:
-        raise UserError(f"COMMODEL_AGENT: found no program {shown(named)}")
-    return os.path.abspath(named) if "/" in named else named
+    if agent and not re.fullmatch(SHELL_SAFE_PATH, agent):
+        raise UserError(f"COMMODEL_AGENT: found {shown(agent)}, wanted a program or its path, without arguments")
+    if agent and shutil.which(agent) is None:
+        raise UserError(f"COMMODEL_AGENT: found no program {shown(agent)}")
+    return os.path.abspath(agent) if "/" in agent else agent
 
 
-def _named_hosts(platform: Platform, starter: str, *_: object) -> tuple[str, ...]:
+def _list_checked_hosts(platform: Platform, starter: str, *_: object) -> tuple[str, ...]:
     """Return the names of the platform file, checked for the syntax of mpirun."""
     if not platform.overlay:
-        wanted = next((word for word, kind in KINDS.items() if kind == kind_of_starter(starter)), platform.hosts.mpi)
+        wanted = next(
+            (word for word, kind in MPI_NAMES.items() if kind == kind_of_starter(starter)), platform.hosts.mpi
+        )
         if platform.hosts.mpi != wanted:
-            message = f"found '{platform.hosts.mpi}', wanted '{wanted}', since that is what {starter} is of"
+            message = f"found '{platform.hosts.mpi}', wanted '{wanted}', the MPI of {starter}"
             raise platform.error(("hosts", "mpi"), message)
     return platform.node_names
 
@@ -163,7 +168,7 @@ def _named_hosts(platform: Platform, starter: str, *_: object) -> tuple[str, ...
 def _start_in_allocation(job: Job) -> list[str]:
     """Return srun with explicit counts: inside a Snakemake job nearly all SLURM_* variables are missing."""
     counts = ["-N", str(len(set(job.nodes))), "-n", str(job.ranks)]
-    # A rank that dies takes its step with it, instead of leaving the others to wait for it.
+    # If a rank dies, Slurm ends the whole step. Otherwise the other ranks would wait.
     options = [f"--mpi={job.platform.slurm.mpi}", *counts, "--distribution=arbitrary", "--kill-on-bad-exit=1"]
     return ["env", f"SLURM_HOSTFILE={job.hostfile}", job.starter, *options, *job.command]
 
@@ -172,7 +177,7 @@ def _start_simulation(job: Job) -> list[str]:
     settings = {"smpi/simulate-computation": "no"} | job.platform.simgrid.config
     options = [f"--cfg={name}:{value}" for name, value in sorted(settings.items())]
     files = ["-platform", str(job.network), "-hostfile", str(job.hostfile)]
-    # Ranks load copies of the program, which the system's folder for temporary files may forbid (noexec).
+    # Ranks load copies of the program from TMPDIR. The system's temporary folder may be mounted with noexec.
     starter = ["env", "TMPDIR=.", job.starter, "-np", str(job.ranks)]
     return [*starter, *files, "--log=root.thres:critical", *options, *job.command]
 
@@ -183,7 +188,7 @@ LAUNCHERS = {
         toolchain="mpi",
         argv=_start_here,
         reach=lambda job, host: [],
-        settings=lambda user: as_root(user) | EVERY_PROCESSOR,
+        settings=lambda user: allow_root(user) | OVERSUBSCRIBE,
     ),
     "hosts": Launcher(
         starters=("mpirun", "mpiexec"),
@@ -192,14 +197,14 @@ LAUNCHERS = {
         reach=_reach_host,
         remote_shell=True,
         hostfile=True,
-        names=_named_hosts,
-        settings=as_root,
+        names=_list_checked_hosts,
+        settings=allow_root,
     ),
     "slurm": Launcher(
         starters=("srun",),
         toolchain="mpi",
         argv=_start_in_allocation,
-        # A step a process, beside the front-end's own on the same processors; without an MPI in it.
+        # Each process is one step without MPI, which shares processors with the front-end's step.
         reach=lambda job, host: [job.starter, "--overlap", "--mpi=none", "-N1", "-n1", "-w", host],
         hostfile=True,
         names=node_names,
@@ -221,21 +226,21 @@ LAUNCHERS = {
 
 def require_job(name: str, platform: Platform) -> None:
     if LAUNCHERS[platform.launcher].in_job and not os.environ.get("SLURM_JOB_ID"):
-        raise UserError(f"platform '{name}' is measured inside Slurm jobs; wanted: call this in one")
+        raise UserError(f"platform '{name}' is measured inside Slurm jobs; wanted: run this command in a Slurm job")
 
 
-def toolchain(platform: Platform) -> str:
+def get_toolchain(platform: Platform) -> str:
     """Return the build of native programs that a platform runs."""
     return platform.substrate if platform.overlay else LAUNCHERS[platform.launcher].toolchain
 
 
-def front_end(launching: Launcher, job: Job) -> list[str]:
+def front_end_argv(launcher: Launcher, job: Job) -> list[str]:
     """Return the argv of an overlay network's front-end, on the node of rank 0.
 
-    It starts the other processes itself: by fork, or by a command with {host} in it that reaches a host.
+    The front-end starts the other processes itself, by fork, or by a command that contains {host} and reaches a host.
     """
-    there = launching.reach(job, "{host}")
-    launch = ["--launch", " ".join(there)] if there else []
+    reach_command = launcher.reach(job, "{host}")
+    launch = ["--launch", " ".join(reach_command)] if reach_command else []
     command = [*job.command, *launch]
-    first = job.names[job.nodes[0]] if job.names else ""
-    return [*launching.reach(job, first), *(map(shlex.quote, command) if launching.remote_shell else command)]
+    host = job.names[job.nodes[0]] if job.names else ""
+    return [*launcher.reach(job, host), *(map(shlex.quote, command) if launcher.remote_shell else command)]

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from commodel.platforms.launchers import as_root
+from commodel.platforms.launchers import allow_root
 from commodel.platforms.tools import find, find_sibling, run_tool
 
 PROGRAM = """#include <mpi.h>
@@ -43,7 +43,7 @@ def within_node() -> str:
         source.write_text(PROGRAM)
         if failure := run_tool([compiler, "-o", str(program), str(source)], 60).failure:
             return f"unknown: {failure}"
-        settings = [f"{name}={value}" for name, value in (TALKING | as_root(os.geteuid())).items()]
+        settings = [f"{name}={value}" for name, value in (TALKING | allow_root(os.geteuid())).items()]
         reply = run_tool(["env", *settings, starter, "-n", "2", str(program)], 2 * LONGEST_WAIT)
     carrier, failure = carrier_of(reply.output + reply.errors), reply.failure.replace("env", Path(starter).name, 1)
     return "; ".join(part for part in (carrier or "not reported", failure) if part)

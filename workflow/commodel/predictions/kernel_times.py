@@ -1,10 +1,10 @@
 """Times of kernels: computation under functional performance models, and closed forms of the τ–Lop paper.
 
-`computation` is the time that every process computes in one iteration: its share of the matrix over its speed.
-`by_sums` adds messages up as section 4 of the τ–Lop paper does for LogGP's heterogeneous relatives. In SUMMA (4.1), the
-sums of the messages of every sender of the block column have a maximum, and the sums of every column of ranks have
-another; both are added. In the wave equation (4.2), the maximum over processes of the sum of their messages counts. A
-message costs T(m) as if alone: no gap, no overlap, no wait for a late rank.
+`predict_computation` returns the time that each process computes in one iteration: its share of the matrix over its
+speed. `predict_by_sums` adds up messages as section 4 of the τ–Lop paper does for LogGP's heterogeneous relatives. For
+SUMMA (4.1), it adds two maxima: of the sums over each sender's messages in the block column, and of the sums over each
+column of ranks. For the wave equation (4.2), it is the maximum over processes of the sum of their messages. Each
+message takes T(m) as if it were sent alone, without gap, overlap, or wait for a late rank.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from commodel.predictions.model import Model
 class Computation:
     """Seconds of one iteration of each rank, with the ends of their intervals; 0 without work."""
 
-    speed: np.ndarray  # units a second with the rank's share
+    speed: np.ndarray  # elements per second at the rank's share
     seconds: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -38,7 +38,7 @@ class Computation:
         return float(self.seconds.max() / self.seconds.mean() - 1)
 
 
-def computation(tiling: Rectangles, curves: Sequence[Speed]) -> Computation:
+def predict_computation(tiling: Rectangles, curves: Sequence[Speed]) -> Computation:
     area = tiling.area.astype(float)
     speed, low, high = np.zeros((3, tiling.ranks))
     for curve, ranks in _group_ranks(curves).items():
@@ -55,34 +55,34 @@ def _group_ranks(curves: Sequence[Speed]) -> dict[Speed, list[int]]:
     return ranks
 
 
-def iterations(kernel: str, tiling: Rectangles) -> int:
+def count_iterations(kernel: str, tiling: Rectangles) -> int:
     """Return the number of iterations of the kernel: SUMMA has one for each block of the matrix's side; a wave has
     one."""
     return tiling.side if kernel == "gemm" else 1
 
 
-RULED = ("hloggp", "loggph", "mlognp")  # families that the rules are for
+SUMMED_FAMILIES = ("hloggp", "loggph", "mlognp")  # families for which the τ–Lop paper sums messages
 
 
 def predict_by_sums(model: Model, pattern: Schedule) -> Array:
-    """Return the sums of messages, (rows,), or (sizes, rows) of a stack. A column of ranks has one sender, so all sums
-    are over senders. The first step posts the block column."""
+    """Return the predicted time by sums of messages: (rows,), or (sizes, rows) of a stack. Each column of ranks has one
+    sender, so all sums are over senders. The first step sends the block column."""
     if not len(pattern.src):
         return np.zeros(model.values.lead[0])
-    late = pattern.step > pattern.step[0]
-    sender = late * pattern.ranks + pattern.src
+    after_first_step = pattern.step > pattern.step[0]
+    sender = after_first_step * pattern.ranks + pattern.src
     order = np.argsort(sender, kind="stable")
     first = np.flatnonzero(np.diff(sender[order], prepend=-1))
     sums = np.add.reduceat(predict_single_messages(model, pattern)[..., order], first, axis=-1)
-    of_row = sender[order][first] >= pattern.ranks
-    return sum(sums[..., phase].max(axis=-1, initial=0.0) for phase in (~of_row, of_row))
+    is_row_sender = sender[order][first] >= pattern.ranks
+    return sum(sums[..., phase].max(axis=-1, initial=0.0) for phase in (~is_row_sender, is_row_sender))
 
 
 def predict_single_messages(model: Model, pattern: Schedule) -> Array:
-    """Return the time of each message without contention: each is sent between two ranks of its own."""
+    """Return the time of each message without contention: each has two ranks that send and receive nothing else."""
     count = len(pattern.src)
-    own = np.arange(count)
-    apart = Schedule.of(2 * count, 0, 2 * own, 2 * own + 1, 0)
-    apart = apart.placed(pattern.node[np.stack([pattern.src, pattern.dst], axis=1).ravel()])
-    none = np.empty((*pattern.bytes.shape[:-1], 0))
-    return model.entry.predict(apart.resized(pattern.bytes, none), model.values)[..., 1::2]
+    numbers = np.arange(count)
+    separate = Schedule.of(2 * count, 0, 2 * numbers, 2 * numbers + 1, 0)
+    separate = separate.placed(pattern.node[np.stack([pattern.src, pattern.dst], axis=1).ravel()])
+    no_work = np.empty((*pattern.bytes.shape[:-1], 0))
+    return model.entry.predict(separate.resized(pattern.bytes, no_work), model.values)[..., 1::2]

@@ -50,17 +50,19 @@ class Model:
         Raise UserError if computation overlaps messages, and its time is unknown or the model neglects overlap."""
         if pattern.overlapped_seconds is not None:
             if np.isnan(pattern.overlapped_seconds).any():
-                raise UserError("how long ranks compute meanwhile is not known: the partition has no column speed")
+                raise UserError(
+                    "the time of the overlapped computation is unknown: the partition has no column 'speed'"
+                )
             if not self.entry.overlaps_work:
                 raise UserError(f"{self.entry.title} does not model overlap with computation")
         return pattern.cost(self.entry.predict(pattern, self.values))
 
     def period(self, pattern: Schedule) -> Array:
-        """Return the time between two waves in the same shape, for a model that has an equation for it."""
+        """Return the time between two waves, of the shape of `cost`. The model must have an equation for it."""
         return self.entry.pipelined(pattern, self.values)
 
     def some(self, start: int, stop: int) -> "Model":
-        """Return the model with some of the rows; the same rows give the same object."""
+        """Return the model with the rows from `start` to `stop`. Calls with equal arguments return the same object."""
         if (start, stop) == (0, self.rows):
             return self
         if (start, stop) not in self._blocks:

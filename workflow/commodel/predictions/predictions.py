@@ -1,13 +1,13 @@
 """Predicted times of points: `predict` for one parameter set, `predict_shapes` for shapes under many sets.
 
-A `Model` predicts stacks of schedules: points that differ in size alone are one stack, whatever the number of draws.
+A `Model` predicts stacks of schedules. Points that differ only in size form one stack.
 
-- An operation that is a sum, such as SUMMA with its iterations: each part is begun by all ranks at once, so that costs
-  add up (equation 11 of the τ–Lop paper). Equal parts are predicted once, times their number.
-- A stream of waves of one pattern: the time between the ends of two waves. A model may have an equation for it
-  (`pipelined`). Where ranks proceed independently (`independent`), the waves follow one another as steps do, and the
-  period is what further waves add. A model that adds up steps for all ranks at once predicts no stream.
-- `waits` attributes a predicted time to the messages on its critical path.
+- An operation that is a sum, such as SUMMA with its iterations: all ranks begin each part at the same time, so
+predictions add up (equation 11 of the τ–Lop paper). Equal parts are predicted once and multiplied by their number.
+- A stream of waves of one pattern: the prediction is the time between the ends of two waves. A model may have an
+equation for it (`pipelined`). If ranks proceed independently (`independent`), waves follow one another like steps, and
+the period is the time that each further wave adds. A model that adds up steps for all ranks at once predicts no stream.
+- `attribute_time` attributes a predicted time to the messages on its critical path.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from commodel.predictions.prediction_intervals import (
     IntervalBasis,
     PointSeries,
     apply_residuals,
-    find_residuals,
+    find_residual_interval,
 )
 from commodel.predictions.validity import (
     VALID,
     Validity,
     ValidityKind,
     assess_validity,
-    choose_foremost,
+    find_widening_factor,
+    select_reported_check,
     single_message_ratios,
-    widening,
 )
 from commodel.progress import report_step, report_within
 from commodel.records import Point
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Costs:
-    """Predictions for a stack: seconds (sizes, rows), the estimate first; and for each size the single-message ratio,
-    the validity, and the factor that widens the interval."""
+class StackPrediction:
+    """Predictions for a stack: seconds of shape (sizes, rows), with the estimate in row 0. For each size also the
+    single-message ratio, the validity, and the factor that widens the interval."""
 
     seconds: Array
     ratios: Array
@@ -65,30 +65,32 @@ class Costs:
     wider: Array
 
 
-def add_parts(pattern: Sum, ask: Callable[[Schedule, float], Costs], waves: float) -> Costs:
+def sum_parts(
+    pattern: Sum, predict_part: Callable[[Schedule, float], StackPrediction], waves: float
+) -> StackPrediction:
     """Return the sum of the predictions of the parts, row by row, so that the interval is that of the sum. A check that
     fails for a part fails for the sum."""
     if waves != 1:
         name = pattern.shape.point.operation
-        raise UserError(f"found several waves of '{name}', whose iterations all ranks begin at once; wanted one")
-    parts = [(count, ask(part, waves)) for count, part in pattern.counted()]
+        raise UserError(f"found several waves of '{name}', whose ranks begin each iteration together; wanted one wave")
+    parts = [(count, predict_part(part, waves)) for count, part in pattern.counted()]
     rows = min(part.seconds.shape[1] for _, part in parts)  # a long schedule has fewer draws
     total = sum(count * part.seconds[:, :rows] for count, part in parts)
-    took, estimate = sum(count * part.seconds[:, 0] * part.ratios for count, part in parts), total[:, 0]
-    return Costs(
+    corrected, estimate = sum(count * part.seconds[:, 0] * part.ratios for count, part in parts), total[:, 0]
+    return StackPrediction(
         total,
-        np.divide(took, estimate, out=np.ones_like(took), where=estimate > 0),
-        [choose_foremost(*several) for several in zip(*(part.validity for _, part in parts), strict=True)],
+        np.divide(corrected, estimate, out=np.ones_like(corrected), where=estimate > 0),
+        [select_reported_check(*checks) for checks in zip(*(part.validity for _, part in parts), strict=True)],
         np.max([part.wider for _, part in parts], axis=0),
     )
 
 
-FEW_WAVES, MANY_WAVES = 8, 16  # waves: what the second half of a stream takes is not about its start
-WAVES_OF_LONG = 2, 4  # of long schedules
+FEW_WAVES, MANY_WAVES = 8, 16  # waves; the period is the mean between these two, which excludes the start of a stream
+LONG_STREAM_WAVES = 2, 4  # the same for schedules above one of the following limits
 LONG_STREAM_MESSAGES, LONG_STREAM_STEPS = 100_000, 500
 
-Cost = Callable[[Model, Schedule], Array]  # of a pattern, or of an equation
-Ask = Callable[[Cost, Schedule], Array]  # has a model answer
+CostFunction = Callable[[Model, Schedule], Array]  # predicts a pattern in seconds: `Model.cost`, or an equation
+Evaluate = Callable[[CostFunction, Schedule], Array]  # evaluates a cost function with the values of one model
 
 
 class Stream:
@@ -99,30 +101,30 @@ class Stream:
         self.pattern = pattern
         self._repeated: dict[int, Schedule] = {}
 
-    def period(self, entry: Family, ask: Ask, waves: float = inf) -> Array:
-        """Return the mean time between the ends of two waves: in a stream of so many, or in an endless one. Few waves
-        are replayed; each further wave adds the mean of the last ones."""
+    def period(self, entry: Family, evaluate: Evaluate, waves: float = inf) -> Array:
+        """Return the mean time between the ends of two waves, in a stream of so many waves or an endless one. Only the
+        first waves are replayed. Each further wave adds the mean period of the last replayed ones."""
         if entry.pipelined is not None:
-            return ask(Model.period, self.pattern)
+            return evaluate(Model.period, self.pattern)
         if not entry.independent:
             raise UserError(f"family {entry.name} adds up steps for all ranks at once: it has no prediction of waves")
-        short, long = self._lengths
-        first = ask(Model.cost, self.pattern)
-        if waves <= long:
-            return (self._cost(ask, int(waves)) - first) / (waves - 1)
-        late = self._cost(ask, long)
-        rate = (late - self._cost(ask, short)) / (long - short)
-        return rate if waves == inf else (late - first + (waves - long) * rate) / (waves - 1)
+        short_stream, long_stream = self._lengths
+        first_end = evaluate(Model.cost, self.pattern)
+        if waves <= long_stream:
+            return (self._cost(evaluate, int(waves)) - first_end) / (waves - 1)
+        late_end = self._cost(evaluate, long_stream)
+        rate = (late_end - self._cost(evaluate, short_stream)) / (long_stream - short_stream)
+        return rate if waves == inf else (late_end - first_end + (waves - long_stream) * rate) / (waves - 1)
 
-    def _cost(self, ask: Ask, waves: int) -> Array:
+    def _cost(self, evaluate: Evaluate, waves: int) -> Array:
         if waves not in self._repeated:
             self._repeated[waves] = repeat_waves(self.pattern, waves)
-        return ask(Model.cost, self._repeated[waves])
+        return evaluate(Model.cost, self._repeated[waves])
 
     @cached_property
     def _lengths(self) -> tuple[int, int]:
         return (
-            WAVES_OF_LONG
+            LONG_STREAM_WAVES
             if self.pattern.messages > LONG_STREAM_MESSAGES or self.pattern.last_step >= LONG_STREAM_STEPS
             else (FEW_WAVES, MANY_WAVES)
         )
@@ -134,8 +136,7 @@ def predicts_streams(entry: Family) -> bool:
 
 
 def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
-    """Return a schedule repeated so many times: a rank begins the next wave when its part of the last one is done. A
-    stack of sizes may have a count for each."""
+    """Return the schedule repeated `waves` times. A rank begins the next wave when its part of the last one is done."""
     if isinstance(pattern, CompactSchedule):
         stream = CompactSchedule(
             pattern.ranks, pattern.parts * waves, pattern.root, lambda: repeat_waves(pattern.whole, waves)
@@ -145,31 +146,31 @@ def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
     steps = pattern.last_step + 1
     check_rows(waves * pattern.messages)
 
-    def again(column: np.ndarray, apart: int = 0) -> np.ndarray:
-        return (column + apart * np.arange(waves)[:, None]).ravel() if apart else np.tile(column, waves)
+    def repeat_column(column: np.ndarray, step_stride: int = 0) -> np.ndarray:
+        return (column + step_stride * np.arange(waves)[:, None]).ravel() if step_stride else np.tile(column, waves)
 
     return replace(
         pattern,
-        step=again(pattern.step, steps),
-        **{name: again(getattr(pattern, name)) for name in ("src", "dst", "bytes")},
-        ends=pattern.ends and Ends(*(again(column, steps) for column in pattern.ends.columns)),
-        work=Work(again(work.step, steps), *map(again, work.columns[1:])),
+        step=repeat_column(pattern.step, steps),
+        **{name: repeat_column(getattr(pattern, name)) for name in ("src", "dst", "bytes")},
+        ends=pattern.ends and Ends(*(repeat_column(column, steps) for column in pattern.ends.columns)),
+        work=Work(repeat_column(work.step, steps), *map(repeat_column, work.columns[1:])),
         holds=None,
     )
 
 
-MAX_CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
+MAX_CELLS = 20_000_000  # draws × messages of one schedule; a longer schedule gets fewer draws, at least FEWEST_DRAWS
 FEWEST_DRAWS = 20  # draws
 MOST_STACKED = 1_000_000  # sizes × messages of one stack
-MAX_BLOCK_CELLS = 4_000_000  # sizes × draws × messages predicted at a time, or an array would be too large
-MAX_STEP_CELLS = 1 << 14  # of them in a step, on average: more would leave a processor's cache
+MAX_BLOCK_CELLS = 4_000_000  # sizes × draws × messages predicted at a time, which limits the size of arrays
+MAX_STEP_CELLS = 1 << 14  # the same for one step on average: more would not fit into a processor's cache
 ENDLESS = inf  # waves of a stream without end
 
 
 @dataclass(frozen=True, eq=False)
 class PredictedTimes:
-    """Predictions of one pattern at several sizes: seconds with 95 % intervals, NaN where the validity gives the
-    reason."""
+    """Predictions of one pattern at several sizes: seconds with 95 % parameter intervals. NaN is no prediction, and the
+    validity has the reason."""
 
     seconds: Array
     low: Array
@@ -178,63 +179,67 @@ class PredictedTimes:
     validity: list[Validity]
 
     @classmethod
-    def none(cls, sizes: int, why: Validity = VALID) -> PredictedTimes:
-        return cls(*np.full((4, sizes), nan), [why] * sizes)
+    def none(cls, sizes: int, validity: Validity = VALID) -> PredictedTimes:
+        return cls(*np.full((4, sizes), nan), [validity] * sizes)
 
-    def put(self, places: Sequence[int], predictions: PredictedTimes) -> None:
+    def put(self, positions: Sequence[int], predictions: PredictedTimes) -> None:
         for name in ("seconds", "low", "high", "single_message_ratio"):
-            getattr(self, name)[places] = getattr(predictions, name)
-        for place, validity in zip(places, predictions.validity, strict=True):
-            self.validity[place] = validity
+            getattr(self, name)[positions] = getattr(predictions, name)
+        for position, validity in zip(positions, predictions.validity, strict=True):
+            self.validity[position] = validity
 
 
 def make_predictor(
-    parameters: ParameterSet, strict: bool = True, draws: int | None = None, cost: Cost | None = None
+    parameters: ParameterSet, strict: bool = True, draws: int | None = None, cost: CostFunction | None = None
 ) -> Callable[[Schedule | Sum, float], PredictedTimes]:
-    """Return a function that predicts a stack of schedules with these parameters, which are read and completed once;
-    for several waves, the time between two. `draws` limits the draws for the interval. If a prediction is impossible,
-    it raises UserError, or if not strict returns NaN. `cost` is evaluated in place of `Model.cost`."""
+    """Return a function that predicts a stack of schedules with these parameters. For several waves it predicts the
+    time between two. `draws` limits the draws for the interval. If a prediction is impossible, it raises UserError, or
+    returns NaN if not `strict`. `cost` replaces `Model.cost`."""
     if not parameters.values and not strict:
         reason = Validity(ValidityKind.NOT_FITTED, next(iter(parameters.missing.values()), "no values"))
         return lambda pattern, waves: PredictedTimes.none(pattern.sizes, reason)
     model = Model.of_set(parameters, draws)
 
-    def ask(pattern: Schedule, waves: float) -> Costs:
+    def predict_schedule(pattern: Schedule, waves: float) -> StackPrediction:
         seconds = _evaluate(model, pattern, waves, cost or Model.cost)
         validity = assess_validity(model.estimate, parameters, pattern, waves)
         ratios = single_message_ratios(parameters, pattern)
-        return Costs(seconds, ratios, validity, widening(model.entry, parameters, pattern))
+        return StackPrediction(seconds, ratios, validity, find_widening_factor(model.entry, parameters, pattern))
 
     def predict_stack(pattern: Schedule | Sum, waves: float) -> PredictedTimes:
         try:
-            costs = add_parts(pattern, ask, waves) if isinstance(pattern, Sum) else ask(pattern, waves)
+            prediction = (
+                sum_parts(pattern, predict_schedule, waves)
+                if isinstance(pattern, Sum)
+                else predict_schedule(pattern, waves)
+            )
         except UserError as error:
             if strict:
                 raise
             return PredictedTimes.none(pattern.sizes, Validity(ValidityKind.NO_PREDICTION, error.message))
-        seconds, low, high = _find_interval(costs.seconds)
-        times = np.stack([seconds, low / costs.wider, high * costs.wider])
+        seconds, low, high = _find_interval(prediction.seconds)
+        times = np.stack([seconds, low / prediction.wider, high * prediction.wider])
         if parameters.draws and draws == 0:
-            times[1:] = nan  # there is an interval, which is not wanted
-        wrong = ~np.isfinite(seconds) | (seconds < 0)
-        times[:, wrong] = nan
-        for number in np.flatnonzero(wrong):
+            times[1:] = nan  # the set has draws, but the caller wants no interval
+        is_invalid = ~np.isfinite(seconds) | (seconds < 0)
+        times[:, is_invalid] = nan
+        for number in np.flatnonzero(is_invalid):
             why = "below 0" if seconds[number] < 0 else "no number"
-            costs.validity[number] = Validity(ValidityKind.NO_PREDICTION, why)
-        return PredictedTimes(*times, costs.ratios, costs.validity)
+            prediction.validity[number] = Validity(ValidityKind.NO_PREDICTION, why)
+        return PredictedTimes(*times, prediction.ratios, prediction.validity)
 
     return predict_stack
 
 
-def _evaluate(model: Model, pattern: Schedule, waves: float, cost: Cost) -> Array:
+def _evaluate(model: Model, pattern: Schedule, waves: float, cost: CostFunction) -> Array:
     """Return (sizes, rows) of the predicted time, or of the time between waves."""
     width = pattern.messages if model.entry.by_message else pattern.width
     draws = min(model.rows - 1, max(FEWEST_DRAWS, MAX_CELLS // max(width, 1)))
 
-    def ask(cost: Cost, schedule: Schedule) -> Array:
+    def evaluate(cost: CostFunction, schedule: Schedule) -> Array:
         return _evaluate_in_blocks(cost, model, 1 + draws, schedule)
 
-    return ask(cost, pattern) if waves == 1 else Stream(pattern).period(model.entry, ask, waves)
+    return evaluate(cost, pattern) if waves == 1 else Stream(pattern).period(model.entry, evaluate, waves)
 
 
 def _find_interval(costs: Array) -> tuple[Array, Array, Array]:
@@ -246,28 +251,28 @@ def _find_interval(costs: Array) -> tuple[Array, Array, Array]:
     return seconds, np.minimum(low, seconds), np.maximum(high, seconds)
 
 
-def _evaluate_in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule) -> Array:
-    """Return (sizes, rows), evaluated in blocks of both to limit memory. Blocks have a power of two rows, unless all
-    fit."""
+def _evaluate_in_blocks(cost: CostFunction, model: Model, count: int, pattern: Schedule) -> Array:
+    """Return seconds of shape (sizes, rows), evaluated in blocks to limit memory. Unless all rows fit into one block, a
+    block has a power of two rows."""
     sizes, messages = pattern.sizes, max(pattern.width, 1)
-    room = max(min(MAX_BLOCK_CELLS, MAX_STEP_CELLS * (pattern.last_step + 1)) // messages, 1)
-    at_once = max(room // count, 1)
-    together = count if room >= count else 1 << (room.bit_length() - 1)
-    costs, starts = np.empty((sizes, count)), range(0, count, together)
-    blocks = -(-sizes // at_once) * len(starts)
-    for first in range(0, sizes, at_once):
+    max_cells = max(min(MAX_BLOCK_CELLS, MAX_STEP_CELLS * (pattern.last_step + 1)) // messages, 1)
+    sizes_per_block = max(max_cells // count, 1)
+    rows_per_block = count if max_cells >= count else 1 << (max_cells.bit_length() - 1)
+    costs, starts = np.empty((sizes, count)), range(0, count, rows_per_block)
+    blocks = -(-sizes // sizes_per_block) * len(starts)
+    for first in range(0, sizes, sizes_per_block):
         part = pattern
-        if at_once < sizes:
-            of_these = slice(first, first + at_once)
-            part = pattern.resized(pattern.bytes[of_these], pattern.work.bytes[of_these])
-        for number, start in enumerate(starts, 1 + first // at_once * len(starts)):
-            stop = min(start + together, count)
+        if sizes_per_block < sizes:
+            block_sizes = slice(first, first + sizes_per_block)
+            part = pattern.resized(pattern.bytes[block_sizes], pattern.work.bytes[block_sizes])
+        for number, start in enumerate(starts, 1 + first // sizes_per_block * len(starts)):
+            stop = min(start + rows_per_block, count)
             if blocks > 1:
                 report_step(f"part {number} of {blocks}")
             block = cost(model.some(start, stop), part)
-            alike = block.ndim == 1  # the size does not matter
-            costs[slice(None) if alike else slice(first, first + at_once), start:stop] = block
-        if alike:
+            ignores_size = block.ndim == 1  # the size does not matter
+            costs[slice(None) if ignores_size else slice(first, first + sizes_per_block), start:stop] = block
+        if ignores_size:
             break
     return costs
 
@@ -275,9 +280,9 @@ def _evaluate_in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule)
 def predict_shapes(
     shapes: Iterable[Shape], sets: Mapping[str, ParameterSet], draws: int | None = None
 ) -> Iterator[dict[str, object]]:
-    """Yield the predictions of a shape under a set, as columns: sizes in the order of the matrix, sets in theirs, shape
-    after shape. A single value stands for a constant column. `sets` is keyed by the text of the column `parameters`;
-    `draws` limits the draws for an interval."""
+    """Yield the columns of predictions of each shape with each parameter set, in the given orders. A single value
+    stands for a constant column. The keys of `sets` are the texts of the column `parameters`. `draws` limits the draws
+    for an interval."""
     predictors = {name: make_predictor(parameters, strict=False, draws=draws) for name, parameters in sets.items()}
     for shape in shapes:
         sizes, point = np.array(shape.sizes), shape.point
@@ -317,15 +322,15 @@ def _find_prediction_interval(
     sizes: Iterable[float],
     waves: float | None = None,
 ) -> Interval:
-    """Return the interval of a shape's predictions by the residuals that the set has."""
+    """Return the prediction interval of a shape, from the residuals of the parameter set."""
     workload = PointSeries.of(point, sizes, waves, parameters.settings.get("levels"))
-    return apply_residuals(predictions, find_residuals(parameters.errors, workload))
+    return apply_residuals(predictions, find_residual_interval(parameters.errors, workload))
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A predicted time with its prediction interval, the basis of that, the parameter interval, and the prediction
-    corrected by the median residual, which lies inside the prediction interval."""
+    """A predicted time in seconds, with its prediction interval and the basis of it, its parameter interval, and the
+    corrected prediction, which lies inside the prediction interval."""
 
     family: str
     point: Point
@@ -356,11 +361,11 @@ def predict(
     pipelined: bool = False,
     strict: bool = True,
     draws: int | None = None,
-    cost: Cost | None = None,
+    cost: CostFunction | None = None,
 ) -> list[Prediction]:
     """Return a prediction for each point, in the order of the points. `pipelined`: the time between two waves of an
     endless stream. The other arguments are those of `make_predictor`."""
-    points = [point for point in points if point.predictable or strict]  # of a plan those that can be predicted
+    points = [point for point in points if point.predictable or strict]  # a plan also has points that are only measured
     predict_stack = make_predictor(parameters, strict, draws, cost)
     predictions: dict[int, Prediction] = {}
     for numbers, pattern in stack_points(points, MOST_STACKED):
@@ -393,15 +398,15 @@ def predict(
     return [predictions[number] for number in sorted(predictions)]
 
 
-def _describe(first: Point, sizes: int, done: int, count: int) -> str:
-    """Return a progress text: which point is predicted, after how many of all."""
-    size = format_bytes(first.bytes) if sizes == 1 else f"{sizes} sizes"
-    text = f"{first.operation} {first.alternative} over {format_extent(first.leaves, first.ranks)}, {size}"
-    return text if sizes == count else f"{text} ({done} of {count} predictions done)"
+def _describe(point: Point, sizes: int, done: int, total: int) -> str:
+    """Return a progress text: the predicted point, and how many predictions are done."""
+    size = format_bytes(point.bytes) if sizes == 1 else f"{sizes} sizes"
+    text = f"{point.operation} {point.alternative} over {format_extent(point.leaves, point.ranks)}, {size}"
+    return text if sizes == total else f"{text} ({done} of {total} predictions done)"
 
 
 def tabulate(predictions: Iterable[Prediction]) -> pd.DataFrame:
-    """Return predictions as the table that the comparison reads, with parameter intervals."""
+    """Return the table of predictions with parameter intervals, as the comparison reads it."""
     import pandas as pd
 
     rows = [
@@ -424,7 +429,7 @@ def tabulate(predictions: Iterable[Prediction]) -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Waits:
-    """The predicted time of a point in seconds, and the share of each message and of all local work in it."""
+    """The predicted time of a point in seconds, and how many of them each message and all local work contribute."""
 
     point: Point
     family: str

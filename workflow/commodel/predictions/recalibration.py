@@ -1,10 +1,9 @@
 """Recalibration of a parameter set to another setting: a latency factor f_L and a bandwidth factor f_B of its values.
 
 A value in seconds is multiplied by f_L, one in seconds per byte by f_B, a throughput by 1/f_B. A function of message
-size is multiplied by f_L at no bytes, and what grows with the size by f_B: α + β·m becomes f_L·α + f_B·β·m. Of samples,
-the smallest one's value is multiplied by f_L, and what the others have beyond it by f_B. A function of a count is
-multiplied by f_L. Local work, sizes, ratios and what a protocol fixes stay.
-"""
+size is multiplied by f_L at size 0, and its growth with the size by f_B: α + β·m becomes f_L·α + f_B·β·m. For a sampled
+function, the value at the smallest size is multiplied by f_L, and the excess of the other samples by f_B. A function of
+a count is multiplied by f_L. Values of local work, sizes, ratios and protocol constants remain unchanged."""
 
 from __future__ import annotations
 
@@ -22,13 +21,14 @@ from commodel.models.keys import parse, sample
 from commodel.parameters import Estimate, ParameterSet
 from commodel.stats import NORMAL_QUANTILE
 
-PACE = "pace"  # in the provenance of a set that was moved
+RECALIBRATION_KEY = "pace"  # key of the factors in the provenance of a recalibrated set
 SEED = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A factor with its 95 % interval. A factor that the measurements do not determine is 1, and not known."""
+    """A factor with its 95 % interval. If the measurements do not determine it, the factor is 1 and `known` is
+    false."""
 
     value: float = 1.0
     low: float = 1.0
@@ -48,7 +48,7 @@ class RecalibrationFactors:
     per_byte: Factor
     together: bool = False
     points: int = 0
-    scatter: float = 0.0  # standard deviation of what is left, in logarithms
+    scatter: float = 0.0  # standard deviation of ln(measured/predicted) after recalibration
 
     @property
     def text(self) -> str:
@@ -58,7 +58,7 @@ class RecalibrationFactors:
 
 
 def scale_values(entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], f_l: Array, f_b: Array) -> dict:
-    """Return all values of a set, arrays whose rows are draws, scaled by the factors of each row."""
+    """Return the values of a set, multiplied by the factors. All are arrays with one row for each draw."""
     return {name: _scale_value(entry, forms, numbers, name, f_l, f_b) for name in numbers}
 
 
@@ -75,8 +75,8 @@ def _scale_value(
     if parameter.argument != "m":
         return known * f_l if not parameter.argument or "s" in unit(entry, name, forms) else known
     if forms.get(parsed.function, forms.get(parameter.name, parameter.form)) == TABLE and parsed.sample:
-        least = numbers[_find_smallest_sample(numbers, parsed.function, parsed.sample[1])]
-        return f_l * least + f_b * (known - least)
+        smallest = numbers[_find_smallest_sample(numbers, parsed.function, parsed.sample[1])]
+        return f_l * smallest + f_b * (known - smallest)
     if parsed.part.startswith("a"):
         return known * f_l
     return known * f_b if "s" in unit(entry, name, forms) else known
@@ -90,11 +90,11 @@ def _find_smallest_sample(numbers: Mapping[str, Array], function: str, level: in
 def can_recalibrate(parameters: ParameterSet) -> bool:
     """Return whether the factors change any value of the set."""
     entry = family(parameters.family)
-    moved = (entry.by_name[parse(name).parameter] for name in parameters.values if entry.accepts(name))
-    return any(parameter.recalibrated and parameter.unit in ("s", "s/B", "B/s") for parameter in moved)
+    scaled = (entry.by_name[parse(name).parameter] for name in parameters.values if entry.accepts(name))
+    return any(parameter.recalibrated and parameter.unit in ("s", "s/B", "B/s") for parameter in scaled)
 
 
-def has_both(parameters: ParameterSet) -> bool:
+def has_latency_and_bandwidth(parameters: ParameterSet) -> bool:
     """Return whether the set has a latency and a time per byte."""
     return can_recalibrate(parameters) and family(parameters.family).uses_bytes
 
@@ -104,27 +104,27 @@ def scale_set(parameters: ParameterSet, factors: RecalibrationFactors, setting: 
     uncertainty."""
     entry = family(parameters.family)
     if not can_recalibrate(parameters):
-        raise UserError(f"family {entry.name} has no values of latency or of time per byte: no factor moves it")
+        raise UserError(f"family {entry.name} has no latency and no time per byte: recalibration does not change it")
     count = min((len(column) for column in parameters.draws.values()), default=DRAWS)
     numbers = {
         name: np.array([estimate.value, *parameters.draws.get(name, (estimate.value,) * count)[:count]])
         for name, estimate in parameters.values.items()
     }
-    moved = scale_values(entry, parameters.forms, numbers, *_draw_factors(factors, count))
+    scaled = scale_values(entry, parameters.forms, numbers, *_draw_factors(factors, count))
     return replace(
         parameters,
-        values={name: _scale_estimate(before, moved[name]) for name, before in parameters.values.items()},
-        draws={name: tuple(map(float, column[1:])) for name, column in moved.items() if np.ptp(column)},
+        values={name: _scale_estimate(before, scaled[name]) for name, before in parameters.values.items()},
+        draws={name: tuple(map(float, column[1:])) for name, column in scaled.items() if np.ptp(column)},
         source=f"{parameters.source}; moved to {where}",
-        provenance={**parameters.provenance, PACE: as_json(factors, setting)},
+        provenance={**parameters.provenance, RECALIBRATION_KEY: as_json(factors, setting)},
     )
 
 
-def _scale_estimate(before: Estimate, moved: Array) -> Estimate:
+def _scale_estimate(before: Estimate, scaled: Array) -> Estimate:
     """Return the scaled estimate. Its relative interval never becomes narrower."""
-    value, (low, high) = float(moved[0]), np.percentile(moved[1:], [2.5, 97.5])
-    grown = value / before.value if before.value else 1.0
-    ends = [value, float(low), float(high), grown * before.low, grown * before.high]
+    value, (low, high) = float(scaled[0]), np.percentile(scaled[1:], [2.5, 97.5])
+    factor = value / before.value if before.value else 1.0
+    ends = [value, float(low), float(high), factor * before.low, factor * before.high]
     return replace(before, value=value, low=min(ends), high=max(ends))
 
 

@@ -18,7 +18,7 @@ from commodel.hierarchy import describe_reach
 from commodel.models import Array
 from commodel.patterns.operations import base
 
-FEWEST_GROUPS = 9  # groups of one operation
+FEWEST_GROUPS = 9  # groups that a class needs for a band of its own
 ALL, STREAMS = "all", "streams"
 KINDS = {
     "one to all": ("bcast", "scatter"),
@@ -39,9 +39,9 @@ PLACEMENT_NAMES = {False: "within one node", True: "between nodes"}  # by whethe
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Residuals ln(measured/predicted) of one model at held-out points. For each: operation, ranks, size and nodes, its
-    workload, and the allocation where it was measured. `left_out` has the residuals of fits that left out that size,
-    number of ranks or operation."""
+    """Residuals ln(measured/predicted) of one model at held-out points. Each has its operation, ranks, size, nodes,
+    workload (group), and the allocation in which it was measured. `left_out` has the residuals of fits without that
+    size, number of ranks or operation."""
 
     logs: Array
     operation: np.ndarray
@@ -51,10 +51,10 @@ class Residuals:
     left_out: Mapping[str, Array] = field(default_factory=dict)
     setting: np.ndarray | None = None  # None: no settings are named
     seconds: Array | None = None  # measured; None: unknown
-    reach: np.ndarray | None = None  # as of a `Point`; None: there are no levels
+    reach: np.ndarray | None = None  # `Point.reach` of each; None: the network has no levels
 
     def only(self, flags: np.ndarray) -> Residuals:
-        """Return those of some of the points."""
+        """Return the residuals at the flagged points."""
 
         def select(rows: Array | Mapping[str, Array] | None) -> Array | dict[str, Array] | None:
             if isinstance(rows, Mapping):
@@ -68,14 +68,14 @@ class Residuals:
         """The placements of the messages: within a node, between nodes, or within a level of the network."""
         if NODES not in self.axes:
             return np.full(len(self.logs), "")
-        far = np.where(self.axes[NODES] > ABSENT_AT[NODES], PLACEMENT_NAMES[True], PLACEMENT_NAMES[False]).astype(
+        names = np.where(self.axes[NODES] > ABSENT_AT[NODES], PLACEMENT_NAMES[True], PLACEMENT_NAMES[False]).astype(
             object
         )
         for reach in () if self.reach is None else filter(None, np.unique(self.reach).tolist()):
-            far[self.reach == reach] = describe_reach(reach)
-        return far.astype(str)
+            names[self.reach == reach] = describe_reach(reach)
+        return names.astype(str)
 
-    def of_axis(self, name: str) -> Array:
+    def left_out_logs(self, name: str) -> Array:
         return self.left_out.get(name, self.logs)
 
 
@@ -87,34 +87,34 @@ def kind_of(operation: str) -> str:
     return STREAMS if operation.startswith(STREAM) else KIND.get(operation, operation)
 
 
-def name_placed_class(name: str, side: str) -> str:
+def name_placed_class(name: str, placement: str) -> str:
     """Return the name of a class that is restricted to one placement."""
-    return f"{name} {side}"
+    return f"{name} {placement}"
 
 
 def list_classes(
-    residuals: Residuals, operations: Sequence[str], sides: Sequence[str] | None = None
+    residuals: Residuals, operations: Sequence[str], wanted: Sequence[str] | None = None
 ) -> Iterator[tuple[str, Residuals]]:
-    """Return the classes of these operations with enough groups: an operation's own first, then its kind, then all.
+    """Yield the classes of these operations that have enough groups: an operation's own first, then its kind, then all.
     Messages within a node and between nodes take different paths, and messages between groups of nodes share links. If
-    several placements were measured, each has classes of its own, which come first. `sides` restricts the
+    several placements were measured, each has classes of its own, which come first. `wanted` restricts the
     placements."""
-    own = residuals.placements
-    measured = [side for side in np.unique(own).tolist() if side]
-    for side in measured if sides is None else [side for side in sides if side in measured]:
+    placements = residuals.placements
+    measured = [placement for placement in np.unique(placements).tolist() if placement]
+    for placement in measured if wanted is None else [placement for placement in wanted if placement in measured]:
         if len(measured) > 1:
-            part = residuals.only(own == side)
+            part = residuals.only(placements == placement)
             yield from (
-                (name_placed_class(name, side), rows)
-                for name, rows in _pool_levels(part, operations)
+                (name_placed_class(name, placement), rows)
+                for name, rows in _list_pools(part, operations)
                 if _has_enough_groups(rows)
             )
     yield from (
-        level for level in _pool_levels(residuals, operations) if level[0] == ALL or _has_enough_groups(level[1])
+        level for level in _list_pools(residuals, operations) if level[0] == ALL or _has_enough_groups(level[1])
     )
 
 
-def _pool_levels(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[str, Residuals]]:
+def _list_pools(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[str, Residuals]]:
     kinds = np.array([kind_of(name) for name in residuals.operation.tolist()])
     for name in operations:
         yield name, residuals.only(residuals.operation == name)
@@ -137,12 +137,16 @@ LATENCY_SHARE_DOUBLINGS = 20
 def estimate_half_size(part: Residuals) -> float:
     """Return the size at which a message takes twice as long as an empty one (Hockney's n½): the median over operations
     measured at several sizes on equal ranks and nodes. 0 if no two sizes determine it."""
-    some = part.axes[BYTES] > 0
-    if part.seconds is None or not some.any():
+    has_payload = part.axes[BYTES] > 0
+    if part.seconds is None or not has_payload.any():
         return 0.0
-    size, logs, curve = part.axes[BYTES][some], np.log(part.seconds[some]), number_labels(part.operation)[some]
+    size, logs, curve = (
+        part.axes[BYTES][has_payload],
+        np.log(part.seconds[has_payload]),
+        number_labels(part.operation)[has_payload],
+    )
     for name in (name for name in (RANKS, NODES) if name in part.axes):
-        curve = number_labels(curve + 1j * part.axes[name][some])
+        curve = number_labels(curve + 1j * part.axes[name][has_payload])
     cells, place = np.unique(curve + 1j * size, return_inverse=True)
     times = np.exp(np.bincount(place, logs) / np.bincount(place))
     curve, size = cells.real.astype(int), cells.imag
@@ -152,7 +156,7 @@ def estimate_half_size(part: Residuals) -> float:
 
 
 def _fit_half_sizes(curve: np.ndarray, size: Array, times: Array) -> Array:
-    """Return n½ of each curve, by the line with the least relative error."""
+    """Return n½ of each curve, from the line with the least squared relative error."""
     start, bytes = 1 / times, size / times
     a, b, c, d, e = (np.bincount(curve, row) for row in (start**2, start * bytes, bytes**2, start, bytes))
     empty, per_byte = np.maximum(d * c - e * b, 0), np.maximum(a * e - b * d, 0)
@@ -160,17 +164,17 @@ def _fit_half_sizes(curve: np.ndarray, size: Array, times: Array) -> Array:
 
 
 def compute_latency_share(sizes: Array, half: float) -> Array:
-    """Return the latency's share of the time of a message; the same for all if no n½ is known."""
+    """Return the latency's share of the time of a message; 0 for all sizes if n½ is unknown (0)."""
     return half / (half + sizes) if half > 0 else np.zeros(np.shape(sizes))
 
 
 def measure_size_distance(doublings: Array, one: Array, other: Array) -> Array:
-    """Return the distance of two sizes from their doublings and latency shares. The minimum is one doubling."""
+    """Return the distance of two sizes in doublings, at least one, from their doublings and their latency shares."""
     return np.maximum(np.maximum(doublings, 1), LATENCY_SHARE_DOUBLINGS * np.abs(one - other))
 
 
 def compute_matern(distances: Array, reach: float) -> Array:
     """Return Matérn's correlation of order 3/2: a smoother one would underestimate the variance between two
     measurements."""
-    far = np.sqrt(3) * np.abs(distances) / reach
-    return (1 + far) * np.exp(-far)
+    scaled = np.sqrt(3) * np.abs(distances) / reach
+    return (1 + scaled) * np.exp(-scaled)

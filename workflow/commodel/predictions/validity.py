@@ -31,7 +31,7 @@ from commodel.models import Array
 from commodel.models.evaluation.values import rank_types
 from commodel.models.families import Family
 from commodel.models.keys import Pair
-from commodel.models.probes.mixture import OTHERS, ROUNDS
+from commodel.models.probes.mixture import FAN_RECEIVERS, REPEATED_MESSAGES
 from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
 from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import Schedule
@@ -42,11 +42,11 @@ from commodel.units import format_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
-# measured over predicted time of single messages, either way, above which the validity is `poor fit`
+# ratio of measured and predicted time of single messages, or its inverse, above which the validity is `poor fit`
 POOR_FIT_FACTOR = 1.5
-SMALLEST_SIZE = 1  # bytes; an empty message takes as long
+SMALLEST_SIZE = 1  # bytes; an empty message is taken for one of this size
 SHORT_MESSAGE = 64  # bytes; shorter messages count as this size
-SAMPLED_ROUNDS = 64  # repeated rounds up to which all are checked, instead of the middle one
+SAMPLED_ROUNDS = 64  # rounds; of more repeated rounds only the middle one is evaluated
 
 
 def exceeds_factor(ratio: float, factor: float) -> bool:
@@ -59,42 +59,44 @@ def describe_ratio(ratio: float) -> str:
 
 
 def single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
-    """Return measured over predicted time of the messages of each size of a stack, each sent alone; 1 without a
-    probe."""
-    known = parameters.settings.get("single_messages")
-    if not known or not pattern.messages:
+    """Return the single-message ratio at each size of a stack: measured over predicted time of its messages, each sent
+    alone. Without a probe, the ratio is 1."""
+    by_class = parameters.settings.get("single_messages")
+    if not by_class or not pattern.messages:
         return np.ones(pattern.sizes)
-    took, predicted = np.zeros(pattern.sizes), np.zeros(pattern.sizes)
+    measured, predicted = np.zeros(pattern.sizes), np.zeros(pattern.sizes)
     levels = Hierarchy.of(parameters.settings.get("levels", {}))
-    for count, part in _parts(pattern):
+    for count, part in _sample_parts(pattern):
         distance = levels.distance(part.node[part.src], part.node[part.dst])
         bytes = part.bytes.reshape(pattern.sizes, -1)
         for number, name in enumerate(levels.names):
-            if name in known and (there := distance == number).any():
-                sizes = np.maximum(bytes[:, there], SMALLEST_SIZE)
-                took += count * _at(sizes, known[name], "measured")
-                predicted += count * _at(sizes, known[name], "predicted")
-    return np.divide(took, predicted, out=np.ones(pattern.sizes), where=predicted > 0)
+            if name in by_class and (of_class := distance == number).any():
+                sizes = np.maximum(bytes[:, of_class], SMALLEST_SIZE)
+                measured += count * _sum_interpolated(sizes, by_class[name], "measured")
+                predicted += count * _sum_interpolated(sizes, by_class[name], "predicted")
+    return np.divide(measured, predicted, out=np.ones(pattern.sizes), where=predicted > 0)
 
 
-def _parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
-    """Yield what is written down, and of rounds the middle one for all where they are many."""
+def _sample_parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
+    """Yield parts of a pattern with their counts. If there are more than SAMPLED_ROUNDS rounds, the middle one
+    represents all."""
     for part in pattern.parts if isinstance(pattern, CompactSchedule) else (pattern,):
         if isinstance(part, Rounds):
-            numbers = range(part.count) if part.count <= SAMPLED_ROUNDS else (part.count // 2,)
-            yield from ((part.count // len(numbers), part.round(number, pattern.node)) for number in numbers)
+            sampled = range(part.count) if part.count <= SAMPLED_ROUNDS else (part.count // 2,)
+            yield from ((part.count // len(sampled), part.round(number, pattern.node)) for number in sampled)
         elif part.messages:
             yield 1, part
 
 
-def _at(sizes: Array, known: Mapping[str, list[float]], key: str) -> Array:
-    """Return the sum over messages at each size of a stack; between two sizes as on a line of logarithms."""
-    known_sizes = np.log(np.maximum(known["bytes"], SMALLEST_SIZE))
-    return np.exp(np.interp(np.log(sizes), known_sizes, np.log(known[key]))).sum(axis=-1)
+def _sum_interpolated(sizes: Array, samples: Mapping[str, list[float]], key: str) -> Array:
+    """Return the sum of the messages' times at each size of a stack, interpolated linearly in logarithms of size and
+    time."""
+    sample_sizes = np.log(np.maximum(samples["bytes"], SMALLEST_SIZE))
+    return np.exp(np.interp(np.log(sizes), sample_sizes, np.log(samples[key]))).sum(axis=-1)
 
 
 class ValidityKind(Enum):
-    """How far a predicted time is valid, or why there is none: its text in tables, and the cause of some kinds."""
+    """The kinds of validity, each with its text in tables. Some kinds have a cause, which the explanation includes."""
 
     VALID = "valid"
     EXTRAPOLATED = "extrapolated"
@@ -110,7 +112,7 @@ class ValidityKind(Enum):
     NOT_FITTED = "not fitted"
     LIBRARY_DEFAULT = "library default"  # the MPI library's own selection is measured only
     MEASURED_ONLY = "measured only"  # no schedule describes the pattern
-    OF_MODEL = ""  # a check of the model itself: the reason is the whole text
+    OF_MODEL = ""  # a limit that the model itself reports: the reason is the whole text
 
     def __init__(self, label: str, cause: str = "") -> None:
         self.label, self.cause = label, cause
@@ -144,13 +146,13 @@ class Validity:
         return self.kind is not ValidityKind.SIZE
 
     def is_of(self, kind: ValidityKind) -> bool:
-        """Return whether this is of a kind, whatever the reason; UNNAMED_LEVELS is PLACEMENT as well."""
+        """Return whether the validity has this kind, with any reason. UNNAMED_LEVELS counts as PLACEMENT, too."""
         return self.kind is kind or (self.kind is ValidityKind.UNNAMED_LEVELS and kind is ValidityKind.PLACEMENT)
 
     @classmethod
     @lru_cache(maxsize=4096)
     def parse(cls, text: str) -> Validity:
-        """Return the validity whose text a table or a model has; empty is `valid`."""
+        """Return the validity with this text of a table or a model. An empty text is `valid`."""
         label, _, reason = text.partition(": ")
         unnamed = ValidityKind.UNNAMED_LEVELS
         if label == unnamed.label and reason.endswith(ending := f", and {unnamed.cause}"):
@@ -172,13 +174,13 @@ def have_weight(texts: pd.Series) -> pd.Series:
     return texts.map(lambda text: Validity.parse(text).has_weight).astype(bool)
 
 
-def choose_foremost(*checks: Validity) -> Validity:
-    """Return the failed check that is reported: the one that takes the weight if any does, else the first."""
+def select_reported_check(*checks: Validity) -> Validity:
+    """Return the failed check that is reported: the one that sets the weight to 0 if there is one, else the first."""
     failed = [check for check in checks if check.kind is not ValidityKind.VALID]
     return next((check for check in failed if not check.has_weight), failed[0] if failed else VALID)
 
 
-CONTENTION_CASES = {  # of probe `mixture` and the setting `contention`: the mispredicted messages
+CONTENTION_CASES = {  # cases of probe `mixture` and keys of the setting `contention`: which messages they send
     "rounds": "passed on around all nodes",
     "row": "in a row to one receiver",
     "ranks": "of all ranks at once",
@@ -189,79 +191,90 @@ CONTENTION_CASES = {  # of probe `mixture` and the setting `contention`: the mis
 
 def find_contention(parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[Validity]:
     """Return for each size of a stack whether the pattern has concurrent messages that the model mispredicts. In a
-    stream of several waves all messages follow each other in a row."""
+    stream of several waves, all messages of a rank count as messages in a row."""
     checks, mispredicted = [VALID] * pattern.sizes, parameters.settings.get("contention")
     if not mispredicted or not pattern.messages:
         return checks
     order = list(CONTENTION_CASES)
     for name in sorted(mispredicted, key=lambda name: (order.index(name.partition(".")[0]), name)):
         case, *ends = name.split(".")
-        times, least = float(mispredicted[name]["ratio"]), float(mispredicted[name]["from_bytes"])
-        size = f", from {format_bytes(int(least))} on," if least else ""
+        ratio, from_bytes = float(mispredicted[name]["ratio"]), float(mispredicted[name]["from_bytes"])
+        size = f", from {format_bytes(int(from_bytes))} on," if from_bytes else ""
         where = " between {} and {} nodes".format(*ends) if ends else ""
-        off = f"up to {describe_ratio(times)}" if times > 1 else f"as little as {times:.2f} of the predicted time"
-        reason = f"messages {CONTENTION_CASES[case]}{where}{size} took {off}"
+        excess = f"up to {describe_ratio(ratio)}" if ratio > 1 else f"as little as {ratio:.2f} of the predicted time"
+        reason = f"messages {CONTENTION_CASES[case]}{where}{size} took {excess}"
         if isinstance(pattern, CompactSchedule):
-            occurs = not ends and _occurs_in_rounds(pattern, case, least, waves)
+            occurring = not ends and _find_in_rounds(pattern, case, from_bytes, waves)
         else:
-            occurs = _occurs(pattern, case, least, waves, ends, parameters.settings.get("types") or {})
-        occurs = np.broadcast_to(occurs, pattern.sizes).tolist()
-        found = Validity(ValidityKind.CONTENTION, reason)
-        checks = [found if there and check == VALID else check for check, there in zip(checks, occurs, strict=True)]
+            occurring = _find_occurrences(
+                pattern, case, from_bytes, waves, ends, parameters.settings.get("types") or {}
+            )
+        occurring = np.broadcast_to(occurring, pattern.sizes).tolist()
+        check = Validity(ValidityKind.CONTENTION, reason)
+        checks = [
+            check if occurs and earlier == VALID else earlier for earlier, occurs in zip(checks, occurring, strict=True)
+        ]
     return checks
 
 
-def _occurs(
-    pattern: Schedule, case: str, least: float, waves: float, ends: Sequence[str], types: Mapping[str, int]
+def _find_occurrences(
+    pattern: Schedule, case: str, from_bytes: float, waves: float, ends: Sequence[str], types: Mapping[str, int]
 ) -> list[bool]:
-    """Return for each size whether a pattern has such messages of at least `least` bytes: as many between two nodes as
-    the probe, or for a fan half as many at one node in a step. `ends`: the node types that they go from and to."""
+    """Return for each size whether a pattern has the concurrent messages of a case, with at least `from_bytes` bytes.
+    It must have as many between two nodes as the probe, or for a fan half as many at one node in a step. `ends`: the
+    node types of sender and receiver."""
     src, dst = pattern.node[pattern.src], pattern.node[pattern.dst]
-    there = back = src != dst
+    forward = backward = src != dst
     if ends:
         if not types.keys() >= {*ends}:
             return [False] * pattern.sizes
         of_rank = np.array(list(types))[rank_types(pattern.node, types)]
         first, second = (of_rank == end for end in ends)
-        there, back = there & first[pattern.src] & second[pattern.dst], there & second[pattern.src] & first[pattern.dst]
-    large = np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1) >= least
+        forward, backward = (
+            forward & first[pattern.src] & second[pattern.dst],
+            forward & second[pattern.src] & first[pattern.dst],
+        )
+    large = np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1) >= from_bytes
     if case == "row" and waves != 1:
-        return (there & large).any(axis=-1).tolist()
+        return (forward & large).any(axis=-1).tolist()
     if case == "fan":
-        hubs = [
-            (chosen, pattern.step * pattern.ranks + rank)
-            for chosen, rank in ((there, pattern.src), (back, pattern.dst))
+        hub_labels = [
+            (direction, pattern.step * pattern.ranks + rank)
+            for direction, rank in ((forward, pattern.src), (backward, pattern.dst))
         ]
-        most = [max(_count_most(hub[chosen & rows]) for chosen, hub in hubs) for rows in large]
-        return [2 * count >= OTHERS for count in most]
+        largest_fans = [
+            max(_count_most(labels[direction & is_large]) for direction, labels in hub_labels) for is_large in large
+        ]
+        return [2 * count >= FAN_RECEIVERS for count in largest_fans]
     if case in ("nodes", "ranks"):
         shared = case == "nodes" or np.bincount(pattern.node).max() > 1
         return [
-            shared and all(_differ(pattern.step[rows], node[rows]) for node in (src, dst)) for rows in there & large
+            shared and all(_shares_step(pattern.step[is_large], node[is_large]) for node in (src, dst))
+            for is_large in forward & large
         ]
     if case == "row" and not ends:  # messages that a rank sends before it receives any
         received = np.full(pattern.ranks, pattern.last_step + 1)
         np.minimum.at(received, pattern.dst, pattern.dst_wait)
-        there = there & (pattern.step < received[pattern.src])
+        forward = forward & (pattern.step < received[pattern.src])
     pair = pattern.src * pattern.ranks + pattern.dst
-    return [_count_most(pair[there & rows]) >= ROUNDS for rows in large]
+    return [_count_most(pair[forward & is_large]) >= REPEATED_MESSAGES for is_large in large]
 
 
-def _occurs_in_rounds(pattern: CompactSchedule, case: str, least: float, waves: float) -> bool | Array:
-    """Return the same of repeated rounds, in each of which every rank sends one message and receives one."""
+def _find_in_rounds(pattern: CompactSchedule, case: str, from_bytes: float, waves: float) -> bool | Array:
+    """Return the same as `_find_occurrences` for repeated rounds, in which each rank sends and receives one message."""
     if case == "fan":
         return False
     if case == "row" and waves == 1:
         parts = [part for part in pattern.parts if not isinstance(part, Rounds) and part.messages]
-        return any(any(_occurs(part, case, least, waves, (), {})) for part in parts)
+        return any(any(_find_occurrences(part, case, from_bytes, waves, (), {})) for part in parts)
     nodes = len(np.unique(pattern.node))
     occurs = nodes > 1
     if case == "rounds":
         rounds = [part for part in pattern.parts if isinstance(part, Rounds) and part.periodic]
-        occurs = occurs and any(part.count >= ROUNDS * part.shift for part in rounds)
+        occurs = occurs and any(part.count >= REPEATED_MESSAGES * part.shift for part in rounds)
     elif case != "row":
         occurs = nodes > 2 and (case == "nodes" or np.bincount(pattern.node).max() > 1)
-    return occurs & (pattern.extremes()[1] >= least)
+    return occurs & (pattern.extremes()[1] >= from_bytes)
 
 
 def _count_most(labels: np.ndarray) -> int:
@@ -269,30 +282,32 @@ def _count_most(labels: np.ndarray) -> int:
     return int(np.unique(labels, return_counts=True)[1].max(initial=0))
 
 
-def _differ(step: np.ndarray, node: np.ndarray) -> bool:
-    """Return whether messages of some step are of different nodes."""
+def _shares_step(step: np.ndarray, node: np.ndarray) -> bool:
+    """Return whether messages of different nodes share a step."""
     of_step = np.unique(np.stack([step, node]), axis=1)[0]
     return len(of_step) > len(np.unique(of_step))
 
 
-WORKED_ON = {"reduce": "combined", "copy": "copied"}
+WORK_VERBS = {"reduce": "combined", "copy": "copied"}
 
 
 def assess_validity(model: Model, parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[Validity]:
-    """Return the validity of each size of a stack: `valid`, or the foremost check that it fails. Sizes that the model
-    ignores come first: with any other failed check a prediction keeps its weight in a choice."""
+    """Return the validity at each size of a stack: `valid`, or the failed check that is reported. A model that ignores
+    the size has no weight in a choice, so that check is reported first."""
     placement = _check_placement(model.entry, parameters, pattern) if pattern.messages else VALID
-    own = [placement] * pattern.sizes
+    of_model = [placement] * pattern.sizes
     if placement == VALID and model.entry.limits:
-        own = map(Validity.parse, np.broadcast_to(model.entry.limits(pattern, model.values), pattern.sizes).tolist())
-    several = zip(
-        own,
+        of_model = map(
+            Validity.parse, np.broadcast_to(model.entry.limits(pattern, model.values), pattern.sizes).tolist()
+        )
+    checks_by_size = zip(
+        of_model,
         find_contention(parameters, pattern, waves),
         map(_check_fit, single_message_ratios(parameters, pattern).tolist()),
         _check_range(model.entry, parameters, pattern),
         strict=True,
     )
-    return [choose_foremost(*checks) for checks in several]
+    return [select_reported_check(*checks) for checks in checks_by_size]
 
 
 def _check_fit(ratio: float) -> Validity:
@@ -302,7 +317,7 @@ def _check_fit(ratio: float) -> Validity:
 
 
 def _find_classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarchy, list[int]]:
-    """Return the levels of a network that was probed for them, and the distance classes of the messages."""
+    """Return the probed levels of the network, and the distance classes of the messages."""
     levels = Hierarchy.of(parameters.settings.get("levels", {}))
     if isinstance(pattern, CompactSchedule):
         return levels, levels.classes(pattern.node)
@@ -310,64 +325,64 @@ def _find_classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarch
 
 
 def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Validity:
-    """Return whether the network was probed as far and as near as messages go, and the model distinguishes what
-    differs: distance classes, pairs of one class, node types."""
+    """Return whether the probes include all distance classes of the messages, and the model distinguishes what differs:
+    distance classes, pairs of one class, node types."""
     settings = parameters.settings
     if (ratio := float(settings.get("heterogeneity", 1.0))) > 1 and _uses_network(pattern):
         return Validity(
             ValidityKind.UNNAMED_LEVELS,
             f"round trips between nodes are up to {ratio:.1f} times those of the probed nodes",
         )
-    levels, apart = _find_classes(parameters, pattern)
-    check = _check_classes(entry, parameters, pattern, levels, apart) if "probed_classes" in settings else VALID
+    levels, distances = _find_classes(parameters, pattern)
+    check = _check_classes(entry, parameters, pattern, levels, distances) if "probed_classes" in settings else VALID
     if check != VALID:
         return check
-    for distance in reversed(apart):  # values are of one pair of nodes, or of the median of a few
-        if times := settings.get("heterogeneity_by_class", {}).get(levels.names[distance]):
-            differ = f"differ by a factor of up to {float(times):.1f}"
-            return Validity(ValidityKind.PLACEMENT, f"round trips of ranks in {levels.crossed(distance)} {differ}")
+    for distance in reversed(distances):  # values are of one pair of nodes, or of the median of several pairs
+        if ratio := settings.get("heterogeneity_by_class", {}).get(levels.names[distance]):
+            text = f"differ by a factor of up to {float(ratio):.1f}"
+            return Validity(ValidityKind.PLACEMENT, f"round trips of ranks in {levels.crossed(distance)} {text}")
     return _check_types(entry, parameters, pattern.node)
 
 
 def _check_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> Validity:
-    """Return whether ranks are on node types whose round trips differ, which the model does not distinguish. Values by
-    distance class were fitted to the first nodes, other values may be of any nodes."""
-    known, types = (parameters.settings.get(name, {}) for name in ("heterogeneity_by_types", "types"))
-    if entry.by_type or not (known and types) or len(nodes := np.unique(node)) < 2:
+    """Check whether ranks are on node types with different round trips that the model does not distinguish. Values by
+    distance class were fitted to the first nodes. Other values may come from any nodes."""
+    ratios, types = (parameters.settings.get(name, {}) for name in ("heterogeneity_by_types", "types"))
+    if entry.by_type or not (ratios and types) or len(nodes := np.unique(node)) < 2:
         return VALID
-    of = np.searchsorted(np.cumsum(list(types.values())), nodes, side="right")
-    names = [*types, list(types)[-1]]  # of more nodes than there are
-    present = [names[number] for number in np.minimum(of, len(types)).tolist()]
-    pairs = {str(Pair(one, two)) for place, one in enumerate(present) for two in present[place + 1 :]}
-    times = max((known.get(pair, 1.0) for pair in pairs), default=1.0) if entry.by_class else max(known.values())
-    if times == 1:
+    type_numbers = np.searchsorted(np.cumsum(list(types.values())), nodes, side="right")
+    names = [*types, list(types)[-1]]  # a node beyond the platform's last one has the last type
+    type_names = [names[number] for number in np.minimum(type_numbers, len(types)).tolist()]
+    type_pairs = {str(Pair(one, two)) for place, one in enumerate(type_names) for two in type_names[place + 1 :]}
+    ratio = max((ratios.get(pair, 1.0) for pair in type_pairs), default=1.0) if entry.by_class else max(ratios.values())
+    if ratio == 1:
         return VALID
-    differ = f"differ by a factor of up to {float(times):.1f}"
-    return Validity(ValidityKind.PLACEMENT, f"round trips between nodes of several types {differ}")
+    text = f"differ by a factor of up to {float(ratio):.1f}"
+    return Validity(ValidityKind.PLACEMENT, f"round trips between nodes of several types {text}")
 
 
 def _check_classes(
-    entry: Family, parameters: ParameterSet, pattern: Schedule, levels: Hierarchy, apart: list[int]
+    entry: Family, parameters: ParameterSet, pattern: Schedule, levels: Hierarchy, distances: list[int]
 ) -> Validity:
-    """Return whether all distance classes of the messages were probed, and the model distinguishes them."""
+    """Check whether all distance classes of the messages were probed, and the model distinguishes them."""
     probed, classes = set(parameters.settings["probed_classes"]), set(parameters.settings.get("classes", ()))
-    if lacking := [levels.crossed(distance) for distance in apart if levels.names[distance] not in probed]:
-        return Validity(ValidityKind.NOT_PROBED, f"ranks in {lacking[-1]}")
+    if unprobed := [levels.crossed(distance) for distance in distances if levels.names[distance] not in probed]:
+        return Validity(ValidityKind.NOT_PROBED, f"ranks in {unprobed[-1]}")
     if entry.has_classes:
         return VALID
     types = parameters.settings.get("types")
     if classes and types and not entry.by_type and (of_ranks := rank_types(pattern.node, types)).any():
         names = list(types)
-        other = f"ranks on {names[of_ranks.max()]} nodes are predicted as on {names[0]} nodes"
-        return Validity(ValidityKind.PLACEMENT, other)
-    far = [distance for distance in apart if distance and levels.names[distance] not in classes]
-    alike = [name for name in levels.names[1:] if name in probed - classes]
-    if far and len(alike) != 1:
-        others = "nearer ranks" if len(far) > 1 else "nearer or farther ranks"
-        return Validity(ValidityKind.PLACEMENT, f"ranks in {levels.crossed(far[-1])} are predicted as {others}")
-    if classes and (shared := _find_shared_class(levels, pattern, apart)):
-        several = f"concurrent messages between ranks in {levels.crossed(shared)}"
-        return Validity(ValidityKind.CONTENTION, several)
+        text = f"ranks on {names[of_ranks.max()]} nodes are predicted as on {names[0]} nodes"
+        return Validity(ValidityKind.PLACEMENT, text)
+    far = [distance for distance in distances if distance and levels.names[distance] not in classes]
+    undistinguished = [name for name in levels.names[1:] if name in probed - classes]
+    if far and len(undistinguished) != 1:
+        likeness = "nearer ranks" if len(far) > 1 else "nearer or farther ranks"
+        return Validity(ValidityKind.PLACEMENT, f"ranks in {levels.crossed(far[-1])} are predicted as {likeness}")
+    if classes and (shared := _find_shared_class(levels, pattern, distances)):
+        text = f"concurrent messages between ranks in {levels.crossed(shared)}"
+        return Validity(ValidityKind.CONTENTION, text)
     return VALID
 
 
@@ -377,10 +392,11 @@ def _uses_network(pattern: Schedule) -> bool:
     return bool((pattern.node[pattern.src] != pattern.node[pattern.dst]).any())
 
 
-def _find_shared_class(levels: Hierarchy, pattern: Schedule, apart: list[int]) -> int:
-    """Return the nearest class of messages of which several at a time leave a group, or enter one; 0 if none."""
-    if isinstance(pattern, CompactSchedule):  # in a round all ranks send
-        return next((distance for distance in apart if distance > 1), 0)
+def _find_shared_class(levels: Hierarchy, pattern: Schedule, distances: list[int]) -> int:
+    """Return the nearest distance class in which several concurrent messages leave or enter the same group; 0 if
+    none."""
+    if isinstance(pattern, CompactSchedule):  # all ranks send in each round
+        return next((distance for distance in distances if distance > 1), 0)
     src, dst = pattern.node[pattern.src], pattern.node[pattern.dst]
     for distance, group in enumerate(levels.columns if levels.groups else (), 2):
         crossing = group[src] != group[dst]
@@ -392,7 +408,7 @@ def _find_shared_class(levels: Hierarchy, pattern: Schedule, apart: list[int]) -
 
 
 def _check_range(entry: Family, parameters: ParameterSet, pattern: Schedule) -> list[Validity]:
-    """Return for each size of a stack whether its messages, ranks and vectors are within those that were probed."""
+    """Check at each size of a stack whether its messages, ranks and vectors are within the probed range."""
     if not parameters.bytes_range or not pattern.messages:
         return [
             Validity(ValidityKind.DATA_SHEETS) if DATA_SHEET_SOURCE in parameters.provenance else VALID
@@ -404,19 +420,19 @@ def _check_range(entry: Family, parameters: ParameterSet, pattern: Schedule) -> 
     ranks = pattern.ranks
     if entry.uses_bytes:
         probed = parameters.settings.get("ranks")
-        fewest, most = parameters.settings.get("fitted_ranks") or (ranks, ranks)
+        fewest, longest = parameters.settings.get("fitted_ranks") or (ranks, ranks)
         if probed and ranks > int(probed):
-            beyond = f"probed up to {probed}"
+            limit = f"probed up to {probed}"
         else:
-            beyond = "" if fewest <= ranks <= most else f"fitted at {fewest} to {most}"
-        of_ranks = Validity(ValidityKind.EXTRAPOLATED, f"{ranks} ranks, {beyond}") if beyond else VALID
-        checks = [choose_foremost(check, of_ranks) for check in checks]
+            limit = "" if fewest <= ranks <= longest else f"fitted at {fewest} to {longest}"
+        of_ranks = Validity(ValidityKind.EXTRAPOLATED, f"{ranks} ranks, {limit}") if limit else VALID
+        checks = [select_reported_check(check, of_ranks) for check in checks]
     vectors = [VALID] * pattern.sizes
-    for kind, most, lengths in _find_vectors(parameters, pattern):
-        for number in np.flatnonzero(lengths > most):
-            long = f"{format_bytes(int(lengths[number]))} {WORKED_ON[kind]} at once"
-            vectors[number] = Validity(ValidityKind.EXTRAPOLATED, f"{long}, measured up to {format_bytes(most)}")
-    return list(map(choose_foremost, checks, vectors))
+    for kind, longest, lengths in _find_vectors(parameters, pattern):
+        for number in np.flatnonzero(lengths > longest):
+            text = f"{format_bytes(int(lengths[number]))} {WORK_VERBS[kind]} at once"
+            vectors[number] = Validity(ValidityKind.EXTRAPOLATED, f"{text}, measured up to {format_bytes(longest)}")
+    return list(map(select_reported_check, checks, vectors))
 
 
 def _check_message_sizes(entry: Family, parameters: ParameterSet, smallest: float, largest: float) -> Validity:
@@ -435,45 +451,47 @@ def _check_message_sizes(entry: Family, parameters: ParameterSet, smallest: floa
 
 
 def _find_vectors(parameters: ParameterSet, pattern: Schedule) -> list[tuple[str, int, Array]]:
-    """Return what ranks do with vectors, the longest that was measured in bytes, and the longest at each size of a
-    stack. Where copies have no cost of their own, that of reductions is theirs."""
+    """Return for each kind of local work: its name, the longest measured vector in bytes, and the longest vector at
+    each size of a stack. If copies have no probe of their own, the range of reductions counts."""
     reduced = parameters.vectors.get("reduce")
-    known = {"reduce": reduced, "copy": parameters.vectors.get("copy", reduced)}
-    return [(kind, most, pattern.longest_work(kind)) for kind, most in known.items() if most]
+    longest_measured = {"reduce": reduced, "copy": parameters.vectors.get("copy", reduced)}
+    return [(kind, longest, pattern.longest_work(kind)) for kind, longest in longest_measured.items() if longest]
 
 
-def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Array:
-    """Return the factor by which the ends of the interval move away, for each size of a stack: 1 within what was
-    probed."""
-    apart = np.full(pattern.sizes, _spread(parameters, pattern) if pattern.messages else 1.0)
+def find_widening_factor(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Array:
+    """Return the factor by which both ends of the interval are moved outwards, for each size of a stack: 1 within the
+    probed range."""
+    factor = np.full(pattern.sizes, _find_distance_factor(parameters, pattern) if pattern.messages else 1.0)
     if not parameters.bytes_range or not pattern.messages or not entry.uses_bytes:
-        return apart
+        return factor
     low, high = (max(end, SHORT_MESSAGE) for end in parameters.bytes_range)
     smallest, largest = (np.maximum(sizes, SHORT_MESSAGE) for sizes in pattern.extremes())
-    above = np.maximum(np.log2(largest / high), 0)
-    for _, most, lengths in _find_vectors(parameters, pattern):
-        above = np.maximum(above, np.log2(np.maximum(lengths, most) / most))
-    doublings = above + np.maximum(np.log2(low / smallest), 0)
-    if known := parameters.settings.get("ranks"):
-        doublings = doublings + max(np.log2(pattern.ranks / int(known)), 0)
-    return apart * np.exp(NORMAL_QUANTILE * estimate_typical_error(parameters) * np.sqrt(doublings))
+    doublings_above = np.maximum(np.log2(largest / high), 0)
+    for _, longest, lengths in _find_vectors(parameters, pattern):
+        doublings_above = np.maximum(doublings_above, np.log2(np.maximum(lengths, longest) / longest))
+    doublings = doublings_above + np.maximum(np.log2(low / smallest), 0)
+    if probed_ranks := parameters.settings.get("ranks"):
+        doublings = doublings + max(np.log2(pattern.ranks / int(probed_ranks)), 0)
+    return factor * np.exp(NORMAL_QUANTILE * estimate_typical_error(parameters) * np.sqrt(doublings))
 
 
-def _spread(parameters: ParameterSet, pattern: Schedule) -> float:
-    """Return by which factor messages over these distances may differ from those to which a model without placement
-    was fitted."""
-    if not (known := parameters.settings.get("distance_ratios")):
+def _find_distance_factor(parameters: ParameterSet, pattern: Schedule) -> float:
+    """Return the factor by which messages over these distances may differ from those that the model was fitted to, if
+    it has one time for all distances."""
+    if not (ratios := parameters.settings.get("distance_ratios")):
         return 1.0
-    levels, apart = _find_classes(parameters, pattern)
+    levels, distances = _find_classes(parameters, pattern)
     classes = set(parameters.settings.get("classes", ()))
-    requested = [
-        known[name] for name in (levels.names[distance] for distance in apart) if name in known and name not in classes
+    wanted = [
+        ratios[name]
+        for name in (levels.names[distance] for distance in distances)
+        if name in ratios and name not in classes
     ]
-    fitted = [known[name] for name in parameters.settings["probed_classes"] if name in known and name not in classes]
-    if not requested or not fitted:
+    fitted = [ratios[name] for name in parameters.settings["probed_classes"] if name in ratios and name not in classes]
+    if not wanted or not fitted:
         return 1.0
-    longer = max(high for _, high in requested) / min(low for low, _ in fitted)
-    shorter = max(high for _, high in fitted) / min(low for low, _ in requested)
+    longer = max(high for _, high in wanted) / min(low for low, _ in fitted)
+    shorter = max(high for _, high in fitted) / min(low for low, _ in wanted)
     return float(max(longer, shorter, 1.0))
 
 

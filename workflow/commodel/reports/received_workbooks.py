@@ -21,7 +21,7 @@ from commodel.files.safe_reading import open_bounded
 from commodel.files.yaml import Document, parse_yaml
 from commodel.models.families import family, family_names, unit
 from commodel.models.keys import key
-from commodel.models.parameter_sets import BY_HAND, set_of
+from commodel.models.parameter_sets import BY_HAND_KEY, parse_set
 from commodel.parameters import Estimate, ParameterSet
 from commodel.reports.xlsx.calculator.cells import shown
 from commodel.reports.xlsx.calculator.sheet import FITTED_ON, SHEET, TABLE, VALUES
@@ -139,7 +139,7 @@ def read_changed_sets(path: Path, platform: str = "") -> list[ParameterSet]:
     with open_received(path) as book:
         if SETS not in book.sheetnames:
             raise UserError("found no parameter sets in it, wanted a report's workbook", file=path)
-        sets = [set_of(document) for document in _documents(book, path)]
+        sets = [parse_set(document) for document in _documents(book, path)]
         platforms = sorted({parameters.platform for parameters in sets})
         if platform and platform not in platforms:
             raise UserError(f"no platform '{platform}'; {suggest(platform, platforms)}", file=path)
@@ -233,4 +233,4 @@ def _apply_changes(parameters: ParameterSet, changes: dict[tuple[str, str], Chan
             notes.append(f"{called}={value:.6g} {before.unit} in place of {before.value:.6g}")
     if not notes:
         return parameters
-    return replace(parameters, values=values, provenance={**parameters.provenance, BY_HAND: ", ".join(notes)})
+    return replace(parameters, values=values, provenance={**parameters.provenance, BY_HAND_KEY: ", ".join(notes)})

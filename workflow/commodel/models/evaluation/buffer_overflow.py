@@ -1,17 +1,17 @@
 """Buffer overflow at a receiver by the cluster model (Tam, Wang 1999).
 
-`overflow` returns the packets that each message loses. `window` returns how many senders a gather may admit at once
-(equations 3 to 7).
+`find_overflow` returns the packets that each message loses. `choose_window` returns the window of a gather (equations 3
+to 7). In this module, the window is the number of senders that a gather admits at once.
 
 The packets of a message arrive evenly, from when it leaves until its sender is free again. The receiver removes one
-packet every `service` seconds. A packet that finds the buffer full is lost. With x senders all the time this is
-equation 4. One sender alone never overflows the buffer: all ports of a switch have the same speed, and a slow receiver
-slows the sender by its acknowledgements. Packets between two moments with an empty buffer are one burst.
+packet every `service` seconds. A packet that arrives at a full buffer is lost. With x senders all the time this is
+equation 4. A single sender never overflows the buffer: all ports of a switch have the same speed, and acknowledgements
+slow the sender down to the receiver's speed. Packets between two moments with an empty buffer are one burst.
 
-A retransmitted packet is assumed to arrive. After a timeout, TCP starts slowly and sends as fast as acknowledgements
-return. Evidence: seven Linux senders behind a switch of 100 Mbit/s with a buffer of 36 packets took 0.29 s for 256 KiB
-each and 1.3 s for 1 MiB. That is the receiver's time, 0.15 s and 0.6 s, and one to three timeouts of 0.2 s. If all
-retransmitted at full speed, equation 4 would give 11 and 18 timeouts.
+A retransmitted packet is assumed to arrive, since TCP starts slowly after a timeout, at the rate of acknowledgements.
+Evidence: seven Linux senders behind a switch of 100 Mbit/s with a buffer of 36 packets took 0.29 s for 256 KiB each and
+1.3 s for 1 MiB. That is the receiver's time, 0.15 s and 0.6 s, and one to three timeouts of 0.2 s. If all retransmitted
+at full speed, equation 4 would give 11 and 18 timeouts.
 
 Symbols of the window's equations: x senders, each sending a packet every g_s seconds; a buffer of B packets, from which
 the receiver removes one every g_r seconds; k packets in total.
@@ -33,93 +33,97 @@ ROUNDING = 1e-6  # of a message's packets
 
 @dataclass(frozen=True, eq=False)
 class Overflow:
-    """Result of `overflow`."""
+    """Result of `find_overflow`."""
 
     lost: Array  # packets of each message (last axis: messages)
     retransmitted: np.ndarray  # whether the sender retransmits a part of the message
     delivered: Array  # the smallest share of a burst's packets that is delivered (no axis of messages)
 
 
-def may_overflow(dst: np.ndarray, busy: Array, packets: Array, service: Array, buffer: Array) -> np.ndarray:
-    """Return the rows of messages whose receiver loses packets in the worst case, in which all of them arrive at
+def find_overflow_candidates(dst: np.ndarray, busy: Array, packets: Array, service: Array, buffer: Array) -> np.ndarray:
+    """Return the rows of messages whose receiver loses packets in the worst case, that all its messages arrive at
     once."""
-    largest = packets.max(axis=tuple(range(packets.ndim - 1)))
-    if np.bincount(dst, np.broadcast_to(largest, len(dst))).max() <= buffer.min():
+    most_packets = packets.max(axis=tuple(range(packets.ndim - 1)))
+    if np.bincount(dst, np.broadcast_to(most_packets, len(dst))).max() <= buffer.min():
         return np.empty(0, dtype=int)
     ranks = np.unique(dst, return_inverse=True)[1]
-    arrival_rate = _by_rank(ranks, packets / np.maximum(busy, 1e-300))
-    total, seconds_each = _by_rank(ranks, packets), _service(ranks, packets, service)
-    worst = total * (1 - 1 / np.maximum(arrival_rate * seconds_each, 1e-300)) - buffer
-    worst[..., np.bincount(ranks) == 1] = 0
-    return np.flatnonzero((worst > NEGLIGIBLE_LOSS).any(axis=tuple(range(worst.ndim - 1)))[ranks])
+    arrival_rate = _sum_by_rank(ranks, packets / np.maximum(busy, 1e-300))
+    total, seconds_each = _sum_by_rank(ranks, packets), _average_service(ranks, packets, service)
+    worst_loss = total * (1 - 1 / np.maximum(arrival_rate * seconds_each, 1e-300)) - buffer
+    worst_loss[..., np.bincount(ranks) == 1] = 0
+    return np.flatnonzero((worst_loss > NEGLIGIBLE_LOSS).any(axis=tuple(range(worst_loss.ndim - 1)))[ranks])
 
 
-def overflow(dst: np.ndarray, leaves: Array, busy: Array, packets: Array, service: Array, buffer: Array) -> Overflow:
-    """Return the packets lost by messages to ranks `dst` that start at `leaves` and occupy their senders for `busy`
+def find_overflow(
+    dst: np.ndarray, departure: Array, busy: Array, packets: Array, service: Array, buffer: Array
+) -> Overflow:
+    """Return the packets lost by messages to ranks `dst` that depart at `departure` and occupy their senders for `busy`
     seconds.
 
-    All columns have the shape (..., messages); `packets` counts each message's packets, `service` is in seconds a
-    packet.
+    All columns have the shape (..., messages). `packets` is the number of packets of each message, `service` is in
+    seconds per packet.
     """
-    shape = np.broadcast_shapes(*(np.shape(column) for column in (leaves, busy, packets, service, buffer)))
-    leaves, busy, packets = (np.broadcast_to(column, shape) for column in (leaves, busy, packets))
+    shape = np.broadcast_shapes(*(np.shape(column) for column in (departure, busy, packets, service, buffer)))
+    departure, busy, packets = (np.broadcast_to(column, shape) for column in (departure, busy, packets))
     buffer = np.broadcast_to(buffer, (*shape[:-1], 1))
     receivers, ranks = np.unique(dst, return_inverse=True)
     rate = packets / np.maximum(busy, 1e-300)
 
     # Each message has two events, its begin and its end, sorted by receiver and then by time. The ranges of the
     # receivers are the same in every row.
-    time, change = np.concatenate([leaves, leaves + busy], axis=-1), np.concatenate([rate, -rate], axis=-1)
+    time, change = np.concatenate([departure, departure + busy], axis=-1), np.concatenate([rate, -rate], axis=-1)
     receiver_of = np.concatenate([ranks, ranks])
     order = np.argsort(time, axis=-1, kind="stable")
     order = np.take_along_axis(order, np.argsort(receiver_of[order], axis=-1, kind="stable"), axis=-1)
     events = np.bincount(receiver_of, minlength=len(receivers))
-    last = np.cumsum(events) - 1  # of each receiver
+    last_event = np.cumsum(events) - 1  # of each receiver
     time = np.take_along_axis(time, order, axis=-1)
     arrival_rate = np.maximum(np.cumsum(np.take_along_axis(change, order, axis=-1), axis=-1), 0)
     span = np.diff(time, axis=-1, append=time[..., -1:])  # until the next event
-    span[..., last] = 0
+    span[..., last_event] = 0
     arrived = arrival_rate * span
-    growth = arrived - span / np.maximum(np.repeat(_service(ranks, packets, service), events, axis=-1), 1e-300)
+    growth = arrived - span / np.maximum(np.repeat(_average_service(ranks, packets, service), events, axis=-1), 1e-300)
     single_sender = np.cumsum(np.where(order < len(dst), 1, -1), axis=-1) == 1
     growth = np.where(single_sender, np.minimum(growth, 0), growth)
 
-    level = _levels(growth, last, buffer, int(events.max()))
+    level = _find_contents(growth, last_event, buffer, int(events.max()))
     spilled = np.maximum(level + growth - buffer, 0)
-    burst, spills, through = _bursts(level, arrived, spilled)
+    burst, spills, delivered = _group_bursts(level, arrived, spilled)
 
-    place = np.argsort(order, axis=-1)  # of each event in the sorted order
-    begin, end = np.split(place, 2, axis=-1)
+    position = np.argsort(order, axis=-1)  # of each event in the sorted order
+    begin, end = np.split(position, 2, axis=-1)
     lost_per_rate = np.divide(spilled, arrived, out=np.zeros_like(arrived), where=arrived > 0) * span
-    before = np.cumsum(lost_per_rate, axis=-1) - lost_per_rate
-    lost = rate * (np.take_along_axis(before, end, axis=-1) - np.take_along_axis(before, begin, axis=-1))
+    lost_before = np.cumsum(lost_per_rate, axis=-1) - lost_per_rate
+    lost = rate * (np.take_along_axis(lost_before, end, axis=-1) - np.take_along_axis(lost_before, begin, axis=-1))
     # A message that lasts longer than a burst belongs to the bursts in which it begins and ends.
     bursts = (np.take_along_axis(burst, at, axis=-1) for at in (begin, np.maximum(end - 1, 0)))
-    return Overflow(lost, (lost > ROUNDING * packets) & np.logical_or(*(spills[number] for number in bursts)), through)
+    return Overflow(
+        lost, (lost > ROUNDING * packets) & np.logical_or(*(spills[number] for number in bursts)), delivered
+    )
 
 
-def _levels(growth: Array, last: np.ndarray, buffer: Array, longest: int) -> Array:
-    """Return the buffer's contents in packets at each event: what it held at the last event plus the growth since.
+def _find_contents(growth: Array, last: np.ndarray, buffer: Array, longest: int) -> Array:
+    """Return the buffer's contents in packets at each event: the contents at the previous event plus the growth since.
 
     The contents stay between 0 and `buffer`, and are 0 at a receiver's first event. Each event is a map x → min(max(x +
-    shift, low), high). The composition of two such maps is such a map again, so log2(longest) passes suffice.
+       shift, low), high). The composition of two such maps is such a map again, so log2(longest) passes suffice.
     """
     shift, low = growth.copy(), np.zeros_like(growth)
     high = np.broadcast_to(buffer, growth.shape).copy()
     high[..., last] = 0
     stride = 1
     while stride < longest:
-        least, most, step = low[..., stride:], high[..., stride:], shift[..., stride:]
-        lower = np.minimum(np.maximum(low[..., :-stride] + step, least), most)
-        upper = np.minimum(np.maximum(high[..., :-stride] + step, least), most)
+        low_bound, high_bound, step = low[..., stride:], high[..., stride:], shift[..., stride:]
+        lower = np.minimum(np.maximum(low[..., :-stride] + step, low_bound), high_bound)
+        upper = np.minimum(np.maximum(high[..., :-stride] + step, low_bound), high_bound)
         shift[..., stride:] = step + shift[..., :-stride].copy()
         low[..., stride:], high[..., stride:] = lower, upper
         stride *= 2
-    after = np.minimum(np.maximum(shift, low), high)
-    return np.concatenate([np.zeros((*after.shape[:-1], 1)), after[..., :-1]], axis=-1)
+    contents = np.minimum(np.maximum(shift, low), high)
+    return np.concatenate([np.zeros((*contents.shape[:-1], 1)), contents[..., :-1]], axis=-1)
 
 
-def _bursts(level: Array, arrived: Array, spilled: Array) -> tuple[np.ndarray, np.ndarray, Array]:
+def _group_bursts(level: Array, arrived: Array, spilled: Array) -> tuple[np.ndarray, np.ndarray, Array]:
     """Return the burst number of each event, whether each burst loses packets, and each row's smallest delivered
     share."""
     burst = (np.cumsum(level.ravel() <= 0) - 1).reshape(level.shape)
@@ -129,36 +133,36 @@ def _bursts(level: Array, arrived: Array, spilled: Array) -> tuple[np.ndarray, n
     return burst, spills, share[burst].min(axis=-1)
 
 
-def _by_rank(ranks: np.ndarray, column: Array) -> Array:
+def _sum_by_rank(ranks: np.ndarray, column: Array) -> Array:
     """Return the sums of a column over the messages of each rank."""
     order = np.argsort(ranks, kind="stable")
     first = np.searchsorted(ranks[order], np.arange(ranks.max() + 1))
     return np.add.reduceat(column[..., order], first, axis=-1)
 
 
-def _service(ranks: np.ndarray, packets: Array, service: Array) -> Array:
+def _average_service(ranks: np.ndarray, packets: Array, service: Array) -> Array:
     """Return the mean service time of each rank in seconds per packet, over all packets that it receives."""
-    return _by_rank(ranks, packets * service) / _by_rank(ranks, packets)
+    return _sum_by_rank(ranks, packets * service) / _sum_by_rank(ranks, packets)
 
 
-def departures(schedule: Schedule, costs: Costs, work_seconds: Array, rows: np.ndarray) -> Array:
-    """Return when each of the messages `rows` leaves.
+def find_departures(schedule: Schedule, costs: Costs, work_seconds: Array, rows: np.ndarray) -> Array:
+    """Return the time at which each of the messages `rows` departs.
 
-    Before each of them, its sender sends a free message to an observer, an extra rank that receives it at once.
+    For this, each sender sends a message without cost to an extra rank, the observer, just before the message.
     """
     messages = np.arange(len(schedule.src))
     order = np.argsort(np.concatenate([2 * messages + 1, 2 * rows]))
     observer = schedule.ranks + np.arange(len(rows))
 
-    def with_observers(column: np.ndarray, more: np.ndarray) -> np.ndarray:
-        return np.concatenate([column, more])[order]
+    def with_observers(column: np.ndarray, added: np.ndarray) -> np.ndarray:
+        return np.concatenate([column, added])[order]
 
-    def free(column: Array | float) -> Array:
+    def without_cost(column: Array | float) -> Array:
         column = np.asarray(column)
-        full = np.broadcast_to(column, (*column.shape[:-1], len(messages)))
-        return np.concatenate([full, np.zeros((*full.shape[:-1], len(rows)))], axis=-1)[..., order]
+        all_rows = np.broadcast_to(column, (*column.shape[:-1], len(messages)))
+        return np.concatenate([all_rows, np.zeros((*all_rows.shape[:-1], len(rows)))], axis=-1)[..., order]
 
-    watched = Schedule.of(
+    with_observer = Schedule.of(
         schedule.ranks + len(rows),
         with_observers(schedule.step, schedule.step[rows]),
         with_observers(schedule.src, schedule.src[rows]),
@@ -168,34 +172,36 @@ def departures(schedule: Schedule, costs: Costs, work_seconds: Array, rows: np.n
         ends=schedule.ends and Ends(*(with_observers(column, schedule.step[rows]) for column in schedule.ends.columns)),
     )
     names = ("send", "receive", "wire", "gap_out", "gap_in")
-    watched_costs = replace(costs, **{name: free(getattr(costs, name)) for name in names})
-    return finish_times(watched, watched_costs, work_seconds)[..., schedule.ranks :]
+    observer_costs = replace(costs, **{name: without_cost(getattr(costs, name)) for name in names})
+    return finish_times(with_observer, observer_costs, work_seconds)[..., schedule.ranks :]
 
 
-def ranks_in_flight(schedule: Schedule, single: Array, busy: Array) -> Array:
+def count_ranks_in_flight(schedule: Schedule, single_seconds: Array, busy: Array) -> Array:
     """Return for every message the number of ranks whose messages are in flight at the same time.
 
-    The messages of a step are in flight together. Of one sender's messages, one leaves every `busy` seconds, and each
-    is in flight for `single` seconds, its time without contention.
+    The messages of a step are in flight together. One sender's messages depart every `busy` seconds, and each is in
+    flight for `single_seconds`, its time without contention.
     """
     if isinstance(schedule, MessageKinds):
         return np.full(len(schedule.src), float(schedule.ranks))
-    senders, ends, own, number = np.ones((4, len(schedule.src)))
+    senders, ends, messages_of_sender, step_number = np.ones((4, len(schedule.src)))
     sends = np.zeros(schedule.ranks, dtype=bool)
     for count, step in enumerate(schedule.steps):
         groups, ranks = step.sends, step.sends.ranks
         sends[ranks] = True
-        senders[step.sent], number[step.sent] = len(ranks), count
+        senders[step.sent], step_number[step.sent] = len(ranks), count
         ends[step.sent] = len(ranks) + np.count_nonzero(~sends[np.unique(schedule.dst[step.sent])])
         sends[ranks] = False
         if groups.order is not None:
             sent = groups.last - groups.first + 1
-            own[step.sent] = np.repeat(sent, sent)[np.argsort(groups.order)]
-    if not len(own):
-        return own
-    reached = np.clip(np.ceil(single / np.maximum(busy, 1e-300)), 1, own) / own
-    first, place = np.unique(number, return_index=True, return_inverse=True)[1:]
-    return np.minimum(ends, senders + np.add.reduceat(reached, first, axis=-1)[..., place])
+            messages_of_sender[step.sent] = np.repeat(sent, sent)[np.argsort(groups.order)]
+    if not len(messages_of_sender):
+        return messages_of_sender
+    share_in_flight = (
+        np.clip(np.ceil(single_seconds / np.maximum(busy, 1e-300)), 1, messages_of_sender) / messages_of_sender
+    )
+    first, place = np.unique(step_number, return_index=True, return_inverse=True)[1:]
+    return np.minimum(ends, senders + np.add.reduceat(share_in_flight, first, axis=-1)[..., place])
 
 
 def time_to_fill(senders: int, g_s: float, g_r: float, buffer: float) -> float:
@@ -210,12 +216,12 @@ def transfer_ratio(senders: int, packets: int, g_s: float, g_r: float, buffer: f
     return min(1.0, g_s / (senders * g_r) + buffer / packets)
 
 
-def fewest_senders(g_s: float, g_r: float) -> int:
+def find_fewest_senders(g_s: float, g_r: float) -> int:
     """Return the number of senders that keep the receiver busy all the time: ⌈g_s/g_r⌉ (equation 5)."""
     return ceil(g_s / g_r)
 
 
-def most_senders(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> int:
+def find_most_senders(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> int:
     """Return the largest number of senders without loss: ⌊g_s·k / (g_r·(k − B))⌋, at most `senders` (equation 6)."""
     if packets <= buffer:
         return senders
@@ -225,27 +231,27 @@ def most_senders(senders: int, packets: int, g_s: float, g_r: float, buffer: flo
 def admissible_windows(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> list[int]:
     """Return the windows of equation 7 as printed.
 
-    They lose nothing, keep the receiver busy, and the last, incomplete window keeps it busy too.
+    They lose no packet and keep the receiver busy, also during the last, incomplete window.
     """
-    low, high = fewest_senders(g_s, g_r), most_senders(senders, packets, g_s, g_r, buffer)
+    low, high = find_fewest_senders(g_s, g_r), find_most_senders(senders, packets, g_s, g_r, buffer)
     return [x for x in range(low, high + 1) if senders % x >= low]
 
 
-def window(senders: int, packets_each: int, g_s: float, g_r: float, buffer: float) -> tuple[int, str]:
-    """Return how many senders may send at once, and the rule that decided it.
+def choose_window(senders: int, packets_each: int, g_s: float, g_r: float, buffer: float) -> tuple[int, str]:
+    """Return how many senders may send at once, and the rule that determined it.
 
-    The largest window of equation 7 wins. A window that divides the number of senders counts as well, although the
+    It is the largest window of equation 7. A window that divides the number of senders counts as well, although the
     printed condition, rem ≥ G_al, forbids it. If the buffer holds all packets, the window is all senders. If equation 7
     has no solution, it is the largest window without loss.
     """
     packets = senders * packets_each
     if buffer > packets:
         return senders, "the buffer holds all packets (algorithm 1)"
-    low, high = fewest_senders(g_s, g_r), most_senders(senders, packets, g_s, g_r, buffer)
-    printed = max(admissible_windows(senders, packets, g_s, g_r, buffer), default=0)
-    even = max((x for x in range(low, high + 1) if senders % x == 0), default=0)
-    if not max(printed, even):
+    low, high = find_fewest_senders(g_s, g_r), find_most_senders(senders, packets, g_s, g_r, buffer)
+    window_as_printed = max(admissible_windows(senders, packets, g_s, g_r, buffer), default=0)
+    dividing_window = max((x for x in range(low, high + 1) if senders % x == 0), default=0)
+    if not max(window_as_printed, dividing_window):
         return max(1, min(high, senders)), f"equation 7 has no solution (G_al {low}): the largest window without loss"
-    if printed >= even:
-        return printed, "equation 7"
-    return even, f"equation 7, divides the senders (as printed: {printed or 'none'})"
+    if window_as_printed >= dividing_window:
+        return window_as_printed, "equation 7"
+    return dividing_window, f"equation 7, divides the senders (as printed: {window_as_printed or 'none'})"

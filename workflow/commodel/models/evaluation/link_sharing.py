@@ -1,7 +1,7 @@
 """Prediction of family `shares`: messages that share links, in the order of time or round by round (`predict`).
 
-Repeated rounds take the first way that is possible: representative ranks if all others are equivalent by symmetry,
-pieces of rounds one after the other, or a replay round by round.
+Repeated rounds are predicted by the first possible method: representative ranks if all others are equivalent by
+symmetry, pieces of rounds one after the other, or a replay round by round.
 """
 
 from collections.abc import Iterator
@@ -24,21 +24,21 @@ from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import KINDS, Schedule
 from commodel.progress import report_step, report_within
 
-MAX_EXPANDED = 1 << 20  # messages: repeated rounds of more are not expanded
+MAX_EXPANDED = 1 << 20  # messages; repeated rounds with more are not expanded
 MAX_MESSAGES, MAX_LINES = 1 << 26, 1 << 20  # messages and lines of a schedule that is replayed in pieces
-MAX_RING_MESSAGES = 1 << 23  # of rings replayed in pieces: round by round, their error is small
-COSTS_AT_ONCE = 1 << 20  # draws × messages whose costs are computed at a time, to bound memory
-SHARED, IN_TURN = "shared", "turn"  # values of the setting `order`
+MAX_RING_MESSAGES = 1 << 23  # messages of rings replayed in pieces; longer ones have a small error round by round
+MAX_COSTS_AT_ONCE = 1 << 20  # draws × messages whose costs are computed at a time, which limits memory
+SHARED, ONE_AT_A_TIME = "shared", "turn"  # values of the setting `order`
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
     """Return the finish times of all ranks in seconds (last axis: ranks)."""
-    levels = levels_of(values)
+    levels = get_levels(values)
     if not isinstance(schedule, CompactSchedule):
         return predict_in_time_order(schedule, values, levels)
     lines, too_long = Lines(levels, values), schedule.messages > MAX_EXPANDED
     if too_long and _is_free_of_contention(schedule, lines, values):
-        return _by_rounds(schedule, values, lines, contention_free=True)
+        return _predict_by_rounds(schedule, values, lines, contention_free=True)
     if representatives := _find_representatives(schedule, lines):
         return representatives.finish(
             _TimeOrderReplay(representatives.sent, values, levels, representatives).finish(representatives.replayed)
@@ -46,14 +46,14 @@ def predict(schedule: Schedule, values: Values) -> Array:
     if _fits_in_pieces(schedule, lines, values):
         return predict_in_pieces(schedule, values, levels)
     if too_long:
-        return _by_rounds(schedule, values, lines, contention_free=False)
+        return _predict_by_rounds(schedule, values, lines, contention_free=False)
     return predict_in_time_order(schedule.whole, values, levels)
 
 
 def describe_round_by_round(schedule: CompactSchedule, values: Values) -> str:
     """Return why a prediction round by round is inaccurate, or an empty text if it is predicted in the order of
     time."""
-    levels = levels_of(values)
+    levels = get_levels(values)
     lines = Lines(levels, values)
     if (
         schedule.messages <= MAX_EXPANDED
@@ -80,10 +80,10 @@ def _consists_of_rings(schedule: CompactSchedule) -> bool:
 
 
 def _fits_in_pieces(schedule: CompactSchedule, lines: Lines, values: Values) -> bool:
-    """Return whether the schedule can be replayed in pieces: no two messages in turn, and not too many messages or
-    lines."""
+    """Return whether the schedule can be replayed in pieces: no pair of ranks has ordered messages, and there are not
+    too many messages or lines."""
     pairs_repeat = len(schedule.parts) > 1 or schedule.parts[0].periodic
-    if schedule.messages <= PIECE_MESSAGES or (pairs_repeat and values.settings.get("order") == IN_TURN):
+    if schedule.messages <= PIECE_MESSAGES or (pairs_repeat and values.settings.get("order") == ONE_AT_A_TIME):
         return False
     limit = MAX_RING_MESSAGES if _consists_of_rings(schedule) else MAX_MESSAGES
     return schedule.messages <= limit and lines.count(cut_into_pieces(schedule)[0].expand(schedule.node)) <= MAX_LINES
@@ -109,7 +109,7 @@ def predict_in_pieces(schedule: CompactSchedule, values: Values, levels: Hierarc
     return np.stack(draws)
 
 
-def _by_rounds(schedule: CompactSchedule, values: Values, lines: Lines, contention_free: bool) -> Array:
+def _predict_by_rounds(schedule: CompactSchedule, values: Values, lines: Lines, contention_free: bool) -> Array:
     """Return the finish times by a replay round by round. `contention_free`: no two messages of a round share a
     line."""
     S, levels = values.numbers.get("S", np.inf), lines.levels
@@ -120,7 +120,7 @@ def _by_rounds(schedule: CompactSchedule, values: Values, lines: Lines, contenti
     def shared_costs(part: Schedule) -> Costs:
         rendezvous, (sending, receiving) = (
             is_rendezvous(part),
-            copies_between_nodes(part.bytes, part.node[part.src] != part.node[part.dst], values),
+            copy_seconds_between_nodes(part.bytes, part.node[part.src] != part.node[part.dst], values),
         )
 
         def shared(placed: Schedule) -> Sharing:
@@ -141,7 +141,7 @@ def _by_rounds(schedule: CompactSchedule, values: Values, lines: Lines, contenti
         """Return costs without sharing: a rendezvous sender waits for delivery, an eager one for the port."""
         rendezvous, (sending, receiving) = (
             is_rendezvous(part),
-            copies_between_nodes(part.bytes, part.node[part.src] != part.node[part.dst], values),
+            copy_seconds_between_nodes(part.bytes, part.node[part.src] != part.node[part.dst], values),
         )
         wire = find_latency(part, values, Classes.of(part, levels))
         transfer = by_distance(part, "G", values, levels)
@@ -163,7 +163,7 @@ def _by_rounds(schedule: CompactSchedule, values: Values, lines: Lines, contenti
     return replay_round_by_round(schedule, shared_costs, work)
 
 
-def levels_of(values: Values) -> Hierarchy:
+def get_levels(values: Values) -> Hierarchy:
     """Return the levels of the parameter set, read once."""
     if "levels" not in values.cache:
         values.cache["levels"] = Hierarchy.of(values.settings.get("levels", {}))
@@ -171,13 +171,13 @@ def levels_of(values: Values) -> Hierarchy:
 
 
 def _is_free_of_contention(schedule: CompactSchedule, lines: Lines, values: Values) -> bool:
-    """Return whether no two messages of a round share a line and no line slows one down, as in a ring in the order of
-    nodes."""
+    """Return whether no two messages of a round share a line, and no line slows a message down, as in a ring in node
+    order."""
     if "back" in values or not _consists_of_rings(schedule):
         return False
     for part in schedule.parts:
-        turn = part.round(0, schedule.node)
-        if lines.is_contended(turn, by_distance(turn, "G", values, lines.levels) * turn.bytes):
+        first_round = part.round(0, schedule.node)
+        if lines.is_contended(first_round, by_distance(first_round, "G", values, lines.levels) * first_round.bytes):
             return False
     return True
 
@@ -191,7 +191,8 @@ def predict_in_time_order(schedule: Schedule, values: Values, levels: Hierarchy)
 
 
 class _TimeOrderReplay:
-    """Replay of one pattern in the order of time, at any sizes. What does not depend on the sizes is computed once."""
+    """Replay of one pattern in the order of time, at any sizes. Data that do not depend on the sizes are computed
+    once."""
 
     def __init__(
         self,
@@ -203,7 +204,7 @@ class _TimeOrderReplay:
     ) -> None:
         """`part`: the schedule is a piece of a longer one."""
         self.values, self.classes = values, Classes.of(schedule, levels)
-        self.passed = Lines(levels, values).find_passed_lines(
+        self.passed_lines = Lines(levels, values).find_passed_lines(
             schedule, self.classes, representatives and representatives.rotation, part
         )
         self.pair, self.whole = None if representatives is None else representatives.pair, not (representatives or part)
@@ -212,31 +213,37 @@ class _TimeOrderReplay:
     def finish(self, schedule: Schedule) -> Array:
         """Return the finish times at one size, of all draws. With very many messages, one draw at a time is in
         memory."""
-        draws, at_once = self.values.lead[0], max(COSTS_AT_ONCE // max(len(schedule.src), 1), 1)
-        parts = (self.values.select_draws(first, first + at_once) for first in range(0, draws, at_once))
-        parts = parts if at_once < draws else [self.values]
+        draws, draws_per_part = self.values.lead[0], max(MAX_COSTS_AT_ONCE // max(len(schedule.src), 1), 1)
+        parts = (self.values.select_draws(first, first + draws_per_part) for first in range(0, draws, draws_per_part))
+        parts = parts if draws_per_part < draws else [self.values]
         return np.stack([replay_in_time(*prepared) for part in parts for prepared in self.prepare(schedule, part)])
 
     def prepare(self, schedule: Schedule, values: Values) -> Iterator[tuple[Program, Traffic]]:
         """Yield for each draw the operations of all ranks and their costs."""
         numbers = (values.numbers.get(name, none) for name, none in (("S", np.inf), ("E", np.inf), ("back", 0.0)))
         S, E, back = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
-        copying = copies_between_nodes(schedule.bytes, self.classes.distance > 0, values)
+        copying = copy_seconds_between_nodes(schedule.bytes, self.classes.distance > 0, values)
         ends = (values[name] + seconds for name, seconds in zip(("o_s", "o_r"), copying, strict=True))
         send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
         wire = find_latency(schedule, values, self.classes)
         byte_time = self.classes.column("G", schedule.bytes, values)
-        columns = send, receive, wire, byte_time * schedule.bytes, self.passed.seconds(schedule.bytes, values)
+        columns = (
+            send,
+            receive,
+            wire,
+            byte_time * schedule.bytes,
+            self.passed_lines.find_line_seconds(schedule.bytes, values),
+        )
         work = np.broadcast_to(work_seconds(schedule, values), (*values.lead, len(schedule.work.step)))
         for draw in range(values.lead[0]):
             sender_waits = schedule.bytes > S[draw]
             # E = 0: even empty messages use rendezvous.
             rendezvous = sender_waits | (schedule.bytes > E[draw]) | (E[draw] == 0)
             if (key := sender_waits.tobytes() + rendezvous.tobytes()) not in self.programs:
-                in_turn = values.settings.get("order") == IN_TURN
-                uses = self.passed.message, self.passed.line
-                opposite = self.passed.opposite
-                queues = self.whole and not in_turn  # in rounds and in turn, no messages queue
+                in_turn = values.settings.get("order") == ONE_AT_A_TIME
+                uses = self.passed_lines.message, self.passed_lines.line
+                opposite = self.passed_lines.opposite
+                queues = self.whole and not in_turn  # in rounds, and with ordered messages, no messages queue
                 bundles = Bundles.of_queues(schedule, rendezvous, *uses, opposite) if queues else None
                 self.programs[key] = Program.of(
                     schedule, rendezvous, uses, in_turn, sender_waits, opposite, self.pair, bundles
@@ -244,18 +251,18 @@ class _TimeOrderReplay:
             yield self.programs[key], Traffic(*(column[draw] for column in (*columns, work)), float(back[draw]))
 
 
-def copies_between_nodes(bytes: np.ndarray, between: np.ndarray, values: Values) -> tuple[Array, Array]:
+def copy_seconds_between_nodes(bytes: np.ndarray, between: np.ndarray, values: Values) -> tuple[Array, Array]:
     """Return the extra time of sender and receiver for each message between nodes, over that of a short message."""
-    sending, receiving = (np.where(between, seconds, 0.0) for seconds in copies(bytes, values))
+    sending, receiving = (np.where(between, seconds, 0.0) for seconds in copy_seconds(bytes, values))
     return sending, receiving
 
 
-def copies(bytes: np.ndarray, values: Values) -> tuple[Array | float, Array | float]:
+def copy_seconds(bytes: np.ndarray, values: Values) -> tuple[Array | float, Array | float]:
     """Return the extra time of sender and receiver by size: 0 for messages sent by rendezvous."""
     if "O_s" not in values.functions:
         return 0.0, 0.0
-    at_once = bytes <= np.minimum(*(values.numbers.get(name, np.inf) for name in "SE"))
-    sending, receiving = (np.where(at_once, values.at(name, bytes), 0.0) for name in ("O_s", "O_r"))
+    is_eager = bytes <= np.minimum(*(values.numbers.get(name, np.inf) for name in "SE"))
+    sending, receiving = (np.where(is_eager, values.at(name, bytes), 0.0) for name in ("O_s", "O_r"))
     return sending, receiving
 
 

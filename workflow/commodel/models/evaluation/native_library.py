@@ -10,8 +10,8 @@ from commodel.errors import UserError
 from commodel.models import Array
 from commodel.sources import ROOT
 
-BUILT = ROOT / "build" / "replay" / "libreplay.so"  # in the installation, never in a user's project
-FORM = 7  # version of the structures; increase it together with that of intime.c
+LIBRARY_FILE = ROOT / "build" / "replay" / "libreplay.so"  # in the installation, not in the user's project
+STRUCTURE_VERSION = 7  # version of the structures; increase it together with that of intime.c
 DEADLOCK = 1  # return code: ranks wait for each other
 
 
@@ -33,22 +33,22 @@ class NativeRuns(Structure):
 def library() -> ctypes.CDLL:
     """Return the library that `commodel build replay` compiles.
 
-    A library that is missing, built from other sources or for another machine is refused.
+    It raises an error if the library is missing, built from other sources, or for another machine.
     """
     try:
-        loaded = ctypes.CDLL(str(BUILT))
+        loaded = ctypes.CDLL(str(LIBRARY_FILE))
         version = c_int.in_dll(loaded, "commodel_replay_form").value
     except (OSError, ValueError):
         version = 0
-    if version != FORM:
+    if version != STRUCTURE_VERSION:
         raise UserError("native/replay is not compiled here; call commodel build replay, which needs a C compiler (cc)")
     return loaded
 
 
-def check_finished(code: int, done: Array, why: str = "messages of this size use rendezvous") -> Array:
+def check_finished(code: int, done: Array, reason: str = "messages of this size use rendezvous") -> Array:
     """Return the result of a C function, or raise the error of its return code."""
     if code < 0:
         raise MemoryError
     if code == DEADLOCK:
-        raise UserError(f"ranks wait for each other: {why}")
+        raise UserError(f"ranks wait for each other: {reason}")
     return done

@@ -2,8 +2,8 @@
 
 `place_rounds` returns the rounds of a schedule on their nodes; `PlacedRounds.run` replays them with two reductions:
 
-- Symmetry of ranks. If the nodes look the same from rank r and from rank r + g, for all r, and the clocks agree at the
-  start, they agree for ever. Only g ranks are replayed, a single one if each has a node of its own.
+- Symmetry of ranks. If the placement is equal from rank r and from rank r + g, for all r, and their clocks are equal at
+  the start, these clocks always remain equal. Only g ranks are replayed; a single one if each rank has its own node.
 - Fast-forward. g rounds are a function f of the clocks. If f has twice added d, a number for every clock, it is assumed
   to add d for K more times; one more f at the end confirms it. f consists of maxima of clocks plus constants, so it is
   convex: along a line, its increase cannot return to d after it was more. Bisection finds the largest K. If blocks of
@@ -30,83 +30,87 @@ from commodel.models.evaluation.values import rank_types
 from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import Schedule, Work, check_rows
 
-ROUNDING = 1e-13  # relative to the spread of the clocks and to what f adds
-MIN_FORWARD = 64  # applications of f: skipping fewer takes longer than replaying them
+ROUNDING_SHARE = 1e-13  # tolerance, relative to the spread of the clocks and to the increase by f
+MIN_SKIPPED_PERIODS = 64  # applications of f; a search that skips fewer takes longer than replaying them
 
 State = tuple[Array, ...]  # clocks by rank (last axis)
 
 
-def fast_forward(f: Callable[[State], State], state: State, times: int) -> State:
-    """Return the clocks after f was applied `times` times."""
-    base = np.zeros(1)
-    increase, patience, waiting, skipped = None, 1, 0, 0
-    while times:
-        shift = state[0].max(axis=-1, keepdims=True)  # clocks near 0 keep the digits of the differences
-        state, base = _shift(state, -shift), base + shift
+def fast_forward(f: Callable[[State], State], state: State, remaining: int) -> State:
+    """Return the clocks after f was applied `remaining` times."""
+    offset = np.zeros(1)
+    increase, retry_interval, until_retry, skipped = None, 1, 0, 0
+    while remaining:
+        shift = state[0].max(axis=-1, keepdims=True)  # clocks are kept near 0, where differences lose no digits
+        state, offset = _shift(state, -shift), offset + shift
         after = f(state)
         previous, increase = increase, _difference(state, after)
-        state, times, waiting = after, times - 1, waiting - 1
-        if times < 2 or previous is None or waiting > 0 or not _is_close(previous, increase, state, increase):
+        state, remaining, until_retry = after, remaining - 1, until_retry - 1
+        if remaining < 2 or previous is None or until_retry > 0 or not _is_close(previous, increase, state, increase):
             continue
-        skipped = _count_equal_increases(f, state, increase, times - 1, skipped)
-        state = tuple(clock + skipped * own for clock, own in zip(state, increase, strict=True))
-        times -= skipped
-        worthwhile = skipped >= MIN_FORWARD
-        patience = 1 if worthwhile else 2 * patience
-        waiting, increase = 0 if worthwhile else patience, None
-    return _shift(state, base)
+        skipped = _count_equal_increases(f, state, increase, remaining - 1, skipped)
+        state = tuple(clock + skipped * increment for clock, increment in zip(state, increase, strict=True))
+        remaining -= skipped
+        was_useful = skipped >= MIN_SKIPPED_PERIODS
+        retry_interval = 1 if was_useful else 2 * retry_interval
+        until_retry, increase = 0 if was_useful else retry_interval, None
+    return _shift(state, offset)
 
 
-def _count_equal_increases(f: Callable[[State], State], state: State, added: State, most: int, guess: int) -> int:
-    """Return how many more times f adds the same increase, at most `most`. `guess` is the result of the last search."""
+def _count_equal_increases(f: Callable[[State], State], state: State, increase: State, limit: int, guess: int) -> int:
+    """Return how many more times f adds the same increase, at most `limit`. `guess` is the result of the last
+    search."""
 
-    def holds(times: int) -> bool:
-        there = tuple(clock + times * own for clock, own in zip(state, added, strict=True))
-        return _is_close(_difference(there, f(there)), added, there, added)
+    def is_equal_after(times: int) -> bool:
+        clocks = tuple(clock + times * increment for clock, increment in zip(state, increase, strict=True))
+        return _is_close(_difference(clocks, f(clocks)), increase, clocks, increase)
 
-    if holds(most):
-        return most
-    low, high, stride = 0, most, 1
+    if is_equal_after(limit):
+        return limit
+    low, high, stride = 0, limit, 1
     while low < guess < high:  # start at the last result and widen the bracket by growing strides
-        if holds(guess):
+        if is_equal_after(guess):
             low, guess = guess, guess + stride
         else:
             high, guess = guess, guess - stride
         stride *= 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
+        low, high = (middle, high) if is_equal_after(middle) else (low, middle)
     return low
 
 
 def _difference(before: State, after: State) -> State:
     """Return the increase of the clocks."""
-    with np.errstate(invalid="ignore"):  # clocks that have not begun are −∞
-        return tuple(late - early for early, late in zip(before, after, strict=True))
+    with np.errstate(invalid="ignore"):  # a clock is −∞ before its first event
+        return tuple(after_clock - before_clock for before_clock, after_clock in zip(before, after, strict=True))
 
 
-def _is_close(first: State, second: State, state: State, added: State) -> bool:
+def _is_close(first: State, second: State, state: State, increase: State) -> bool:
     """Return whether two increases agree up to rounding, in every draw."""
-    # Each draw is a machine of its own, with clocks of its own magnitude.
-    size = sum(np.abs(clock - state[0].max(axis=-1, keepdims=True)).max(axis=-1, keepdims=True) for clock in state)
-    size = size + np.abs(added[0]).max(axis=-1, keepdims=True)
+    # Draws differ in the magnitude of their clocks.
+    magnitude = sum(np.abs(clock - state[0].max(axis=-1, keepdims=True)).max(axis=-1, keepdims=True) for clock in state)
+    magnitude = magnitude + np.abs(increase[0]).max(axis=-1, keepdims=True)
     pairs = zip(first, second, strict=True)
     with np.errstate(invalid="ignore"):
-        return all((np.abs(own - its) <= ROUNDING * size).all() for own, its in pairs)
+        return all(
+            (np.abs(first_increase - second_increase) <= ROUNDING_SHARE * magnitude).all()
+            for first_increase, second_increase in pairs
+        )
 
 
 def _shift(state: State, by: Array) -> State:
     return tuple(clock + by for clock in state)
 
 
-MAX_ENTRIES = 1_000_000  # ranks × rounds that are cached, or compared at a time
+MAX_CACHED_ENTRIES = 1_000_000  # ranks × rounds that are cached, or compared at a time
 MAX_COMPARED = 100_000_000  # ranks × rounds compared in total, to find equal pairwise rounds
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One round of the replayed ranks: each rank's source and target, and the kinds of the messages that it sends and
-    receives."""
+    """One round of the replayed ranks: each rank's source and target, and the kinds of its sent and its received
+    message."""
 
     source: np.ndarray
     target: np.ndarray
@@ -114,7 +118,7 @@ class Round:
     received: np.ndarray
 
 
-Play = Callable[[State, Sequence[Round]], State]  # the clocks after some rounds
+PlayRounds = Callable[[State, Sequence[Round]], State]  # returns the clocks after some rounds
 
 
 class MessageKinds(Schedule):
@@ -137,7 +141,7 @@ class PlacedRounds:
         self._cached: dict[tuple[int, int], list[list[Round]]] = {}
 
     def pair(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return a number for the node types and the distance class of each pair of ranks."""
+        """Return a number for each pair of ranks that identifies its node types and its distance class."""
         count = int(self.types.max()) + 1
         distance = self.levels.distance(self.placed[source], self.placed[target])
         return (self.types[source] * count + self.types[target]) * len(self.levels.names) + distance
@@ -156,10 +160,10 @@ class PlacedRounds:
 
     @property
     def _sample_pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of ranks among which every kind of pair occurs.
+        """Pairs of ranks that include each kind of pair.
 
-        Without levels, they are two ranks of every pair of node types, and two of every node that several ranks share.
-        With levels, all nodes have one type. Then successive ranks in the order of groups contain a pair of every
+        Without levels, they are two ranks of each pair of node types, and two of each node that several ranks share.
+        With levels, all nodes have one type, and successive ranks in the order of groups contain a pair of each
         distance class.
         """
         if self.levels.groups:
@@ -168,18 +172,18 @@ class PlacedRounds:
         order = np.argsort(self.node, kind="stable")
         shared = np.flatnonzero(self.node[order][1:] == self.node[order][:-1])
         source, target = [order[shared]], [order[shared + 1]]
-        firsts = {kind: self._two_nodes(kind) for kind in np.unique(self.types).tolist()}
-        for kind, (one, _) in firsts.items():
-            for other, (two, three) in firsts.items():
-                to = two if kind != other else three
-                if to >= 0:
-                    source.append(np.array([one]))
-                    target.append(np.array([to]))
+        two_nodes_by_type = {kind: self._two_nodes(kind) for kind in np.unique(self.types).tolist()}
+        for kind, (first, _) in two_nodes_by_type.items():
+            for other, (other_first, other_second) in two_nodes_by_type.items():
+                target_rank = other_first if kind != other else other_second
+                if target_rank >= 0:
+                    source.append(np.array([first]))
+                    target.append(np.array([target_rank]))
         return np.concatenate(source), np.concatenate(target)
 
-    def _two_nodes(self, kind: int) -> tuple[int, int]:
+    def _two_nodes(self, node_type: int) -> tuple[int, int]:
         """Return a rank on a node of this type, and one on another such node; −1 if there is none."""
-        ranks = np.flatnonzero(self.types == kind)
+        ranks = np.flatnonzero(self.types == node_type)
         others = ranks[self.node[ranks] != self.node[ranks[0]]]
         return int(ranks[0]), int(others[0]) if len(others) else -1
 
@@ -212,7 +216,7 @@ class PlacedRounds:
 
     def iterate_period(self, number: int, width: int) -> Iterable[list[Round]]:
         """Yield the rounds of one period from `number` on, in batches that fit into memory."""
-        end, at_once = number + self.period, max(MAX_ENTRIES // width, 1)
+        end, at_once = number + self.period, max(MAX_CACHED_ENTRIES // width, 1)
         batches = (range(first, min(first + at_once, end)) for first in range(number, end, at_once))
         rounds = ([self.round(number, width) for number in batch] for batch in batches)
         if self.period > at_once:
@@ -241,11 +245,11 @@ class PlacedRounds:
         kinds = ((one.sent.tobytes(), one.received.tobytes()) for one in all_rounds)
         return dict(Counter(firsts.setdefault(key, number) for number, key in enumerate(kinds)))
 
-    def run(self, state: State, play: Play, first: int = 0) -> State:
+    def run(self, state: State, play: PlayRounds, first: int = 0) -> State:
         """Return the clocks after all rounds from `first` on."""
         ranks, rounds = self.rounds.ranks, self.rounds
-        narrow = rounds.equal_sizes and all(_has_period(clock, self.period) for clock in state)
-        width = self.period if narrow else ranks
+        is_periodic = rounds.equal_sizes and all(_has_period(clock, self.period) for clock in state)
+        width = self.period if is_periodic else ranks
         state = tuple(clock[..., :width] for clock in state)
         number = first
         while number < rounds.count:
@@ -254,14 +258,14 @@ class PlacedRounds:
                 state = play(state, [self.round(number, width)])
                 number += 1
                 continue
-            travel = self.period if rounds.relays_blocks else 0
+            rotation = self.period if rounds.relays_blocks else 0
 
-            def run_period(state: State, first: int = number, travel: int = travel) -> State:
+            def run_period(state: State, first: int = number, rotation: int = rotation) -> State:
                 for rounds_of_period in self.iterate_period(first, width):
                     state = play(state, rounds_of_period)
-                return _rotate(state, -travel)
+                return _rotate(state, -rotation)
 
-            state = _rotate(fast_forward(run_period, state, times), times * travel)
+            state = _rotate(fast_forward(run_period, state, times), times * rotation)
             number += times * self.period
         if width == 1:  # a view: with many draws, a copy for each rank would be large
             return tuple(np.broadcast_to(clock, (*clock.shape[:-1], ranks)) for clock in state)
@@ -280,21 +284,23 @@ class PlacedRounds:
 
     @cached_property
     def _equal_rounds(self) -> np.ndarray | None:
-        """For every round, how many rounds from it on equal the round one period later. None if the search takes too
-        long."""
+        """For each round, how many successive rounds from it on equal the round one period later. None if the search
+        takes too long."""
         rounds, period = self.rounds, self.period
         comparable = rounds.count - period
         if rounds.count * period > MAX_COMPARED or comparable <= 0:
             return None
         if len(self.pair_kinds[0]) == 1:
             return np.arange(comparable, 0, -1)
-        here, differs = np.arange(period), []
-        for first in range(0, comparable, at_once := max(MAX_ENTRIES // period, 1)):
+        ranks, differs = np.arange(period), []
+        for first in range(0, comparable, at_once := max(MAX_CACHED_ENTRIES // period, 1)):
             number = np.arange(first, min(first + at_once, comparable))[:, None]
-            now, later = (self.pair(here, rounds.receiver(rows, here)) for rows in (number, number + period))
-            differs.append(first + np.flatnonzero((now != later).any(axis=1)))
-        ends, place = np.append(np.concatenate(differs), comparable), np.arange(comparable)
-        return ends[np.searchsorted(ends, place)] - place
+            partners, partners_later = (
+                self.pair(ranks, rounds.receiver(rows, ranks)) for rows in (number, number + period)
+            )
+            differs.append(first + np.flatnonzero((partners != partners_later).any(axis=1)))
+        ends, index = np.append(np.concatenate(differs), comparable), np.arange(comparable)
+        return ends[np.searchsorted(ends, index)] - index
 
 
 def find_rotation_period(ranks: int, shift: int, groups: Sequence[np.ndarray], types: np.ndarray) -> int:
@@ -346,7 +352,7 @@ def place_rounds(
     schedule: CompactSchedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
 ) -> dict[Rounds, PlacedRounds]:
     """Return the repeated rounds of a schedule on their nodes, computed once."""
-    name = "courses", *(types or {}).values(), *levels.stamp
+    name = "placed rounds", *(types or {}).values(), *levels.stamp
     if name not in schedule.known:
         rank_type = rank_types(schedule.node, types)
         rounds = dict.fromkeys(part for part in schedule.parts if isinstance(part, Rounds))
@@ -370,22 +376,22 @@ def _condense(
     schedule: CompactSchedule, types: Mapping[str, int] | None, levels: Hierarchy
 ) -> tuple[Schedule, np.ndarray]:
     """Return the same without the cache."""
-    parts, times = [], []
+    parts, counts = [], []
     for part in schedule.parts:
         if isinstance(part, Rounds):
             classes = place_rounds(schedule, types, levels)[part].count_kinds()
             parts += [part.round(number, schedule.node) for number in classes]
-            times += classes.values()
+            counts += classes.values()
         else:
             parts.append(part)
-            times += [1] * len(part.steps)
+            counts += [1] * len(part.steps)
     begins = np.cumsum([0, *(part.last_step + 1 for part in parts)])
     works = [replace(part.work, step=part.work.step + begin) for part, begin in zip(parts, begins, strict=False)]
     check_rows(sum(part.messages for part in parts))
     step = np.concatenate([part.step + begin for part, begin in zip(parts, begins, strict=False)])
     columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("src", "dst", "bytes"))
     whole = Schedule.of(schedule.ranks, step, *columns, work=Work.joined(works), root=schedule.root)
-    return whole.placed(schedule.node), np.array(times)
+    return whole.placed(schedule.node), np.array(counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -398,7 +404,7 @@ class Orbits:
 
     number: np.ndarray
     length: np.ndarray
-    turns: np.ndarray
+    rotations: np.ndarray
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -412,23 +418,23 @@ class Rotation:
     """A rotation of ranks on these nodes by `period` ranks."""
 
     def __init__(self, node: np.ndarray, period: int) -> None:
-        self.node, self.period, self.turns = node, period, len(node) // period
+        self.node, self.period, self.rotations = node, period, len(node) // period
 
     def orbits(self, group: np.ndarray) -> Orbits:
         """Return the orbits of groups; `group` holds the group number of each node."""
         ranks_group = group[self.node]
         following = np.full(int(group.max(initial=0)) + 1, -1)
         following[ranks_group] = np.roll(ranks_group, -self.period)
-        number, length, turns = (np.full(len(following), -1) for _ in range(3))
+        number, length, rotations = (np.full(len(following), -1) for _ in range(3))
         orbit = 0
         for first in ranks_group[: self.period].tolist():
             if number[first] < 0:
                 members = [first]
                 while (after := int(following[members[-1]])) != first:
                     members.append(after)
-                number[members], length[members], turns[members] = orbit, len(members), np.arange(len(members))
+                number[members], length[members], rotations[members] = orbit, len(members), np.arange(len(members))
                 orbit += 1
-        return Orbits(number, length, turns)
+        return Orbits(number, length, rotations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -442,14 +448,19 @@ class Representatives:
 
     def finish(self, finish: np.ndarray) -> np.ndarray:
         """Return the finish times of all ranks from those of the representatives."""
-        return np.tile(finish, self.rotation.turns)
+        return np.tile(finish, self.rotation.rotations)
 
 
 def find_representatives(
-    schedule: CompactSchedule, levels: Hierarchy, links: Mapping[str, int], most: int, nodes: Sequence[np.ndarray] = ()
+    schedule: CompactSchedule,
+    levels: Hierarchy,
+    links: Mapping[str, int],
+    max_messages: int,
+    nodes: Sequence[np.ndarray] = (),
 ) -> Representatives | None:
-    """Return the representatives of all ranks, or None if ranks differ or the representatives send more than `most`
-    messages. `nodes` holds, for every node, numbers by which nodes of otherwise equal placement differ."""
+    """Return the representatives of all ranks, or None if ranks differ or the representatives send more than
+    `max_messages` messages. `nodes` holds, for every node, numbers by which nodes of otherwise equal placement
+    differ."""
     parts = schedule.parts
     if not all(isinstance(part, Rounds) and part.equal_sizes for part in parts):
         return None
@@ -463,7 +474,7 @@ def find_representatives(
     if len(nodes):
         types = np.unique(np.stack(nodes)[:, node], axis=1, return_inverse=True)[1].ravel()
     period = find_rotation_period(ranks, shift, columns, types)
-    if period == ranks or period * sum(part.count for part in parts) > most:
+    if period == ranks or period * sum(part.count for part in parts) > max_messages:
         return None
     rotation, start, messages, work = Rotation(node, period), 0, [], []
     for part in parts:

@@ -49,8 +49,11 @@ from commodel.patterns.schedule import Groups, Schedule, Step, Work, stable_orde
 
 # Factors of the costs of messages, and of work.
 _FACTORS: ContextVar[tuple[Array, Array] | None] = ContextVar("factors", default=None)
-TIE_BREAK, STEP = 1e-6, 1e-9  # relative changes of a cost: to separate equal paths, and for a derivative
-MIN_CONTRIBUTION = 1e-3  # of the mean contribution: smaller ones are rounding errors
+TIE_BREAK, DERIVATIVE_STEP = (
+    1e-6,
+    1e-9,
+)  # relative changes of a cost: to select one of equal paths, and for a derivative
+MIN_CONTRIBUTION = 1e-3  # relative to the mean contribution; smaller ones are rounding errors
 
 
 def message_contributions(messages: int, predict: Callable[[], Array]) -> tuple[Array, float]:
@@ -61,15 +64,15 @@ def message_contributions(messages: int, predict: Callable[[], Array]) -> tuple[
     """
     perturbed = 1 + TIE_BREAK * np.random.default_rng(1).random(messages)
     factors = np.tile(perturbed, (messages + 2, 1))
-    factors[np.arange(messages), np.arange(messages)] *= 1 + STEP
+    factors[np.arange(messages), np.arange(messages)] *= 1 + DERIVATIVE_STEP
     work = np.ones((messages + 2, 1))
-    work[messages] += STEP
+    work[messages] += DERIVATIVE_STEP
     token = _FACTORS.set((factors, work))
     try:
         predictions = np.broadcast_to(predict(), messages + 2)
     finally:
         _FACTORS.reset(token)
-    slopes = (predictions[:-1] - predictions[-1]) / STEP
+    slopes = (predictions[:-1] - predictions[-1]) / DERIVATIVE_STEP
     slopes = np.where(np.abs(slopes) < MIN_CONTRIBUTION * predictions[-1] / max(messages, 1), 0.0, slopes)
     return slopes[:-1], float(slopes[-1])
 
@@ -85,13 +88,13 @@ def scale_costs(costs: Costs, work_seconds: Array) -> tuple[Costs, Array]:
 
 
 class Shared(Protocol):
-    """When messages leave the links that they share. The replay calls it step by step."""
+    """Times at which messages leave shared links. The replay calls the methods step by step."""
 
     def rows(self, step: Step) -> Iterable[np.ndarray]:
-        """Yield the messages that begin in a step, those that begin at once together."""
+        """Yield the messages that begin in a step, in groups that begin at the same time."""
 
     def ends(self, rows: np.ndarray, start: Array) -> Array:
-        """Return when messages leave the shared links, from the times at which they begin."""
+        """Return the times at which messages leave the shared links, from the times at which they begin."""
 
 
 @dataclass(frozen=True)
@@ -123,15 +126,15 @@ def replay(
     if not isinstance(schedule, CompactSchedule):
         if _FACTORS.get() is None and (representatives := find_representative_ranks(schedule, types, levels)):
             sent, played = representatives
-            with suppress(UserError):  # the replay of all ranks raises it again, with the right rank numbers
+            with suppress(UserError):  # the replay of all ranks below raises the error with the right rank numbers
                 finish = finish_times(played, costs(sent), work_seconds(sent))
                 return np.tile(finish, schedule.ranks // played.ranks)
         return finish_times(schedule, costs(schedule), work_seconds(schedule))
-    state = initial_clocks(schedule.ranks)
+    state = make_initial_clocks(schedule.ranks)
     for part in schedule.parts:
         if isinstance(part, Rounds):
             placed = place_rounds(schedule, types, levels)[part]
-            state = placed.run(state, partial(_play, costs(placed.sample), work_seconds(placed.sample)))
+            state = placed.run(state, partial(_replay_rounds, costs(placed.sample), work_seconds(placed.sample)))
         else:
             state = replay_steps(part, costs(part), work_seconds(part), state)
     return state[0]
@@ -144,11 +147,11 @@ def finish_times(schedule: Schedule, costs: Costs, work_seconds: Array) -> Array
         rendezvous = ~np.isnan(costs.request)
         rendezvous = np.broadcast_to(rendezvous.any(axis=tuple(range(rendezvous.ndim - 1))), schedule.src.shape)
         if (rendezvous & (schedule.src_wait < schedule.dst_step)).any():
-            return _with_requests(schedule, rendezvous, costs, work_seconds)
-    return replay_steps(schedule, costs, work_seconds, initial_clocks(schedule.ranks))[0]
+            return _finish_with_requests(schedule, rendezvous, costs, work_seconds)
+    return replay_steps(schedule, costs, work_seconds, make_initial_clocks(schedule.ranks))[0]
 
 
-def _with_requests(schedule: Schedule, rendezvous: Array, costs: Costs, work_seconds: Array) -> Array:
+def _finish_with_requests(schedule: Schedule, rendezvous: Array, costs: Costs, work_seconds: Array) -> Array:
     """Return the finish times of a schedule in which senders wait for rendezvous messages.
 
     The steps are reordered so that no sender waits in a step before the receiver's post.
@@ -162,10 +165,10 @@ def _with_requests(schedule: Schedule, rendezvous: Array, costs: Costs, work_sec
         return column if np.ndim(column) == 0 or np.shape(column)[-1] == 1 else column[..., order]
 
     costs = Costs(*(reorder(getattr(costs, entry.name), rows) for entry in fields(Costs)))
-    return replay_steps(schedule, costs, reorder(work_seconds, works), initial_clocks(schedule.ranks))[0]
+    return replay_steps(schedule, costs, reorder(work_seconds, works), make_initial_clocks(schedule.ranks))[0]
 
 
-def initial_clocks(ranks: int) -> State:
+def make_initial_clocks(ranks: int) -> State:
     """Return the clocks `done`, `out_free` and `last_in` at the start."""
     return np.zeros(ranks), np.zeros(ranks), np.full(ranks, -np.inf)
 
@@ -226,28 +229,30 @@ def replay_steps(
     has_requests, rows, works = costs.request is not None, len(schedule.src), schedule.work
     columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
     columns += [costs.request, costs.grant] if has_requests else [0.0, 0.0]
-    lead = np.broadcast_shapes(*{np.shape(column)[:-1] for column in (*columns, work_seconds, *state)})
-    clocks = tuple(np.broadcast_to(clock, (*lead, schedule.ranks)).copy() for clock in state)
+    shape = np.broadcast_shapes(*{np.shape(column)[:-1] for column in (*columns, work_seconds, *state)})
+    clocks = tuple(np.broadcast_to(clock, (*shape, schedule.ranks)).copy() for clock in state)
     shared = costs.shared and costs.shared(schedule)
     # When each message leaves its sender, is posted by its receiver, and leaves the shared links.
-    left, ready, delivered = np.empty((3, *lead, rows) if shared else (3, rows))
+    left, ready, delivered = np.empty((3, *shape, rows) if shared else (3, rows))
     steps, failures = iter(schedule.steps if shared else ()), []
 
     def share() -> int:
         try:
-            for together in shared.rows(next(steps)):
-                delivered[..., together] = shared.ends(together, left[..., together])
+            for rows_at_once in shared.rows(next(steps)):
+                delivered[..., rows_at_once] = shared.ends(rows_at_once, left[..., rows_at_once])
                 if has_requests:  # a rendezvous sender waits until its message is delivered
-                    requests = np.broadcast_to(costs.request, left.shape)[..., together]
-                    left[..., together] = np.where(np.isnan(requests), left[..., together], delivered[..., together])
+                    requests = np.broadcast_to(costs.request, left.shape)[..., rows_at_once]
+                    left[..., rows_at_once] = np.where(
+                        np.isnan(requests), left[..., rows_at_once], delivered[..., rows_at_once]
+                    )
         except Exception as error:  # an exception must not pass through C
             failures.append(error)
             return -1
         return 0
 
     pointers, kind_count = _Pointers(), 0 if kinds is None else int(kinds.max()) + 1
-    sizes, draws = (*[1] * (2 - len(lead)), *lead)
-    whole = _Replay(
+    sizes, draws = (*[1] * (2 - len(shape)), *shape)
+    native = _Replay(
         *(schedule.ranks, sizes, draws, has_requests),
         *(pointers.integers(column) for column in (schedule.src, schedule.dst, works.rank)),
         None if kinds is None else pointers.integers(kinds),
@@ -260,10 +265,10 @@ def replay_steps(
         ),
         _Share(share) if shared else _Share(),
     )
-    failed = library().commodel_replay(ctypes.byref(whole))
+    code = library().commodel_replay(ctypes.byref(native))
     if failures:
         raise failures[0]
-    check_finished(failed, clocks[0])
+    check_finished(code, clocks[0])
     return clocks
 
 
@@ -283,7 +288,7 @@ def _timelines(schedule: Schedule, pointers: _Pointers) -> list[_Timeline]:
     return [posted, *(pointers.timeline(*order) for order in schedule.known["orders"])]
 
 
-def _play(costs: Costs, work_seconds: Array, state: State, rounds: Sequence[Round]) -> State:
+def _replay_rounds(costs: Costs, work_seconds: Array, state: State, rounds: Sequence[Round]) -> State:
     """Return the clocks after repeated rounds, from the costs of each kind of message."""
     width = state[0].shape[-1]
     step, src = np.divmod(np.arange(len(rounds) * width), width)
@@ -300,10 +305,10 @@ def replay_by_class(
 ) -> Array:
     """Return when each rank is done, from the costs of its messages; local work costs gamma per byte."""
 
-    def of_part(part: Schedule) -> Costs:
+    def find_costs(part: Schedule) -> Costs:
         return costs_by_class(part, values, costs) if values.classes else costs(part, values)
 
-    return replay(schedule, of_part, lambda part: part.work_seconds(values["gamma"]), types, values.levels)
+    return replay(schedule, find_costs, lambda part: part.work_seconds(values["gamma"]), types, values.levels)
 
 
 def costs_by_class(schedule: Schedule, values: Values, costs: CostsOf) -> Costs:
@@ -333,8 +338,8 @@ def _merge_rows(columns: Sequence[Array | float | None], rows: Sequence[np.ndarr
     return merged
 
 
-ROUNDING = 1e-9  # relative difference of two rounds' times below which they are equal
-STEADY_ROUNDS = 3  # successive rounds of equal time, after which the rest is extrapolated
+EQUAL_ROUNDS_TOLERANCE = 1e-9  # relative difference of two rounds' times below which they are equal
+EQUAL_ROUNDS_NEEDED = 3  # successive rounds of equal time, after which the rest is extrapolated
 
 
 def replay_round_by_round(
@@ -343,37 +348,41 @@ def replay_round_by_round(
     """Return when each rank is done (last axis: ranks)."""
     if not isinstance(schedule, CompactSchedule):
         return finish_times(schedule, costs(schedule), work_seconds(schedule))
-    state = initial_clocks(schedule.ranks)
+    state = make_initial_clocks(schedule.ranks)
     for part in schedule.parts:
         if not isinstance(part, Rounds):
             state = replay_steps(part, costs(part), work_seconds(part), state)
             continue
-        steady, added, number = 0, None, 0
+        equal_rounds, increase, number = 0, None, 0
         while number < part.count:
-            turn = part.round(number, schedule.node)
-            after = replay_steps(turn, costs(turn), work_seconds(turn), state)
-            before, added = added, after[0] - state[0]
-            comparable = before is not None and part.periodic and part.equal_sizes and part.shift == 1
-            steady = steady + 1 if comparable and np.allclose(before, added, rtol=ROUNDING, atol=0) else 0
+            one_round = part.round(number, schedule.node)
+            after = replay_steps(one_round, costs(one_round), work_seconds(one_round), state)
+            previous_increase, increase = increase, after[0] - state[0]
+            comparable = previous_increase is not None and part.periodic and part.equal_sizes and part.shift == 1
+            equal_rounds = (
+                equal_rounds + 1
+                if comparable and np.allclose(previous_increase, increase, rtol=EQUAL_ROUNDS_TOLERANCE, atol=0)
+                else 0
+            )
             state, number = after, number + 1
-            if steady >= STEADY_ROUNDS:
-                state = tuple(clock + (part.count - number) * added for clock in state)
+            if equal_rounds >= EQUAL_ROUNDS_NEEDED:
+                state = tuple(clock + (part.count - number) * increase for clock in state)
                 break
     return state[0]
 
 
-def sum_longest_work(schedule: Schedule, seconds: Array, times: np.ndarray) -> Array:
+def sum_longest_work(schedule: Schedule, seconds: Array, counts: np.ndarray) -> Array:
     """Return the largest local work of a rank in each step, summed over the steps, in seconds.
 
-    `seconds` is the time of every row of work (last axis), `times` how often each step occurs.
+    `seconds` is the time of every row of work (last axis), `counts` how often each step occurs.
     """
     total = np.zeros(seconds.shape[:-1])
-    for step, occurs in zip(schedule.steps, times, strict=True):
+    for step, count in zip(schedule.steps, counts, strict=True):
         if step.work.stop > step.work.start:
             groups, work = Groups(schedule.work.rank[step.work]), seconds[..., step.work]
             if groups.order is not None:
                 work = np.add.reduceat(work[..., groups.order], groups.first, axis=-1)
-            total = total + occurs * work.max(axis=-1)
+            total = total + count * work.max(axis=-1)
     return total
 
 
@@ -392,19 +401,19 @@ def iterate_phases(schedule: Schedule) -> Iterator[tuple[np.ndarray, np.ndarray]
         count[ranks] = 0
         return closed
 
-    for step in _steps(schedule):
+    for step in _list_distinct_steps(schedule):
         yield close(step.sends.ranks)
         groups = step.receives
         count[groups.ranks] += 1 if groups.order is None else groups.last - groups.first + 1
     yield close(np.arange(schedule.ranks))
 
 
-def largest_phase(schedule: Schedule) -> int:
+def find_largest_phase(schedule: Schedule) -> int:
     """Return the largest number of messages of a phase."""
     return max(int(count.max(initial=0)) for _, count in iterate_phases(schedule))
 
 
-def _steps(schedule: Schedule) -> Iterator[Step]:
+def _list_distinct_steps(schedule: Schedule) -> Iterator[Step]:
     """Yield the steps of a schedule. Repeated rounds yield two: all but the first are equal for phases."""
     for part in schedule.parts:
         if isinstance(part, Rounds):

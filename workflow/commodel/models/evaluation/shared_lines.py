@@ -1,10 +1,10 @@
 """Shared lines: the links that messages cross, and fair shares of their capacity (`Lines`).
 
-A line is a link of the network of several levels, or several parallel links: the port of a node, the links out of a
-group or into it, those between two groups, or one for all groups of a level. Their capacities are parameters such as
+A line is a link of a network with levels, or several parallel links: the port of a node, the links out of a group or
+into it, those between two groups, or one line for all groups of a level. Their capacities are parameters such as
 `c_out.leaf`. The nodes of a message's ranks determine its lines.
 
-A line takes a time per byte; concurrent messages get equal shares. A message over several lines is as slow as the
+A line takes a time per byte, and concurrent messages get equal shares. A message over several lines is as slow as the
 slowest of them. If a line is still busy with messages of earlier steps, later messages wait, by the clock, whichever
 step they belong to (`BusyPeriods`). `Lines.find_shared_lines` serves a replay round by round, `Lines.find_passed_lines`
 one in the order of time.
@@ -21,14 +21,14 @@ import numpy as np
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.evaluation.repeated_rounds import Rotation
-from commodel.models.evaluation.time_order import number_distinct, sort_order
+from commodel.models.evaluation.time_order import find_sort_order, number_distinct
 from commodel.models.evaluation.values import Classes, Values
 from commodel.models.keys import key
 from commodel.patterns.schedule import Schedule, Step
 
 SOURCE, TARGET = 0, 1
-PAIR_LATENCY = "pair_latency"  # setting: seconds over those of the class, of nodes (0, 1), (0, 2), …, (1, 2), …
-LINK_FACTORS = "link_factors"  # setting: by level, how many times as slow as c_out the link of each group is
+PAIR_LATENCY = "pair_latency"  # setting: seconds above the latency of the class, of nodes (0, 1), (0, 2), …, (1, 2), …
+LINK_FACTORS = "link_factors"  # setting: by level, the time per byte of each group's link relative to c_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,35 +48,35 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class NumberedLines:
-    """The lines of one way, numbered."""
+    """Numbers of the lines that messages use, for one grouping of links."""
 
     line: np.ndarray  # of each message
-    times: np.ndarray | None  # messages of all ranks on it for each of these; None: 1, since these are all
+    times: np.ndarray | None  # number of messages that each given message represents; None: 1
     count: int
     back: Callable[[np.ndarray], np.ndarray] | None = None  # between two groups: the lines of the opposite direction
 
 
 @dataclass(frozen=True, eq=False)
-class LinkKind:
-    """A kind of link: by the group at one end, by that and the parallel link that the destination selects, or by both
-    groups."""
+class LineGrouping:
+    """What identifies a link: the group at one end, that group and the parallel link that the destination selects, or
+    the groups at both ends."""
 
     one: Groups
     other: Groups | None = None
     half: bool = False  # half duplex: both directions are one line
-    into: bool = False  # a group; these lines are numbered after the lines out of it
+    into: bool = False  # links into a group, whose lines are numbered after the lines out of groups
 
-    def _numbered(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None) -> NumberedLines:
+    def _number_lines(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None) -> NumberedLines:
         """Return the lines of messages between these nodes; with `rotation`, each symmetry orbit is one line."""
         if self.other is None:
             group = self.one.of(nodes)
             if rotation is None:
                 return NumberedLines(group, None, self.one.count)
             orbits = rotation.orbits(self.one.group)
-            return NumberedLines(orbits.number[group], rotation.turns // orbits.length[group], self.one.count)
-        return self._of_two(nodes) if rotation is None else self._of_two_by_orbit(nodes, rotation)
+            return NumberedLines(orbits.number[group], rotation.rotations // orbits.length[group], self.one.count)
+        return self._number_between_groups(nodes) if rotation is None else self._number_orbits(nodes, rotation)
 
-    def _of_two(self, nodes: tuple[np.ndarray, np.ndarray]) -> NumberedLines:
+    def _number_between_groups(self, nodes: tuple[np.ndarray, np.ndarray]) -> NumberedLines:
         one, other, count = self.one.of(nodes), self.other.of(nodes), self.other.count
         if self.half and self._joins:
             one, other = np.minimum(one, other), np.maximum(one, other)
@@ -84,38 +84,38 @@ class LinkKind:
         total = self.one.count * count
         return NumberedLines(line, None, total, lambda line: line % count * count + line // count)
 
-    def _of_two_by_orbit(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation) -> NumberedLines:
+    def _number_orbits(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation) -> NumberedLines:
         """Return the same by symmetry orbits.
 
         A line is identified by the orbits of both groups and by how many rotations the second group is ahead of the
         first, modulo the greatest common divisor of the orbits' lengths.
         """
-        one, other, count, turns = self.one.of(nodes), self.other.of(nodes), self.other.count, rotation.turns
+        one, other, count, rotations = self.one.of(nodes), self.other.of(nodes), self.other.count, rotation.rotations
         ones, others = rotation.orbits(self.one.group), rotation.orbits(self.other.group)
         period = np.gcd(ones.length[one], others.length[other])
-        ahead = (others.turns[other] - ones.turns[one]) % period
-        line = (ones.number[one] * count + others.number[other]) * turns + ahead
-        times = turns * period // (ones.length[one] * others.length[other])
+        ahead = (others.rotations[other] - ones.rotations[one]) % period
+        line = (ones.number[one] * count + others.number[other]) * rotations + ahead
+        times = rotations * period // (ones.length[one] * others.length[other])
 
         def back(line: np.ndarray) -> np.ndarray:
-            pair, ahead = np.divmod(line, turns)
+            pair, ahead = np.divmod(line, rotations)
             one, other = np.divmod(pair, count)
-            return (other * count + one) * turns + -ahead % np.gcd(ones.lengths[one], ones.lengths[other])
+            return (other * count + one) * rotations + -ahead % np.gcd(ones.lengths[one], ones.lengths[other])
 
         if self.half and self._joins:
             times = np.where(back(line) == line, 2 * times, times)
             line = np.minimum(line, back(line))
-        return NumberedLines(line, times, self.one.count * count * turns, back)
+        return NumberedLines(line, times, self.one.count * count * rotations, back)
 
     @property
     def _joins(self) -> bool:
-        """Whether the way joins two groups of one level."""
+        """Whether a link joins two groups of one level."""
         return self.other is not None and self.other.group is self.one.group
 
     def passed(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None = None) -> NumberedLines:
         """Return the same with opposite directions: `back` also for full-duplex ports, with the lines into groups after
         those out."""
-        passed = self._numbered(nodes, rotation)
+        passed = self._number_lines(nodes, rotation)
         if self.half or self._joins:
             return replace(passed, back=None if self.half else passed.back)
         count = passed.count
@@ -129,71 +129,79 @@ class BusyPeriods:
     def __init__(self, count: int) -> None:
         self.since, self.until, self.several = (np.zeros(count) for _ in range(3))
 
-    def share_lines(self, number: np.ndarray, start: Array, last: Array) -> Array:
-        """Return when messages leave their lines.
+    def share_lines(self, number: np.ndarray, start: Array, duration: Array) -> Array:
+        """Return the times at which messages leave their lines.
 
-        `number` is each message's line, `start` when it begins, `last` how long the line takes for it alone, in
-        seconds.
+        `number` is the line of each message, `start` the time at which it begins, and `duration` the seconds that it
+        would occupy the line without other messages.
         """
         if self.since.ndim < start.ndim:
             full = (*start.shape[:-1], len(self.since))
             self.since, self.until = np.zeros(full), np.zeros(full)
         users = np.bincount(number, minlength=self.since.shape[-1])
         lines = np.flatnonzero(users)
-        counts, position = users[lines], (np.cumsum(users > 0) - 1)[number]
+        counts, line_index = users[lines], (np.cumsum(users > 0) - 1)[number]
         # numpy sorts short integers by radix, in linear time
-        order = np.argsort(position.astype(np.int16) if len(lines) < 1 << 15 else position, kind="stable")
-        row, place = position[order], np.arange(len(position)) - np.repeat(np.cumsum(counts) - counts, counts)
+        order = np.argsort(line_index.astype(np.int16) if len(lines) < 1 << 15 else line_index, kind="stable")
+        row, position_on_line = (
+            line_index[order],
+            np.arange(len(line_index)) - np.repeat(np.cumsum(counts) - counts, counts),
+        )
         # A row for each line; column 0 is the rest of earlier messages.
         table = (*start.shape[:-1], len(lines), 1 + counts.max())
         begins, durations = np.full(table, np.inf), np.zeros(table)
-        begins[..., row, 1 + place], durations[..., row, 1 + place] = start[..., order], last[..., order]
+        begins[..., row, 1 + position_on_line], durations[..., row, 1 + position_on_line] = (
+            start[..., order],
+            duration[..., order],
+        )
         since, until, several = self.since[..., lines], self.until[..., lines], self.several[lines]
-        first = begins.min(axis=-1)
-        overlaps = (first < until) & (first + durations.sum(axis=-1) > since)
-        begins[..., 0] = np.where(overlaps, np.maximum(first, since), np.inf)
-        durations[..., 0] = np.where(overlaps, until - np.maximum(first, since), 0.0)
+        first_begin = begins.min(axis=-1)
+        overlaps = (first_begin < until) & (first_begin + durations.sum(axis=-1) > since)
+        begins[..., 0] = np.where(overlaps, np.maximum(first_begin, since), np.inf)
+        durations[..., 0] = np.where(overlaps, until - np.maximum(first_begin, since), 0.0)
         ends, end = _share_fairly(begins, durations, several)
-        later = overlaps | (first >= until)
-        self.since[..., lines] = np.where(overlaps, np.minimum(first, since), np.where(later, first, since))
+        later = overlaps | (first_begin >= until)
+        self.since[..., lines] = np.where(overlaps, np.minimum(first_begin, since), np.where(later, first_begin, since))
         self.until[..., lines] = np.where(later, end, until)
         self.several[lines] = counts
-        through = np.empty_like(start)
-        through[..., order] = ends[..., row, 1 + place]
-        return through
+        leave = np.empty_like(start)
+        leave[..., order] = ends[..., row, 1 + position_on_line]
+        return leave
 
 
 def _share_fairly(begins: Array, durations: Array, earlier: np.ndarray) -> tuple[Array, Array]:
-    """Return when the messages of each row leave the line that they share, and when the line is free again.
+    """Return the times at which the messages of each row leave the line that they share, and at which the line is free.
 
-    A message with begin ∞ does not exist. All messages on the line get equal shares. Of those that begin together, each
-    leaves when all others have had as much as it needs, or all that they need. Column 0 of a row is the rest of
-    `earlier` messages. No message lasts longer than the line is busy.
+    A message with begin ∞ does not exist. All messages on the line get equal shares. Of messages that begin together,
+    each one leaves when every other message has been served as much as it, or completely. Column 0 of a row is the
+    remainder of `earlier` messages. No message lasts longer than the line is busy.
     """
     if begins.shape[-1] == 2 and not durations[..., 0].any():
         ends = begins + durations
         return ends, ends[..., 1]
     order = np.argsort(begins, axis=-1, kind="stable")
-    start, last = (np.take_along_axis(column, order, axis=-1) for column in (begins, durations))
-    work = np.cumsum(last, axis=-1)
+    start, duration = (np.take_along_axis(column, order, axis=-1) for column in (begins, durations))
+    work = np.cumsum(duration, axis=-1)
     # First come, first served: the line is busy as long.
-    end = work + np.maximum.accumulate(start - work + last, axis=-1)
+    end = work + np.maximum.accumulate(start - work + duration, axis=-1)
     idle = np.concatenate([start[..., 1:] > end[..., :-1], np.ones((*start.shape[:-1], 1), dtype=bool)], axis=-1)
-    busy = np.empty_like(last)
+    busy = np.empty_like(duration)
     until = np.minimum.accumulate(np.where(idle, end, np.inf)[..., ::-1], axis=-1)[..., ::-1]
     np.put_along_axis(busy, order, until, axis=-1)
-    own = durations.copy()
-    own[..., 0] = 0.0
-    by_size, shares = np.argsort(own, axis=-1, kind="stable"), np.empty_like(own)
-    sizes, rest = np.take_along_axis(own, by_size, axis=-1), np.arange(own.shape[-1])[::-1]
+    own_durations = durations.copy()
+    own_durations[..., 0] = 0.0
+    by_size, shares = np.argsort(own_durations, axis=-1, kind="stable"), np.empty_like(own_durations)
+    sizes, rest = np.take_along_axis(own_durations, by_size, axis=-1), np.arange(own_durations.shape[-1])[::-1]
     np.put_along_axis(shares, by_size, np.cumsum(sizes, axis=-1) + rest * sizes, axis=-1)
-    waiting = np.minimum(durations[..., :1], earlier[:, None] * own)
+    waiting = np.minimum(durations[..., :1], earlier[:, None] * own_durations)
     return np.minimum(busy, begins + shares + waiting), np.where(np.isfinite(end), end, -np.inf).max(axis=-1)
 
 
-Use = tuple[BusyPeriods, Array, np.ndarray]  # lines of a kind, seconds of every message on them, its lines (−1: none)
-MIN_SLOWDOWN = 1.001  # by a line, over the time per byte of a single message: less is rounding
-MAX_LINES = 1 << 20  # lines of a kind whose state is kept between parts
+LineUse = tuple[
+    BusyPeriods, Array, np.ndarray
+]  # lines of a kind, seconds of every message on them, its lines (−1: none)
+MIN_SLOWDOWN = 1.001  # time of a line relative to that of a single message, up to which the difference is rounding
+MAX_LINES = 1 << 20  # lines of one kind, above which their state is not kept between parts of a schedule
 
 
 def read_pair_latency(values: Values) -> np.ndarray | None:
@@ -243,12 +251,12 @@ class Lines:
                     lines.size,
                 )
                 self.busy.pop(name, None)
-            last = kind.links * seconds(name, schedule.bytes, self.values)
+            duration = kind.links * find_line_seconds(name, schedule.bytes, self.values)
             if kind.factors:
                 slowest = np.ones(rows)
                 slowest[kind.rows] = np.max(kind.factors, axis=0)
-                last = last * slowest
-            uses.append((self.busy.setdefault(name, BusyPeriods(count)), last, lines))
+                duration = duration * slowest
+            uses.append((self.busy.setdefault(name, BusyPeriods(count)), duration, lines))
         return Sharing(unshared, rendezvous, uses)
 
     def is_contended(self, schedule: Schedule, unshared: Array) -> bool:
@@ -256,9 +264,9 @@ class Lines:
         for kind in self._lines(schedule, Classes.of(schedule, self.levels)):
             if len(np.unique(kind.line)) < kind.line.size:
                 return True
-            last = kind.links * seconds(kind.name, schedule.bytes[kind.rows], self.values)
-            last = last * np.max(kind.factors, axis=0) if kind.factors else last
-            if (last > unshared[..., kind.rows] * MIN_SLOWDOWN).any():
+            duration = kind.links * find_line_seconds(kind.name, schedule.bytes[kind.rows], self.values)
+            duration = duration * np.max(kind.factors, axis=0) if kind.factors else duration
+            if (duration > unshared[..., kind.rows] * MIN_SLOWDOWN).any():
                 return True
         return False
 
@@ -271,7 +279,7 @@ class Lines:
         the schedule.
         """
         kinds = list(self._lines(schedule, classes, rotation))
-        firsts, total = _spaces(kinds)
+        firsts, total = _number_spaces(kinds)
         rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.line)])
         numbers = [firsts[kind.space] + own for kind in kinds for own in kind.line]
         if not numbers:
@@ -285,7 +293,7 @@ class Lines:
                 other = first + kind.opposite(passed[own] - first)
                 place = np.minimum(np.searchsorted(passed, other), len(passed) - 1)
                 opposite[own] = np.where(passed[place] == other, place, -1)
-        order = sort_order(rows)
+        order = find_sort_order(rows)
         return PassedLines(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
 
     @property
@@ -294,15 +302,15 @@ class Lines:
 
     @property
     def columns(self) -> list[np.ndarray]:
-        """Return what distinguishes nodes beside their groups: for each level the factor of a node's group."""
+        """The factors of each node's groups, by level, in which nodes of equal placement may differ."""
         groups = {NODE: np.arange(len(self.factors.get(NODE, ()))), **self.levels.groups}
         return [factor[groups[level]] for level, factor in self.factors.items()]
 
     def count(self, schedule: Schedule) -> int:
         """Return how many line numbers a schedule needs."""
-        return _spaces(self._lines(schedule, Classes.of(schedule, self.levels)))[1]
+        return _number_spaces(self._lines(schedule, Classes.of(schedule, self.levels)))[1]
 
-    def _lines(self, schedule: Schedule, classes: Classes, rotation: Rotation | None = None) -> Iterator["Kind"]:
+    def _lines(self, schedule: Schedule, classes: Classes, rotation: Rotation | None = None) -> Iterator["LineSet"]:
         """Yield each kind of line that has a capacity, with the messages that pass it."""
         src, dst, distance = schedule.node[schedule.src], schedule.node[schedule.dst], classes.distance
         nodes = self.levels.nodes or int(schedule.node.max(initial=0)) + 1
@@ -313,26 +321,26 @@ class Lines:
             split = not half and key("c_in", level) in self.values.functions
             source, target = Groups(group, SOURCE), Groups(group, TARGET)
             link = Groups(np.arange(nodes) % links, TARGET) if links > 1 else None
-            out, into = LinkKind(source, link, half), LinkKind(target, link, half, into=True)
+            out, into = LineGrouping(source, link, half), LineGrouping(target, link, half, into=True)
             leaving, crossing = range(number + 1, len(groups) + 1), range(number + 1, number + 2)
             for kind, classes_of_way, ways, links_each in (
                 ("out", leaving, (out,) if split else (out, into), links),
                 ("in", leaving, (into,) if split else (), links),
-                ("pair", crossing, (LinkKind(source, target, half),), 1),
-                ("all", crossing, (LinkKind(Groups(around[number], SOURCE), half=True),), 1),
-                ("inside", range(number, number + 1), (LinkKind(source, half=True),), 1),
+                ("pair", crossing, (LineGrouping(source, target, half),), 1),
+                ("all", crossing, (LineGrouping(Groups(around[number], SOURCE), half=True),), 1),
+                ("inside", range(number, number + 1), (LineGrouping(source, half=True),), 1),
             ):
                 if ways and (name := key(f"c_{kind}", level)) in self.values.functions:
                     space = key("c_out", level) if kind == "in" else name
                     rows = np.flatnonzero((distance >= classes_of_way.start) & (distance < classes_of_way.stop))
                     ends = src[rows], dst[rows]
-                    made = Kind.of((name, space), rows, ways, ends, links_each, rotation)
+                    made = LineSet.of((name, space), rows, ways, ends, links_each, rotation)
                     if kind in ("out", "in") and (factor := self.factors.get(level)) is not None:
                         made = made.scale_lines([factor[way.one.of(ends)] for way in ways])
                     yield made
 
 
-def _spaces(kinds: Iterable["Kind"]) -> tuple[dict[str, int], int]:
+def _number_spaces(kinds: Iterable["LineSet"]) -> tuple[dict[str, int], int]:
     """Return the first number of each numbering space, and the number of all lines."""
     firsts, total = {}, 0
     for kind in kinds:
@@ -342,26 +350,26 @@ def _spaces(kinds: Iterable["Kind"]) -> tuple[dict[str, int], int]:
     return firsts, total
 
 
-def seconds(name: str, bytes: np.ndarray, values: Values) -> Array:
-    """Return how long each message occupies a line of the capacity `name`, if it has the line to itself."""
+def find_line_seconds(name: str, bytes: np.ndarray, values: Values) -> Array:
+    """Return the seconds that each message occupies a line of the capacity `name` without other messages."""
     return values.at_or_last(name, bytes) * bytes
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class LineSet:
     """The lines of one kind."""
 
-    name: str  # parameter of their capacity
+    name: str  # parameter that is the capacity of the lines
     rows: np.ndarray  # messages that pass them
     line: np.ndarray  # (lines per message, messages) that each of these messages passes
     count: int  # upper bound of the line numbers
     links: int  # parallel links, of which the destination selects one
-    times: Sequence[np.ndarray | None]  # messages that each stands for; None: 1
+    times: Sequence[np.ndarray | None]  # number of messages that each given message represents; None: 1
     space: str  # numbering space, which two kinds may share
     opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines of the opposite direction
     factors: Sequence[np.ndarray] = ()  # how many times as slow as c each of `line` is; none: all are equal
 
-    def scale_lines(self, factors: Sequence[np.ndarray]) -> "Kind":
+    def scale_lines(self, factors: Sequence[np.ndarray]) -> "LineSet":
         """Return the same lines with a factor for each of a message's lines."""
         times = [own if count is None else own * count for own, count in zip(factors, self.times, strict=True)]
         return replace(self, times=times, factors=factors)
@@ -371,11 +379,11 @@ class Kind:
         cls,
         names: tuple[str, str],
         rows: np.ndarray,
-        ways: Sequence[LinkKind],
+        ways: Sequence[LineGrouping],
         nodes: tuple[np.ndarray, np.ndarray],
         links: int,
         rotation: Rotation | None,
-    ) -> "Kind":
+    ) -> "LineSet":
         passed = [way.passed(nodes, rotation) for way in ways]
         lines, times = np.stack([own.line for own in passed]), [own.times for own in passed]
         return cls(names[0], rows, lines, passed[0].count, links, times, names[1], passed[0].back)
@@ -385,34 +393,34 @@ class Kind:
 class PassedLines:
     """The lines that messages pass at any size: `message[i]` passes `line[i]`, in the order of messages."""
 
-    kinds: Sequence[Kind]
+    kinds: Sequence[LineSet]
     message: np.ndarray
     line: np.ndarray
     order: np.ndarray | slice
     opposite: np.ndarray  # of each line the one of the opposite direction that it slows down, −1: none
 
-    def seconds(self, bytes: np.ndarray, values: Values) -> Array:
-        """Return how long each message would occupy each of its lines alone: (draws, uses)."""
+    def find_line_seconds(self, bytes: np.ndarray, values: Values) -> Array:
+        """Return the seconds that each message occupies each of its lines without other messages: (draws, uses)."""
         lead = values.lead
         columns = [np.zeros((*lead, 0))]
         for kind in self.kinds:
-            last = kind.links * seconds(kind.name, bytes[kind.rows], values)
-            scaled = (last if times is None else times * last for times in kind.times)
-            columns += [np.broadcast_to(own, (*lead, len(kind.rows))) for own in scaled]
+            duration = kind.links * find_line_seconds(kind.name, bytes[kind.rows], values)
+            scaled = (duration if times is None else times * duration for times in kind.times)
+            columns += [np.broadcast_to(column, (*lead, len(kind.rows))) for column in scaled]
         return np.concatenate(columns, axis=-1)[..., self.order]
 
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
-    """What the messages of a schedule share, for `replay`."""
+    """The lines that the messages of a schedule share, as `replay` needs them."""
 
     unshared: Array
     rendezvous: np.ndarray
-    uses: Sequence[Use]
+    uses: Sequence[LineUse]
 
     def rows(self, step: Step) -> Iterator[np.ndarray]:
-        """Yield the messages that begin in a step: eager ones when posted, rendezvous ones when the receive is posted
-        too."""
+        """Yield the messages that begin in a step: eager ones when they are posted, rendezvous ones when the receive is
+        posted as well."""
         sent = np.arange(step.sent.start, step.sent.stop)
         matched = np.arange(step.met.start, step.met.stop) if isinstance(step.met, slice) else step.met
         rows = np.concatenate([sent[~self.rendezvous[sent]], matched[self.rendezvous[matched]]])
@@ -426,9 +434,9 @@ class Sharing:
             row, place = np.nonzero((lines := columns[:, rows]) >= 0)
             if not len(place):
                 continue
-            last = np.broadcast_to(seconds[..., rows], start.shape)[..., place]
-            ends = busy.share_lines(lines[row, place], start[..., place], last)
+            duration = np.broadcast_to(seconds[..., rows], start.shape)[..., place]
+            ends = busy.share_lines(lines[row, place], start[..., place], duration)
             for use in range(len(lines)):
-                here = row == use
-                end[..., place[here]] = np.maximum(end[..., place[here]], ends[..., here])
+                of_use = row == use
+                end[..., place[of_use]] = np.maximum(end[..., place[of_use]], ends[..., of_use])
         return end

@@ -11,7 +11,7 @@ The simulator's conventions that differ from the replay of LogGP:
 4. Above S, a send is done when its message has matched its receive; the match itself takes no time.
 
 Times are integers in a unit that is a power of ten, so that equal times are equal, as in the simulator.
-`native/replay/playevents.c` simulates the events, 4 µs a message.
+`native/replay/playevents.c` simulates the events. It takes 4 µs per message.
 """
 
 import ctypes
@@ -28,13 +28,13 @@ from commodel.models.evaluation.values import Values
 from commodel.patterns.dependencies import CALC, RECEIVE, SEND, Dependency, dependencies, work_groups
 from commodel.patterns.schedule import Schedule
 
-NEVER = 2**62  # bytes: no message uses rendezvous; units: later than every event
-MAX_PLACES = 18  # decimal places of a second
+NEVER = 2**62  # as a size in bytes: no message uses rendezvous; as a time: later than all events
+MAX_DECIMALS = 18  # decimal places of a second
 
 
 @dataclass(frozen=True, eq=False)
 class Operations:
-    """The operations of all ranks in one list, and which operations depend on the start and on the end of each."""
+    """The operations of all ranks as columns, with the operations that depend on the start and on the end of each."""
 
     rank: np.ndarray
     kind: np.ndarray
@@ -64,13 +64,15 @@ class Operations:
         for of_kind, ranks in ((SEND, schedule.dst), (RECEIVE, schedule.src)):
             peer[kind == of_kind] = ranks[row[kind == of_kind]]
         message = kind != CALC
-        match[message] = _matches(schedule)[row[message]]
+        match[message] = _number_matches(schedule)[row[message]]
         waits = np.bincount(after, minlength=len(kind))
-        lists = [_lists(before[wanted], after[wanted], len(kind)) for wanted in (on_start == 1, on_start == 0)]
+        lists = [
+            _list_dependents(before[wanted], after[wanted], len(kind)) for wanted in (on_start == 1, on_start == 0)
+        ]
         return cls(rank, kind, row, peer, match, waits, *lists)
 
 
-def _matches(schedule: Schedule) -> np.ndarray:
+def _number_matches(schedule: Schedule) -> np.ndarray:
     """Return a number for each pair of ranks and tag. As in the export, the tag is the step, or differs for each
     message."""
     tag = schedule.step if schedule.ends is None else np.arange(len(schedule.src))
@@ -78,7 +80,7 @@ def _matches(schedule: Schedule) -> np.ndarray:
     return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
 
 
-def _lists(before: np.ndarray, after: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _list_dependents(before: np.ndarray, after: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the operations that depend on each operation, as the first index of each and one list."""
     order = np.argsort(before, kind="stable")
     return np.searchsorted(before[order], np.arange(count + 1)), after[order]
@@ -102,11 +104,11 @@ class Times:
         """Return the times, and the decimal places of the unit: as many as keep the sum of all durations in 62 bits."""
         fixed = 2 * seconds["o"] + seconds["L"] + 2 * seconds["g"]
         longest = len(body) * fixed + body.sum() * (2 * seconds["O"] + 3 * seconds["G"]) + work.sum()
-        places = MAX_PLACES if longest <= 0 else min(MAX_PLACES, floor(log10(NEVER / longest)))
+        decimals = MAX_DECIMALS if longest <= 0 else min(MAX_DECIMALS, floor(log10(NEVER / longest)))
         # Decimal digits, since products of a binary fraction would make equal times differ.
-        whole = {name: round(Decimal(repr(float(value))).scaleb(places)) for name, value in seconds.items()}
-        work = np.rint(work * 10.0**places).astype(np.int64)
-        return cls(**whole, S=int(min(S, NEVER)), body=body, work=work), places
+        integers = {name: round(Decimal(repr(float(value))).scaleb(decimals)) for name, value in seconds.items()}
+        work = np.rint(work * 10.0**decimals).astype(np.int64)
+        return cls(**integers, S=int(min(S, NEVER)), body=body, work=work), decimals
 
 
 def finish_times(schedule: Schedule, values: Values) -> Array:
@@ -120,14 +122,14 @@ def finish_times(schedule: Schedule, values: Values) -> Array:
     work_seconds = np.broadcast_to(work_seconds, (*lead, len(groups)))
     numbers = {name: np.broadcast_to(values[name][..., 0], lead) for name in names}
     done, by_busy = np.empty((*lead, schedule.ranks)), {}
-    for place in np.ndindex(lead):
-        work = np.bincount(groups, work_seconds[place], count)
-        seconds = {name: float(column[place]) for name, column in numbers.items()}
-        times, places = Times.of(seconds, seconds.pop("S", NEVER), body[place].astype(np.int64), work)
+    for index in np.ndindex(lead):
+        work = np.bincount(groups, work_seconds[index], count)
+        seconds = {name: float(column[index]) for name, column in numbers.items()}
+        times, decimals = Times.of(seconds, seconds.pop("S", NEVER), body[index].astype(np.int64), work)
         busy = times.work > 0
         if busy.tobytes() not in by_busy:
             by_busy[busy.tobytes()] = Operations.of(schedule, busy)
-        done[place] = simulate(by_busy[busy.tobytes()], times, schedule.ranks) / 10.0**places
+        done[index] = simulate(by_busy[busy.tobytes()], times, schedule.ranks) / 10.0**decimals
     return done
 
 

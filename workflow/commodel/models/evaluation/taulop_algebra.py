@@ -1,5 +1,5 @@
-"""The concurrency algebra of τ–Lop: a schedule as terms of concurrent transmissions (`expression`) and their times
-(`term_seconds`, `total`, `join_stages`).
+"""The concurrency algebra of τ–Lop: a schedule as terms of concurrent transmissions (`make_stage_terms`) and their
+times (`term_seconds`, `sum_terms`, `join_stages`).
 
 (Rico-Gallego, Lastovetsky, Díaz-Martín: Model-based estimation of the communication cost of hybrid data-parallel
 applications on heterogeneous clusters, 2017, section 3.)
@@ -34,7 +34,7 @@ from commodel.models.evaluation.values import Pairs, Values, value_name, value_o
 from commodel.models.keys import Pair
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
 
-EQUAL = 1e-12  # relative difference below which times are equal
+TIE_TOLERANCE = 1e-12  # relative difference below which times are equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Terms:
     stage: np.ndarray  # first group of every stage
 
 
-def positions_by_sender(src: np.ndarray) -> np.ndarray:
+def number_by_sender(src: np.ndarray) -> np.ndarray:
     """Return the position of every transmission in its sender's order."""
     order = np.argsort(src, kind="stable")
     ordered = src[order]
@@ -70,10 +70,10 @@ def join_by_channel(src: np.ndarray, channel: np.ndarray, bytes: np.ndarray) -> 
     _, first, joined = np.unique(2 * src + channel, return_index=True, return_inverse=True)
     size = np.zeros(len(first), dtype=bytes.dtype)
     np.add.at(size, joined, bytes)
-    return positions_by_sender(src[first]), size, first, joined
+    return number_by_sender(src[first]), size, first, joined
 
 
-def terms(
+def make_terms(
     position: np.ndarray,
     channel: np.ndarray,
     target: np.ndarray,
@@ -91,9 +91,9 @@ def terms(
     order = np.lexsort((bytes, turn, target, channel, position))
     columns = (column[order] for column in (position, channel, target, turn, bytes, label))
     position, channel, target, turn, size, label = columns
-    new_stage = _changes(position)
-    new_group = new_stage | _changes(channel) | _changes(target)
-    new_turn = new_group | _changes(turn)
+    new_stage = _find_changes(position)
+    new_group = new_stage | _find_changes(channel) | _find_changes(target)
+    new_turn = new_group | _find_changes(turn)
     first = np.flatnonzero(new_turn)
     lengths = np.diff(first, append=len(size))
     before = np.where(new_turn, 0, np.concatenate([[0], size[:-1]]))
@@ -132,7 +132,7 @@ def join_across_stages(
         for (channel, negative, active_pairs), size in sorted(sizes.items())
     ]
     count, channel, size, label = np.array(columns, dtype=int).T
-    first = np.flatnonzero(_changes(channel))
+    first = np.flatnonzero(_find_changes(channel))
     before, message = np.zeros_like(size), size
     if not separate_rest:
         lengths = np.diff(first, append=len(size))
@@ -160,11 +160,11 @@ def _collect_active(
     return sets, list(indices)
 
 
-def _changes(column: np.ndarray) -> np.ndarray:
+def _find_changes(column: np.ndarray) -> np.ndarray:
     return np.concatenate([[True], column[1:] != column[:-1]])
 
 
-def total(terms: Terms, seconds: Array) -> Array:
+def sum_terms(terms: Terms, seconds: Array) -> Array:
     """Return the time of the terms, each of which takes `seconds` (last axis): groups add up, the longest counts,
     stages add up."""
     groups = np.add.reduceat(seconds, terms.group, axis=-1)
@@ -182,9 +182,9 @@ def find_longest_group(terms: Terms, seconds: Array) -> np.ndarray:
     slowest = []
     for first, end in zip(terms.stage, ends, strict=True):
         group_seconds = groups[..., first:end]
-        is_longest = group_seconds >= (1 - EQUAL) * group_seconds.max(axis=-1, keepdims=True)
-        equals = np.flatnonzero(is_longest.any(axis=tuple(range(is_longest.ndim - 1))))
-        largest_first = sorted(equals.tolist(), key=lambda group: _contents(terms, first + group), reverse=True)
+        is_longest = group_seconds >= (1 - TIE_TOLERANCE) * group_seconds.max(axis=-1, keepdims=True)
+        tied = np.flatnonzero(is_longest.any(axis=tuple(range(is_longest.ndim - 1))))
+        largest_first = sorted(tied.tolist(), key=lambda group: _contents(terms, first + group), reverse=True)
         order = np.array(largest_first)
         slowest.append(first + order[is_longest[..., order].argmax(axis=-1)])
     return np.stack(slowest, axis=-1)
@@ -199,23 +199,23 @@ def _contents(terms: Terms, group: int) -> tuple:
     return (terms.count[rows] * terms.bytes[rows]).sum(), *(tuple(column.tolist()) for column in columns), active
 
 
-OfTerms = Callable[[Terms], Array]  # a time for each term, on the last axis
+TermFunction = Callable[[Terms], Array]  # a time for each term, on the last axis
 
 
 def join_stages(
     steps: Sequence[Terms],
     seconds: Sequence[Array],
     times: Sequence[int],
-    own: Sequence[Array] | None,
-    seconds_of: OfTerms,
-    overheads_of: OfTerms,
+    own_overheads: Sequence[Array] | None,
+    seconds_of: TermFunction,
+    overheads_of: TermFunction,
     separate_rest: bool,
 ) -> Array:
     """Return the time of stages after A1.
 
     `seconds` are the times of each stage's terms, `times` how often it occurs. The longest groups (A3), which may
-    differ from draw to draw, are joined. `own` holds for every group of each stage the overheads that replace those
-    that A1 keeps.
+    differ from draw to draw, are joined. `own_overheads` holds for every group of each stage the overheads that replace
+    those that A1 keeps.
     """
     ends = np.cumsum([len(step_terms.stage) for step_terms in steps])[:-1]
     counts = np.concatenate([find_longest_group(*stage) for stage in zip(steps, seconds, strict=True)], axis=-1)
@@ -225,12 +225,13 @@ def join_stages(
         groups = np.split(choice, ends)
         joined = join_across_stages(steps, groups, times, separate_rest)
         term_times = seconds_of(joined)
-        if own is not None:
+        if own_overheads is not None:
             term_times = term_times - overheads_of(joined)
-        seconds_of_choice = total(joined, term_times)
-        if own is not None:
+        seconds_of_choice = sum_terms(joined, term_times)
+        if own_overheads is not None:
             paid = (
-                occurs * step[..., chosen].sum(axis=-1) for step, chosen, occurs in zip(own, groups, times, strict=True)
+                occurs * step[..., chosen].sum(axis=-1)
+                for step, chosen, occurs in zip(own_overheads, groups, times, strict=True)
             )
             seconds_of_choice = seconds_of_choice + sum(paid)
         cost = np.where(choice_of_draw.ravel() == number, seconds_of_choice, cost)
@@ -337,12 +338,12 @@ SETTINGS = {
 MAX_CACHED = 4_000_000  # cached values of functions: 32 MB
 
 
-def reading(settings: Mapping[str, object], name: str) -> object:
+def get_setting(settings: Mapping[str, object], name: str) -> object:
     """Return the chosen value of a setting, or its default."""
     return settings.get(name, SETTINGS[name][0])
 
 
-def value_place(channel: int, pair: Pair) -> str | Pair:
+def name_place(channel: int, pair: Pair) -> str | Pair:
     """Return what a channel's values are named after: the node type within a node, else the pair."""
     return pair.one if channel == MEMORY else pair
 
@@ -359,7 +360,7 @@ def term_seconds(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
     return seconds[..., kind_of.ravel()]
 
 
-def overheads(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
+def find_overheads(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
     """Return the overhead in each term: 0 in a continuation."""
     columns = zip(step_terms.channel, step_terms.message, step_terms.label, strict=True)
     of_terms = [
@@ -371,13 +372,13 @@ def overheads(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
     return np.stack(of_terms, axis=-1)
 
 
-def own_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> list[Array]:
+def find_own_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> list[Array]:
     """Return the overheads of `sum_own_overheads` under a set's values."""
-    by_node = reading(values.settings, "shared") == "node"
+    by_node = get_setting(values.settings, "shared") == "node"
     return sum_own_overheads(schedule, _message_overheads(schedule, bytes, pairs, values), by_node)
 
 
-def sent_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> Array:
+def sum_sent_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> Array:
     """Return the overheads of all messages that each rank sends, in seconds."""
     seconds = np.zeros((*values.lead, schedule.ranks))
     if len(schedule.src):
@@ -392,12 +393,12 @@ def _message_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, valu
     return np.stack(seconds, axis=-1)[..., kind_of.ravel()]
 
 
-def busiest_processor(values: Values, pairs: list[Pair], busy: ProcessorLoads) -> Array:
+def predict_busiest_processor(values: Values, pairs: list[Pair], busy: ProcessorLoads) -> Array:
     """Return the time of a stage's busiest processor: that of an empty message, and p_c of each further one."""
     channels = [MEMORY if pair.within else NETWORK for pair in pairs]
     empty = [_overhead(values, channel, pair, 0) for channel, pair in zip(channels, pairs, strict=True)]
     further = [
-        value_of(values_at(values, pair), f"p_{channel}", value_place(channel, pair))
+        value_of(values_at(values, pair), f"p_{channel}", name_place(channel, pair))
         for channel, pair in zip(channels, pairs, strict=True)
     ]
     columns = [np.broadcast_to(column, (*values.lead, 1)) for column in further]
@@ -405,7 +406,7 @@ def busiest_processor(values: Values, pairs: list[Pair], busy: ProcessorLoads) -
 
 
 def _overhead(values: Values, channel: int, pair: Pair, size: int) -> Array:
-    return _function(values, f"o_{channel}", value_place(channel, pair), size)
+    return _evaluate_cached(values, f"o_{channel}", name_place(channel, pair), size)
 
 
 def _term_seconds(values: Values, channel: int, pair: Pair, size: int, done: int, count: int, message: int) -> Array:
@@ -414,62 +415,64 @@ def _term_seconds(values: Values, channel: int, pair: Pair, size: int, done: int
     It is the first part of its messages with an overhead, or a continuation, which adds L(m₂, τ) − L(m₁, τ).
     """
     if message >= 0:
-        transferred = _transfers(values, channel, pair, size, count)
+        transferred = _transfer_seconds(values, channel, pair, size, count)
         return transferred + _overhead(values, channel, pair, message)
-    previous = _transfers(values, channel, pair, done, count)
-    return np.maximum(_transfers(values, channel, pair, done + size, count) - previous, 0.0)
+    previous = _transfer_seconds(values, channel, pair, done, count)
+    return np.maximum(_transfer_seconds(values, channel, pair, done + size, count) - previous, 0.0)
 
 
-def _transfers(values: Values, channel: int, pair: Pair, size: int, count: int) -> Array:
+def _transfer_seconds(values: Values, channel: int, pair: Pair, size: int, count: int) -> Array:
     """Return the time of `count` concurrent transfers of `size` bytes."""
     if channel == MEMORY:
-        return 2 * _function(values, f"L_{MEMORY}", pair.one, size, count)
-    seconds = _function(values, f"L_{NETWORK}", pair, size, concurrency_measured(values, channel, count))
-    if reading(values.settings, "network") == "copies":
-        seconds = seconds + sum(_function(values, f"L_{MEMORY}", kind, size, count) for kind in pair.types)
+        return 2 * _evaluate_cached(values, f"L_{MEMORY}", pair.one, size, count)
+    seconds = _evaluate_cached(values, f"L_{NETWORK}", pair, size, convert_concurrency(values, channel, count))
+    if get_setting(values.settings, "network") == "copies":
+        seconds = seconds + sum(_evaluate_cached(values, f"L_{MEMORY}", kind, size, count) for kind in pair.types)
     return seconds
 
 
-def concurrency_measured(values: Values, channel: int, count: int) -> int:
+def convert_concurrency(values: Values, channel: int, count: int) -> int:
     """Return the number of concurrent transfers in the rings that corresponds to `count`, as the parameter set
     counts."""
-    one_way = reading(values.settings, "shared") != "channel"
-    both_ways = one_way and reading(values.settings, "rings") == "both-ways"
+    one_way = get_setting(values.settings, "shared") != "channel"
+    both_ways = one_way and get_setting(values.settings, "rings") == "both-ways"
     return 2 * count if channel == NETWORK and both_ways else count
 
 
-def _function(values: Values, name: str, where: str | Pair, size: int, count: int | None = None) -> Array:
+def _evaluate_cached(values: Values, name: str, place: str | Pair, size: int, count: int | None = None) -> Array:
     """Return the value of a function at a size and concurrency, cached."""
-    cache, requested = values.cache, (name, where, int(size), count)
-    if requested not in cache:
+    cache, cache_key = values.cache, (name, place, int(size), count)
+    if cache_key not in cache:
         if len(cache) * values.lead[0] > MAX_CACHED:
             cache.clear()
-        local = values_at(values, where)
-        function = value_name(local.functions.__contains__, name, where)
-        cache[requested] = np.broadcast_to(local.at(function, np.array([size]), count), (*values.lead, 1))[..., 0]
-    return cache[requested]
+        local = values_at(values, place)
+        function = value_name(local.functions.__contains__, name, place)
+        cache[cache_key] = np.broadcast_to(local.at(function, np.array([size]), count), (*values.lead, 1))[..., 0]
+    return cache[cache_key]
 
 
-def steps_of_stages(schedule: Schedule, settings: Mapping[str, object]) -> list[list[int]]:
+def list_stage_steps(schedule: Schedule, settings: Mapping[str, object]) -> list[list[int]]:
     """Return the steps of every stage."""
-    if reading(settings, "shared") == "port":
+    if get_setting(settings, "shared") == "port":
         return list_stages(schedule)
     return [[place] for place, step in enumerate(schedule.steps) if step.sent.start < step.sent.stop]
 
 
-def rows_of(schedule: Schedule, stage: list[int]) -> np.ndarray:
+def list_message_rows(schedule: Schedule, stage: list[int]) -> np.ndarray:
     """Return the rows of a stage's messages."""
     return np.arange(schedule.steps[stage[0]].sent.start, schedule.steps[stage[-1]].sent.stop)
 
 
-def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, object], pairs: Pairs) -> list[Terms]:
+def make_stage_terms(
+    schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, object], pairs: Pairs
+) -> list[Terms]:
     """Return the terms of every stage."""
-    shared, joins, separate_rest = (reading(settings, name) for name in ("shared", "join", "rest"))
+    shared, joins, separate_rest = (get_setting(settings, name) for name in ("shared", "join", "rest"))
     if shared == "port" and joins != "no":
         raise UserError(f"found join: {joins} with shared: port; wanted join: no, or shared: channel or node")
     stages = []
-    for stage in steps_of_stages(schedule, settings):
-        rows = rows_of(schedule, stage)
+    for stage in list_stage_steps(schedule, settings):
+        rows = list_message_rows(schedule, stage)
         size, turn, target = bytes[rows], 0, np.zeros(len(rows), dtype=int)
         if shared == "port":
             rows, target = assign_ports(schedule, rows)
@@ -479,9 +482,9 @@ def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, obj
             position, size, first, _ = join_by_channel(schedule.src[rows], schedule.channel[rows], size)
             rows, target = rows[first], target[first]
         elif shared == "node":
-            position = positions_by_sender(schedule.src[rows])
+            position = number_by_sender(schedule.src[rows])
         if shared == "node":
             target = schedule.node[schedule.dst[rows]]
         columns = position, schedule.channel[rows], target, size, pairs.of[rows]
-        stages.append(terms(*columns, separate_rest == "message", turn))
+        stages.append(make_terms(*columns, separate_rest == "message", turn))
     return stages

@@ -13,19 +13,19 @@ from commodel.models import Array
 from commodel.models.evaluation.native_library import check_finished, int64_fields, library, pointer_fields
 from commodel.patterns.schedule import Schedule
 
-WARM = 3  # repeats that only set the windows of all connections
+WARMUP_REPEATS = 3  # discarded repeats, in which the congestion windows of all connections settle
 
 
 @dataclass(frozen=True)
 class Port:
-    """The way of a packet, in seconds and packets."""
+    """Parameters of a packet's path through the switch, in seconds and packets."""
 
-    gap_out: float  # of a full packet at its sender's port
-    gap_in: float  # at the port to its receiver
-    way: float  # without these gaps
-    back: float  # of an acknowledgement
-    held: float  # packets that the port to a receiver holds
-    timeout: float  # least
+    gap_out: float  # time of a full packet at its sender's port
+    gap_in: float  # time of a full packet at the switch's port to its receiver
+    latency: float  # without these gaps
+    back: float  # latency of an acknowledgement
+    buffer: float  # packets that the port to a receiver holds
+    timeout: float  # minimum retransmission timeout
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +57,9 @@ def simulate(
     seed: int,
     eager: np.ndarray | None = None,
 ) -> Repeats:
-    """Return so many repeats of a schedule. `packets`: of each message; `eager`: those that its sender sends before the
-    receiver grants the rest (None: all); `last`: the gaps of its last packet at both ports."""
+    """Return `repeats` simulated repeats of a schedule. For each message, `packets` is its number of packets, `eager`
+    the number that its sender sends before the receiver grants the rest (None: all), and `last` the gaps of its last
+    packet at both ports."""
     packets = np.maximum(np.broadcast_to(packets, len(schedule.src)), 1)
     eager = packets if eager is None else np.clip(eager, 1, packets)
     columns = (schedule.src, schedule.dst, schedule.step, schedule.dst_wait, packets, eager)
@@ -71,11 +72,14 @@ def simulate(
 def _simulate(ranks: int, columns: tuple[bytes, ...], port: Port, repeats: int, seed: int) -> Repeats:
     finish = np.zeros((repeats, ranks))
     timeouts, drops = np.zeros((2, repeats), dtype=np.int64)
-    numbers = (port.gap_out, port.gap_in, port.way, port.back, port.held, port.timeout)
+    numbers = (port.gap_out, port.gap_in, port.latency, port.back, port.buffer, port.timeout)
     rounds = max(ranks - 1, 1).bit_length()  # of the barrier before a repeat
-    noise = (rounds * (port.way + port.gap_in), port.gap_out / 10)  # how far apart ranks start, and packets are late
+    noise = (
+        rounds * (port.latency + port.gap_in),
+        port.gap_out / 10,
+    )  # how far apart ranks start, and packets are late
     pointers = [ctypes.cast(ctypes.c_char_p(column), ctypes.c_void_p) for column in columns]
     pointers += [array.ctypes.data for array in (finish, timeouts, drops)]
-    native = _Native(ranks, len(columns[0]) // 8, repeats, WARM, seed, *numbers, *noise, *pointers)
+    native = _Native(ranks, len(columns[0]) // 8, repeats, WARMUP_REPEATS, seed, *numbers, *noise, *pointers)
     check_finished(library().commodel_tcp(ctypes.byref(native)), finish, "each waits for a message of another")
     return Repeats(finish, timeouts, drops)

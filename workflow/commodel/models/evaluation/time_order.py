@@ -40,19 +40,19 @@ from commodel.patterns.schedule import Schedule
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
-    """Rows of each place, one place after the other: those of place p are `rows[first[p]:first[p + 1]]`."""
+class GroupedRows:
+    """Rows grouped by place: those of place p are `rows[first[p]:first[p + 1]]`."""
 
     rows: np.ndarray
     first: np.ndarray
 
     @classmethod
-    def of(cls, rows: np.ndarray, place: np.ndarray, places: int) -> "Runs":
+    def of(cls, rows: np.ndarray, place: np.ndarray, places: int) -> "GroupedRows":
         first = np.concatenate([np.zeros(1, dtype=int), np.cumsum(np.bincount(place, minlength=places))])
-        return cls(rows[sort_order(place)], first)
+        return cls(rows[find_sort_order(place)], first)
 
 
-def sort_order(numbers: np.ndarray) -> np.ndarray | slice:
+def find_sort_order(numbers: np.ndarray) -> np.ndarray | slice:
     """Return a stable sort order of numbers. numpy sorts 16-bit integers by radix, in linear time."""
     if (numbers[1:] >= numbers[:-1]).all():
         return slice(None)
@@ -75,22 +75,22 @@ def number_distinct(keys: Sequence[np.ndarray], count: int) -> tuple[np.ndarray,
 class Program:
     """The operations of all ranks at one size.
 
-    A place is a step in which a rank does something. Those of a rank are `places[rank]` to `places[rank + 1]`.
+    A place is a step in which a rank has an operation. The places of a rank are `places[rank]` to `places[rank + 1]`.
     """
 
     schedule: Schedule
     places: np.ndarray
     works: np.ndarray  # the place of each row of work
-    posted: Runs  # sends posted
-    opened: Runs  # receives posted, of rendezvous messages
-    taken: Runs  # waited for by their receivers
-    finished: Runs  # waited for by their senders
+    posted: GroupedRows  # sends posted
+    opened: GroupedRows  # receives posted, of rendezvous messages
+    taken: GroupedRows  # waited for by their receivers
+    finished: GroupedRows  # waited for by their senders
     rendezvous: np.ndarray  # whether each message waits for its receiver
-    passed: Runs  # the lines of each message, or its bundle
-    passing: np.ndarray | slice  # the given use of each of them
+    passed: GroupedRows  # the lines of each message, or its bundle
+    passing: np.ndarray | slice  # index of each of these among the uses of lines that were given
     opposite: np.ndarray  # of each line the one of the opposite direction, or −1
     bundles: "Bundles | None"  # bundles of messages, simulated in place of lines
-    in_turn: bool  # the messages of a pair of ranks go one after the other, and some pair has several
+    in_turn: bool  # whether messages of a pair of ranks are sent one after the other, and some pair has several
     pair: np.ndarray  # if in turn: the number of each message's pair of ranks
 
     @classmethod
@@ -114,27 +114,29 @@ class Program:
         together.
         """
         span, work = schedule.last_step + 1, schedule.work
-        every = np.arange(len(schedule.src))
+        all_rows = np.arange(len(schedule.src))
         rendezvous_rows, waited_rows = (
             np.flatnonzero(rendezvous),
             np.flatnonzero(rendezvous if waits is None else rendezvous & waits),
         )
-        ends = [(schedule.src, schedule.step, every), (schedule.dst, schedule.dst_step, rendezvous_rows)]
-        ends += [(schedule.dst, schedule.dst_wait, every), (schedule.src, schedule.src_wait, waited_rows)]
+        ends = [(schedule.src, schedule.step, all_rows), (schedule.dst, schedule.dst_step, rendezvous_rows)]
+        ends += [(schedule.dst, schedule.dst_wait, all_rows), (schedule.src, schedule.src_wait, waited_rows)]
         keys = [rank[rows] * span + step[rows] for rank, step, rows in ends] + [work.rank * span + work.step]
         places, numbers = number_distinct(keys, schedule.ranks * span)
-        runs = [Runs.of(rows, place, len(places)) for (*_, rows), place in zip(ends, numbers, strict=False)]
+        runs = [GroupedRows.of(rows, place, len(places)) for (*_, rows), place in zip(ends, numbers, strict=False)]
         message, line = uses[0], np.asarray(uses[1], dtype=np.int64)
-        passing = sort_order(message)
-        passed = Runs.of(line, message, len(every)) if bundles is None else bundles.passed
+        passing = find_sort_order(message)
+        passed = GroupedRows.of(line, message, len(all_rows)) if bundles is None else bundles.passed
         bounds = np.searchsorted(places, np.arange(schedule.ranks + 1) * span)
         opposite = np.full(int(line.max(initial=-1)) + 1, -1) if opposite is None else opposite
-        turns = every[:0]
+        pair_numbers = all_rows[:0]
         if in_turn:
             number = schedule.src * schedule.ranks + schedule.dst if pair is None else pair
-            pairs, (turns,) = number_distinct([number], int(number.max(initial=0)) + 1)
-            in_turn = len(pairs) < len(every)
-        return cls(schedule, bounds, numbers[-1], *runs, rendezvous, passed, passing, opposite, bundles, in_turn, turns)
+            pairs, (pair_numbers,) = number_distinct([number], int(number.max(initial=0)) + 1)
+            in_turn = len(pairs) < len(all_rows)
+        return cls(
+            schedule, bounds, numbers[-1], *runs, rendezvous, passed, passing, opposite, bundles, in_turn, pair_numbers
+        )
 
     @property
     def lines(self) -> int:
@@ -155,60 +157,60 @@ class Traffic:
     back: float = 0.0  # share of the opposite line that a message takes
 
 
-MAX_QUEUE = 8  # messages of one rank to another at once; more are simulated in bundles
-MAX_MEETINGS = 16  # of a bundle with others, for each message; with more, lines are simulated
+MAX_QUEUE = 8  # concurrent messages of one rank to another; longer queues are simulated in bundles
+MAX_NEIGHBOURS = 16  # pairs of bundles on a common line, per message; with more pairs, lines are simulated
 
 
 @dataclass(frozen=True, eq=False)
 class Bundles:
     """Messages of equal size that pass the same lines."""
 
-    of: np.ndarray  # the bundle of each message, −1: it passes no line
-    lines: Runs  # of each bundle
-    passing: np.ndarray  # the given use of each of these
-    meets: Runs  # other bundles on one of its lines, or on an opposite line
+    of: np.ndarray  # the bundle of each message; −1: the message passes no line
+    lines: GroupedRows  # of each bundle
+    passing: np.ndarray  # index of each of these among the uses of lines that were given
+    meets: GroupedRows  # of each bundle: other bundles on one of its lines, or on an opposite line
     opposite: np.ndarray  # of each line, or −1
 
     @property
-    def passed(self) -> Runs:
+    def passed(self) -> GroupedRows:
         """The bundle of each message."""
-        some = np.flatnonzero(self.of >= 0)
-        return Runs.of(self.of[some], some, len(self.of))
+        with_lines = np.flatnonzero(self.of >= 0)
+        return GroupedRows.of(self.of[with_lines], with_lines, len(self.of))
 
     @classmethod
     def of_queues(
         cls, schedule: Schedule, rendezvous: np.ndarray, message: np.ndarray, line: np.ndarray, opposite: np.ndarray
     ) -> "Bundles | None":
-        """Return the bundles of a schedule, or None if no rank has a queue for another, or too many bundles share
-        lines.
+        """Return the bundles of a schedule; None if no queue of messages is long, or if too many bundles share lines.
 
         `message` is sorted.
         """
-        if not len(message) or longest_queue(schedule, rendezvous) <= MAX_QUEUE:
+        if not len(message) or find_longest_queue(schedule, rendezvous) <= MAX_QUEUE:
             return None
-        every = np.arange(len(schedule.src))
-        first = np.searchsorted(message, np.arange(len(every) + 1))
-        sizes, passing_some = np.unique(schedule.bytes), first[1:] > first[:-1]
+        all_rows = np.arange(len(schedule.src))
+        first = np.searchsorted(message, np.arange(len(all_rows) + 1))
+        sizes, passes_line = np.unique(schedule.bytes), first[1:] > first[:-1]
         size = np.searchsorted(sizes, schedule.bytes)
-        key = 2 * (_pair(schedule) * len(sizes) + size) + passing_some
-        found, (of,) = number_distinct([key], 2 * schedule.ranks**2 * len(sizes))
-        number = np.empty(len(found), dtype=int)
-        number[of[::-1]] = every[::-1]  # the first message of each
-        passes = found % 2 > 0
+        key = 2 * (_pair(schedule) * len(sizes) + size) + passes_line
+        keys, (of,) = number_distinct([key], 2 * schedule.ranks**2 * len(sizes))
+        number = np.empty(len(keys), dtype=int)
+        number[of[::-1]] = all_rows[::-1]  # the first message of each
+        passes = keys % 2 > 0
         names = np.where(passes, np.cumsum(passes) - 1, -1)
         of, chosen = names[of], number[passes]
         passing = np.concatenate([np.arange(first[own], first[own + 1]) for own in chosen])
         counts = first[chosen + 1] - first[chosen]
         bundle = np.repeat(np.arange(len(chosen)), counts)
-        meets = _meetings(bundle, line[passing], opposite, MAX_MEETINGS * len(every))
+        meets = _find_neighbours(bundle, line[passing], opposite, MAX_NEIGHBOURS * len(all_rows))
         if meets is None:
             return None
         bounds = np.concatenate([[0], np.cumsum(counts)])
-        return cls(of, Runs(line[passing], bounds), passing, meets, opposite)
+        return cls(of, GroupedRows(line[passing], bounds), passing, meets, opposite)
 
 
-def longest_queue(schedule: Schedule, rendezvous: np.ndarray) -> int:
-    """Return the largest number of eager messages that a rank sends another before it waits for its first one."""
+def find_longest_queue(schedule: Schedule, rendezvous: np.ndarray) -> int:
+    """Return the largest number of eager messages that a rank sends to one other before it waits for its first
+    receive."""
     first = np.full(schedule.ranks, schedule.last_step + 1)
     np.minimum.at(first, schedule.dst, schedule.dst_wait)
     early = (schedule.step <= first[schedule.src]) & ~rendezvous & (schedule.bytes > 0)
@@ -221,21 +223,21 @@ def _pair(schedule: Schedule) -> np.ndarray:
     return schedule.src * schedule.ranks + schedule.dst
 
 
-def _meetings(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray, most: int) -> Runs | None:
-    """Return the bundles that share a line with each bundle, or None if there are more than `most` pairs."""
-    bundles_on = Runs.of(bundle, line, len(opposite))
+def _find_neighbours(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray, limit: int) -> GroupedRows | None:
+    """Return the bundles that share a line with each bundle, or None if there are more than `limit` pairs."""
+    bundles_on = GroupedRows.of(bundle, line, len(opposite))
     opposite_line = opposite[line]
     others = [(bundle, line), (bundle[opposite_line >= 0], opposite_line[opposite_line >= 0])]
     own, met_line = (np.concatenate([pair[number] for pair in others]) for number in (0, 1))
     counts = (bundles_on.first[1:] - bundles_on.first[:-1])[met_line]
-    if counts.sum() > most:
+    if counts.sum() > limit:
         return None
     starts = np.repeat(bundles_on.first[met_line] - np.cumsum(counts) + counts, counts)
     other = bundles_on.rows[starts + np.arange(counts.sum())]
     bundles = int(bundle.max()) + 1
     own, other = np.divmod(np.unique(np.repeat(own, counts) * bundles + other), bundles)
     different = own != other
-    return Runs.of(other[different], own[different], bundles)
+    return GroupedRows.of(other[different], own[different], bundles)
 
 
 class _NativeProgram(Structure):
@@ -270,11 +272,11 @@ def replay_in_time(program: Program, costs: Traffic) -> Array:
     return check_finished(code, done)
 
 
-def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, most: int, ranks: int) -> Array:
+def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, max_messages: int, ranks: int) -> Array:
     """Return when each rank is done, of a program in `count` parts.
 
-    Each part has the same ranks and lines and at most `most` messages. `part` is called when the first rank reaches
-    it.
+    Each part has the same ranks and lines and at most `max_messages` messages. `part` is called when the first rank
+    reaches it.
     """
     loaded: dict[int, _Columns] = {}
     failures: list[Exception] = []
@@ -291,7 +293,9 @@ def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, mos
         return 0
 
     done = np.zeros(ranks)
-    code = library().commodel_in_parts(_Feed(feed), c_int64(count), most.bit_length(), c_void_p(done.ctypes.data))
+    code = library().commodel_in_parts(
+        _Feed(feed), c_int64(count), max_messages.bit_length(), c_void_p(done.ctypes.data)
+    )
     if failures:
         raise failures[0]
     return check_finished(code, done)

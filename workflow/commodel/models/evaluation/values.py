@@ -59,7 +59,7 @@ FORM_NAMES = (*FORMS, PIECEWISE, TABLE)
 
 
 def form_text(form: str) -> str:
-    """Return how a form is written."""
+    """Return the formula of a form as text."""
     if form == PIECEWISE:
         return "a + b·x, from x1 on a1 + b1·x, …"
     return "samples, linear in between" if form == TABLE else FORMS[form].text
@@ -78,7 +78,7 @@ def form_takes(form: str, name: str) -> bool:
 def needed_coefficients(form: str, name: str, values: Collection[str]) -> list[str]:
     """Return the coefficients that a function must have.
 
-    A piece has an edge x and a height a; pieces are numbered from 1.
+    A further piece has an edge x and a height a; further pieces are numbered from 1.
     """
     if form == TABLE:
         return []
@@ -101,7 +101,7 @@ def evaluate(form: str, name: str, values: Mapping[str, Array], x: ArrayLike) ->
 
 
 def _piecewise(name: str, values: Mapping[str, Array], x: Array) -> Array:
-    """Return a piecewise linear function. At an edge, the piece below it counts."""
+    """Return a piecewise linear function. At an edge, it has the value of the piece below."""
     result = values[key(name, "a")] + values.get(key(name, "b"), 0.0) * x
     number = 1
     while (edge := key(name, f"x{number}")) in values:
@@ -180,7 +180,7 @@ def coefficient_unit(form: str, name: str, unit: str, argument: str) -> str:
     return pattern.replace("x", argument).replace("u", unit)
 
 
-MANY_SIZES = 64  # above it, equal sizes are evaluated once
+MANY_SIZES = 64  # number of sizes above which equal sizes are evaluated once
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +227,7 @@ class Values:
     def at(self, function: str, x: ArrayLike, level: ArrayLike | None = None) -> Array:
         """Return a function's value at `x`.
 
-        `level` is the number of concurrent uses, for a function that depends on it. Other functions grow in proportion
-        to it.
+        `level` is the number of concurrent transfers. A function that does not depend on it is multiplied by it.
         """
         form = self.forms.get(function, "constant")
         if form != TABLE:
@@ -236,7 +235,7 @@ class Values:
         return self._table(function).at(np.asarray(x), level)
 
     def at_or_last(self, function: str, x: ArrayLike) -> Array:
-        """Return the same, but a table stays constant beyond its last sample, as a time per byte does."""
+        """Return the same as `at`, but a table is constant beyond its last sample, which suits a time per byte."""
         x = np.asarray(x)
         if x.size > MANY_SIZES and (x == x[..., :1]).all():  # equal sizes are evaluated once
             once = self.at_or_last(function, x[..., :1])
@@ -406,5 +405,5 @@ class Classes:
 
 
 def by_distance(schedule: Schedule, name: str, values: Values, levels: Hierarchy) -> Array:
-    """Return the same for the sizes of a schedule's messages."""
+    """Return a function of each message's distance class, at the sizes of a schedule: see `Classes.column`."""
     return Classes.of(schedule, levels).column(name, schedule.bytes, values)

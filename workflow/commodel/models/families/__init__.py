@@ -1,5 +1,6 @@
-"""A model as data (`Family`): its parameters, the probes it needs, its fit and its prediction. Each model is one file
-here; `family` returns it by name.
+"""A model as data (`Family`): its parameters, the probes it needs, its fit and its prediction.
+
+Each model is one file in this folder. `family` returns a model by name.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ from commodel.models.evaluation.values import (
     needed_coefficients,
 )
 from commodel.models.fitting.observed import Fitted, Observed
-from commodel.models.fitting.regression import mean
+from commodel.models.fitting.regression import fit_mean
 from commodel.models.keys import key, parse, without_class
 from commodel.patterns.schedule import Schedule
 from commodel.registry import discover, lookup
@@ -48,8 +49,10 @@ class Parameter:
     form: str = ""  # default form of a function
     of: str = ""  # one of PLACES
     optional: bool = False  # may be missing; a prediction that needs it raises an error
-    recalibrated: bool = True  # a slower network changes it; False: local work, sizes and times that a protocol fixes
-    random: bool = False  # its draws number the repeats of a simulation; they are no estimates
+    recalibrated: bool = (
+        True  # whether a slower network changes it; False: local work, sizes, times fixed by a protocol
+    )
+    random: bool = False  # its draws are seeds of simulations, not estimates
 
     @property
     def symbol(self) -> str:
@@ -68,7 +71,7 @@ GAMMA = Parameter("gamma", "s/B", "local reduction or copy, per byte", default=0
 def local_work(observed: Observed) -> Array:
     """Return γ in seconds per byte from the probe `work`; all sizes have the same weight."""
     work = observed.cases("work")
-    return mean(work.seconds / work["bytes"])
+    return fit_mean(work.seconds / work["bytes"])
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from commodel.models.evaluation.repeated_rounds import condense
 from commodel.models.evaluation.replay import count_most_rows, sum_longest_work
 from commodel.models.evaluation.values import evaluate, form_text
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.regression import choose_form, curve, least_squares, line, mean
+from commodel.models.fitting.regression import choose_form, fit_line, fit_mean, least_squares, make_curve
 from commodel.models.fitting.round_trips import describe_shared_nodes
 
 SHAPES = {
@@ -43,16 +43,16 @@ def fit(observed: Observed) -> Fitted:
     waiting = time - g[:, None] * h
     form, _ = choose_form(tuple(SHAPES), ranks, waiting, weights, constant=True)
     if form == "constant":
-        values = {"g": g, "l.a": np.maximum(mean(waiting, weights), 0)}
+        values = {"g": g, "l.a": np.maximum(fit_mean(waiting, weights), 0)}
     else:
-        a, b = line(SHAPES[form](ranks), waiting, weights)
+        a, b = fit_line(SHAPES[form](ranks), waiting, weights)
         values = {"g": g, "l.a": a, "l.b": b}
     l_at = evaluate(form, "l", {name: draws[0] for name, draws in values.items()}, counts)
     fitted = g[0] * h + l_at[np.searchsorted(counts, ranks)]
     l = f"l = {form_text(form).replace('x', 'p')}"
     curves = (
-        curve("supersteps", h, time[0], fitted, f"h·g + l, {l}", len(values), ("messages a rank", "time / s")),
-        curve("waiting for all", counts, waiting_times[0], l_at, l, 2, ("ranks", "time / s")),
+        make_curve("supersteps", h, time[0], fitted, f"h·g + l, {l}", len(values), ("messages a rank", "time / s")),
+        make_curve("waiting for all", counts, waiting_times[0], l_at, l, 2, ("ranks", "time / s")),
     )
     values["gamma"] = local_work(observed)
     return Fitted(values, (packet, packet), {"l": form}, notes, unknown, curves, {"ranks": int(counts[-1])})

@@ -8,11 +8,11 @@ messages at once. The receiver spends O_r(m) to receive it and U_r to deliver it
 Receiving keeps a rank from sending (equation 2). A long message is a train of packets. L is half a round trip minus all
 overheads.
 
-A receiver's buffer holds B_L packets; a packet that finds it full (equations 3 and 4) is sent again. The setting
-`recovery` states when. In the paper it is a timeout later, for which the paper gives no number. A fit to a network that
-loses packets has `tcp`: the pattern is simulated packet by packet, with the fast retransmissions and timeouts of TCP
-(`evaluation/tcp.py`). The prediction is then the median of repeats, and the interval is their 95 % range. If streams to
-one rank are longer than the buffer, g_r is fitted to the fastest ones, which lost none.
+A receiver's buffer holds B_L packets. A packet that arrives at a full buffer is sent again (equations 3 and 4). The
+setting `recovery` states when. In the paper this is one timeout later, without a number for the timeout. A fit to a
+network that loses packets has `tcp`: the pattern is simulated packet by packet, with the fast retransmissions and
+timeouts of TCP (`evaluation/tcp.py`). The prediction is then the median of repeats, and the interval is their 95 %
+range. If streams to one rank are longer than the buffer, g_r is fitted to the fastest ones, which lost none.
 """
 
 from dataclasses import dataclass, replace
@@ -20,12 +20,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.evaluation.buffer_overflow import Overflow, departures, may_overflow, overflow, ranks_in_flight
+from commodel.models.evaluation.buffer_overflow import (
+    Overflow,
+    count_ranks_in_flight,
+    find_departures,
+    find_overflow,
+    find_overflow_candidates,
+)
 from commodel.models.evaluation.replay import Costs, finish_times, replay
 from commodel.models.evaluation.tcp import Port, Repeats, simulate
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.link_capacities import fit_shared_latency
-from commodel.models.fitting.observed import at_common
+from commodel.models.fitting.observed import select_common
 from commodel.models.fitting.packets import (
     describe_overflow,
     fit_background_cost,
@@ -34,8 +40,8 @@ from commodel.models.fitting.packets import (
     fit_receive_cost,
     fit_timeout,
 )
-from commodel.models.fitting.regression import curve, line_curve, piecewise
-from commodel.models.fitting.round_trips import round_trips
+from commodel.models.fitting.regression import fit_piecewise, make_curve, make_line_curve
+from commodel.models.fitting.round_trips import collect_round_trips
 from commodel.models.keys import key
 from commodel.parameters import Curve
 from commodel.patterns.repeated import CompactSchedule
@@ -47,16 +53,16 @@ TIMEOUT = 0.2  # s: TCP_RTO_MIN of Linux; RFC 6298 would have a second
 COPIES = {"M_ctc": "ctc", "M_ctm": "ctm", "M_mtm": "mtm"}
 LATENCY = ("L_0", "L_p", "L_m")
 RECOVERY = {"recovery": ("timeout", "tcp")}
-MEDIAN = 0.5  # the chance of the estimate
+MEDIAN = 0.5  # value of the parameter `chance` for the estimate: the median of repeats
 MEDIAN_RUNS, RUN_REPEATS = 31, 3  # simulations whose median is predicted, and repeats of each
-FEWEST_RUNS, MAX_PACKETS = 20, 2_000_000  # simulations for an interval, and packets of all of them, or of one
+FEWEST_RUNS, MAX_PACKETS = 20, 2_000_000  # minimum of simulations for an interval; limit of packets in all of them
 SEEDS = 1 << 20
 EAGER, HEADER = 65536.0, 64  # B: of Open MPI over TCP
 
 
 def fit(observed: Observed) -> Fitted:
-    """Fit all parameters: overheads and gaps to trains of packets, L to several pairs at once."""
-    trips = round_trips(observed)
+    """Fit all parameters: overheads and gaps to trains of packets, L to concurrent pairs of ranks."""
+    trips = collect_round_trips(observed)
     short = trips.size <= PACKET
     values, forms, curves = {}, {}, []
     missing = {"T_s": "not observable: the paper does not define it"}
@@ -66,10 +72,12 @@ def fit(observed: Observed) -> Fitted:
         if not len(size):
             raise UserError(f"no measurements of short messages for {name}")
         scale = seconds[0] if scale is None else scale
-        forms[name], pieces = piecewise(name, size, seconds, 1 / np.maximum(scale, 1e-9) ** 2, most=2)
+        forms[name], pieces = fit_piecewise(name, size, seconds, 1 / np.maximum(scale, 1e-9) ** 2, most=2)
         values.update(pieces)
         if forms[name] == "linear":
-            curves.append(line_curve(title, size, seconds, pieces[key(name, "a")], pieces[key(name, "b")], "a + b·m"))
+            curves.append(
+                make_line_curve(title, size, seconds, pieces[key(name, "a")], pieces[key(name, "b")], "a + b·m")
+            )
 
     line("O_s", trips.size[short], trips.o_s[:, short], "send overhead")
     line("g_s", *fit_gap(observed, "deal", "n", "gap between sends"))
@@ -93,7 +101,7 @@ def fit(observed: Observed) -> Fitted:
         values["B_L"] = buffer
         values["chance"] = np.append(MEDIAN, _spread_chances(len(buffer) - 1, observed.seed))
     waits = None if reason else fit_timeout(observed, len(values["U_r"]))
-    common = at_common("bytes", *(observed.cases("memcopy", path=path) for path in COPIES.values()))
+    common = select_common("bytes", *(observed.cases("memcopy", path=path) for path in COPIES.values()))
     for (name, path), copies in zip(COPIES.items(), common, strict=True):
         if copies.seconds[0].max() > 0:
             line(name, copies["bytes"], copies.seconds, f"memory copy {path}")
@@ -122,7 +130,7 @@ def _latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curv
     network = pairs.seconds / 2 - (values.at("O_s", size) + values.at("O_r", size) + values["U_r"])
     throughput = ranks * size / np.maximum(values.at("g_s", size)[0], 1e-12)
     capacity, L, fitted = fit_shared_latency(ranks, size, throughput, network, 1 / pairs.seconds[0] ** 2)
-    evidence = curve("latency, pairs at once", size, network[0], fitted, "L_0 + L_p·p + L_m·m·max(1, …)", 3)
+    evidence = make_curve("latency, pairs at once", size, network[0], fitted, "L_0 + L_p·p + L_m·m·max(1, …)", 3)
     shared = {"capacity": capacity} if np.isfinite(capacity[0]) else {}
     return shared | dict(zip(LATENCY, L.T, strict=True)), evidence
 
@@ -159,8 +167,8 @@ def _recovers_as_tcp(values: Values) -> bool:
 def _finish_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless: Array, lost: Overflow) -> Array:
     """Return the finish times of all ranks at each size and draw, simulated at the sizes that lose packets.
 
-    Of `finish`, sizes of too many packets keep theirs. `lossless`: without losses. Draws that cannot all be simulated
-    take as much longer than without losses as others.
+    Sizes with too many packets keep the times in `finish`. `lossless` has the times without losses. For draws beyond
+    the limit of simulations, the time without losses is multiplied by the factor of another draw.
     """
     sizes, draws = schedule.bytes.shape[:-2], values.lead[0]
     finish, lossless = (
@@ -224,9 +232,16 @@ class Network:
         eager, granted = np.maximum(np.ceil(first / full), 1), np.ceil(rest / full)
         last = np.where(granted > 0, rest - (granted - 1) * full, first - (eager - 1) * full)
         gap_out, receive = values.at("g_s", packet), values.at("O_r", packet) + values["U_r"]
-        way = values.at("O_s", packet) + latency(values, packet, 2, gap_out)
+        path_latency = values.at("O_s", packet) + latency(values, packet, 2, gap_out)
         back = values.at("O_s", empty) + latency(values, empty, 2, gap_out)
-        numbers = (gap_out, np.maximum(values.at("g_r", packet), receive), way, back, values["B_L"], values["timeout"])
+        numbers = (
+            gap_out,
+            np.maximum(values.at("g_r", packet), receive),
+            path_latency,
+            back,
+            values["B_L"],
+            values["timeout"],
+        )
         gaps = (values.at("g_s", last), np.maximum(values.at("g_r", last), values.at("O_r", last) + values["U_r"]))
         return cls(schedule, eager, eager + granted, gaps, numbers, receive)
 
@@ -236,19 +251,21 @@ class Network:
         return 4 * int(self.counts.sum())
 
     def run(self, draw: int, repeats: int, seed: int, more: float = 0.0) -> Repeats:
-        """Return repeats of the schedule over TCP with the values of a draw and a buffer of so many packets more."""
+        """Return repeats of the schedule over TCP with the values of a draw, and with a buffer that is `more` packets
+        larger."""
 
         def row(column: Array) -> Array:
             return column[draw] if len(column) > 1 else column[0]
 
         port = Port(*(float(row(column)[0]) for column in self.numbers))
-        port = replace(port, held=max(port.held + more, 0.0))
+        port = replace(port, buffer=max(port.buffer + more, 0.0))
         gaps = (row(self.gaps[0]), row(self.gaps[1]))
         result = simulate(self.schedule, self.counts, gaps, port, repeats, seed, self.eager)
         return replace(result, finish=result.finish + float(row(self.receive)[0]))
 
     def repeat(self, draw: int) -> Repeats:
-        """Return enough repeats for a median. The buffer is known to a packet, so it is varied by one."""
+        """Return enough repeats for a median. The buffer's size is known within one packet, so it is varied by one
+        packet."""
         parts = np.linspace(-0.5, 0.5, MEDIAN_RUNS).tolist()
         runs = [self.run(draw, RUN_REPEATS, 1 + seed, part) for seed, part in enumerate(parts)]
         columns = (np.concatenate([getattr(run, name) for run in runs]) for name in ("finish", "timeouts", "drops"))
@@ -265,7 +282,7 @@ def _costs(schedule: Schedule, values: Values) -> Costs:
     (O_s, O_s_full), (g_s, g_s_full), (g_r, g_r_full), (O_r, O_r_full) = map(both, ("O_s", "g_s", "g_r", "O_r"))
     U_r = values["U_r"]
     busy = full * g_s_full + g_s
-    ranks = ranks_in_flight(schedule, latency(values, last_packet, 2, g_s), busy)
+    ranks = count_ranks_in_flight(schedule, latency(values, last_packet, 2, g_s), busy)
     receive_full = O_r_full + U_r
     last = full * g_s_full + O_s + latency(values, last_packet, ranks, g_s)
     full_before = O_s_full + latency(values, packet, ranks, g_s_full) + receive_full
@@ -295,12 +312,12 @@ def _dropped(schedule: Schedule, values: Values, costs: Costs, work: Array) -> t
     last_packet, full = _packets(schedule, values)
     packets = full + 1
     service = (full * values.at("g_r", values["packet"]) + values.at("g_r", last_packet)) / packets
-    rows = may_overflow(schedule.dst, costs.gap_out, packets, service, values["B_L"])
+    rows = find_overflow_candidates(schedule.dst, costs.gap_out, packets, service, values["B_L"])
     if not len(rows):
         return None
-    leaves = departures(schedule, costs, work, rows)
+    leaves = find_departures(schedule, costs, work, rows)
     columns = (column[..., rows] for column in (costs.gap_out, packets, service))
-    return rows, overflow(schedule.dst[rows], leaves, *columns, values["B_L"])
+    return rows, find_overflow(schedule.dst[rows], leaves, *columns, values["B_L"])
 
 
 def latency(values: Values, size: Array, ranks: Array | int, g_s: Array) -> Array:

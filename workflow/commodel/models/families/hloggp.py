@@ -12,8 +12,8 @@ from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.evaluation.values import Pairs
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.families.loggp import costs
-from commodel.models.fitting.regression import curve
-from commodel.models.fitting.round_trips import Network, RoundTrips, network, pair_trips
+from commodel.models.fitting.regression import make_curve
+from commodel.models.fitting.round_trips import Network, RoundTrips, collect_pair_trips, fit_network
 from commodel.models.keys import Pair, key
 from commodel.models.probes import BETWEEN
 from commodel.parameters import Curve
@@ -23,7 +23,7 @@ Overheads = Mapping[str, tuple[Array, Array]]  # o_s and o_r, by type of node
 
 def fit(observed: Observed) -> Fitted:
     values, notes, unknown, curves = {}, {}, {}, []
-    trips = pair_trips(observed)
+    trips = collect_pair_trips(observed)
     overhead = overheads(trips)
     for kind, (o_s, o_r) in overhead.items():
         values |= {key("o_s", kind): o_s, key("o_r", kind): o_r}
@@ -41,8 +41,8 @@ def fit(observed: Observed) -> Fitted:
 def overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
     """Return o_s and o_r of every node type.
 
-    They are taken from pairs within the type if there are any, and between nodes rather than within one. A send is the
-    first type's; between two types, the receive is taken from the second type's own pairs.
+    They are from pairs of two nodes of the type if there are any, else from pairs within a node. In a pair, the first
+    type sends. The receive overhead of a type comes from its own pairs.
     """
     overhead = {}
     for pair in sorted(trips, key=lambda pair: (pair.within, pair.one != pair.two)):
@@ -55,10 +55,10 @@ def pair_network(pair: Pair, trips: RoundTrips, overhead: Overheads) -> tuple[Ne
     """Return L, g and G of a pair, given the overheads of its processors, and the curve."""
     sender, receiver = pair.types
     o_s, o_r = overhead[sender][0], overhead[receiver][1]
-    in_network = network(trips, max(o_s[0], o_r[0]), trips.one_way - (o_s + o_r)[:, None])
+    in_network = fit_network(trips, max(o_s[0], o_r[0]), trips.one_way - (o_s + o_r)[:, None])
     fitted = o_s[0] + in_network.L[0] + in_network.G[0] * trips.body + o_r[0]
     title = f"half a round trip, {pair}"
-    return in_network, curve(title, trips.size, trips.one_way[0], fitted, "o_s + L + (m−1)·G + o_r", 4)
+    return in_network, make_curve(title, trips.size, trips.one_way[0], fitted, "o_s + L + (m−1)·G + o_r", 4)
 
 
 def predict(schedule: Schedule, values: Values) -> Array:

@@ -9,7 +9,7 @@ Hockney's paper times one message and does not define when the next may begin. T
 a port that carries one message at a time in each direction: n segments along p − 1 hops take (p − 2 + n)·(α + β·m/n).
 This is used here. Part of α is network latency, during which a real port is free. The model therefore overestimates
 streams of messages, increasingly with distance. With values by distance class, in which α grows with switches, a
-prediction says so if it loses 10 % or more.
+prediction has the validity `overlap not modelled` if waiting ports take 10 % of it or more.
 """
 
 from collections.abc import Mapping
@@ -19,18 +19,18 @@ import numpy as np
 from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.evaluation.values import evaluate
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.regression import curve, piecewise
+from commodel.models.fitting.regression import fit_piecewise, make_curve
 from commodel.models.keys import key, parse
 from commodel.models.probes import EVERYWHERE
 
-WAITING_SHARE = 0.1  # of a predicted time, from which waiting ports are reported
+WAITING_SHARE = 0.1  # share of a predicted time in which ports wait, from which it is reported
 TINY = 1e-300  # avoids division by 0
 
 
 def fit(observed: Observed) -> Fitted:
     pingpong = observed.cases("pingpong")
     size, half = pingpong["bytes"], pingpong.seconds / 2
-    form, line = piecewise("T", size, half, 1 / half[0] ** 2)
+    form, line = fit_piecewise("T", size, half, 1 / half[0] ** 2)
     values, notes = {}, {}
     edges = [parse(name).part[1:] for name in line if parse(name).part.startswith("x")]
     for number in ("", *edges):
@@ -47,10 +47,10 @@ def fit(observed: Observed) -> Fitted:
         return evaluate(form, "T", {name: draws[0] for name, draws in line.items()}, size)
 
     def refit(keep: np.ndarray) -> Array:
-        return estimated(*piecewise("T", size[keep], half[:1, keep], 1 / half[0, keep] ** 2))
+        return estimated(*fit_piecewise("T", size[keep], half[:1, keep], 1 / half[0, keep] ** 2))
 
     title = "α + β·m" + (f", {pieces} pieces" if pieces > 1 else "")
-    evidence = curve("half a round trip", size, half[0], estimated(form, line), title, 3 * pieces - 1, refit=refit)
+    evidence = make_curve("half a round trip", size, half[0], estimated(form, line), title, 3 * pieces - 1, refit=refit)
     values["gamma"] = local_work(observed)
     return Fitted(values, (size.min(), size.max()), forms=forms, notes=notes, curves=(evidence,))
 
@@ -67,7 +67,8 @@ def predict(schedule: Schedule, values: Values, port_held: bool = True) -> Array
 
 
 def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
-    """Return for each size which share of the prediction is ports that wait for latency, if classes differ in α."""
+    """Return a text for each size at which ports wait for latency in a large share of the prediction, if α differs by
+    class."""
     if not values.classes:
         return ""
     whole, at_once = (np.ravel(schedule.cost(predict(schedule, values, held))) for held in (True, False))

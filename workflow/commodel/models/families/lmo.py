@@ -13,9 +13,9 @@ from commodel.errors import UserError
 from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.evaluation.values import Pairs
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.observed import at_common
-from commodel.models.fitting.regression import line, line_curve
-from commodel.models.fitting.round_trips import half_trip, pair_probes
+from commodel.models.fitting.observed import select_common
+from commodel.models.fitting.regression import fit_line, make_line_curve
+from commodel.models.fitting.round_trips import list_pair_probes, measure_half_trip
 from commodel.models.keys import Pair, key
 from commodel.models.probes import BETWEEN
 
@@ -26,16 +26,16 @@ def fit(observed: Observed) -> Fitted:
     by_type: dict[str, tuple[Array, Array]] = {}  # C and t by type of node
     for pair in dict.fromkeys(triplets["pair"]):
         by_count = (triplets.pick((triplets["pair"] == pair) & (triplets["n"] == n)) for n in (1, 2))
-        one, two = at_common("bytes", *by_count)
+        one, two = select_common("bytes", *by_count)
         node_type, size, second = Pair.parse(pair).one, one["bytes"], np.maximum(two.seconds - one.seconds, 1e-12)
-        C, t = by_type[node_type] = line(size, second, 1 / one.seconds[0] ** 2)
-        curves.append(line_curve(f"what a second message adds, {node_type}", size, second, C, t, "C + t·m"))
+        C, t = by_type[node_type] = fit_line(size, second, 1 / one.seconds[0] ** 2)
+        curves.append(make_line_curve(f"what a second message adds, {node_type}", size, second, C, t, "C + t·m"))
     for node_type in observed.types or ("node",):
         if node_type not in by_type:
             raise UserError(f"no measurements of probe 'triplet' with a root of type {node_type}")
     observed.cases("prtt")  # raises an error without round trips between two nodes, which L and β need
-    halves = {pair: half_trip(observed, pair) for pair in pair_probes(observed)}
-    trips = {pair: (size, half, *line(size, half, 1 / half[0] ** 2)) for pair, (size, half) in halves.items()}
+    halves = {pair: measure_half_trip(observed, pair) for pair in list_pair_probes(observed)}
+    trips = {pair: (size, half, *fit_line(size, half, 1 / half[0] ** 2)) for pair, (size, half) in halves.items()}
     for pair, (_, _, whole, slope) in trips.items():
         node_type, other = pair.types
         if node_type == other:  # two equal processors cannot take longer than the whole message
@@ -51,7 +51,7 @@ def fit(observed: Observed) -> Fitted:
         values |= {key("L", pair): L, key("invbeta", pair): invbeta}
         predicted = C_i + L + C_j, t_i + invbeta + t_j
         text = "C_i + L + C_j + m·(t_i + 1/β + t_j)"
-        curves.append(line_curve(f"half a round trip, {pair}", size, half, *predicted, text))
+        curves.append(make_line_curve(f"half a round trip, {pair}", size, half, *predicted, text))
     zero = "not distinguishable from 0: the other values explain the whole time"
     unknown = {name: zero for name, draws in values.items() if draws[0] == 0}
     values["gamma"] = local_work(observed)

@@ -21,36 +21,38 @@ import numpy as np
 from commodel.models.evaluation import simulator
 from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.regression import curve, line, mean
-from commodel.models.fitting.round_trips import NEVER, last_before_jump, network, round_trips
+from commodel.models.fitting.regression import fit_line, fit_mean, make_curve
+from commodel.models.fitting.round_trips import NEVER, collect_round_trips, find_last_before_jump, fit_network
 from commodel.models.probes import EVERYWHERE
 from commodel.units import format_bytes
 
-PROTOCOL_DROP = 0.8  # of the highest overhead of smaller sizes: a lower overhead belongs to another protocol
+PROTOCOL_DROP = 0.8  # share of the highest overhead of smaller sizes, below which an overhead is of another protocol
 
 
 def fit(observed: Observed) -> Fitted:
-    """Fit all parameters; overheads are read off the sizes below S, or below their own jump.
+    """Fit all parameters. Overheads are fitted to sizes below S, or below a jump of the overheads themselves.
 
-    Above S, a sender waits for its receiver within its measured overhead. If only overheads jump, rendezvous takes no
-    time.
+    Above S, the measured overhead of a sender includes its wait for the receiver. If only overheads jump, rendezvous
+    takes no time.
     """
-    trips = round_trips(observed)
+    trips = collect_round_trips(observed)
     size, body = trips.size, trips.body
     travel = trips.one_way - trips.overheads
-    least = mean((trips.one_way - trips.overheads / 2)[:, trips.short])[0]  # L + o: half of the rendezvous
-    S = last_before_jump(size, trips.one_way, least)
-    eager = size <= min(S, last_before_jump(size, trips.overheads, least))
+    least = fit_mean((trips.one_way - trips.overheads / 2)[:, trips.short])[0]  # L + o: half of the rendezvous
+    S = find_last_before_jump(size, trips.one_way, least)
+    eager = size <= min(S, find_last_before_jump(size, trips.overheads, least))
     highest = np.maximum.accumulate(trips.overheads[0])
     eager &= np.minimum.accumulate(trips.overheads[0] > PROTOCOL_DROP * highest)  # other protocols have other overheads
-    o, O = line(body[eager], trips.overheads[:, eager] / 2, 1 / trips.overheads[0, eager] ** 2)
+    o, O = fit_line(body[eager], trips.overheads[:, eager] / 2, 1 / trips.overheads[0, eager] ** 2)
     busy = o[:, None] + O[:, None] * body
-    rendezvous = np.where(size > S, 2 * (mean(travel[:, trips.short & eager]) + o)[:, None], 0)
+    rendezvous = np.where(size > S, 2 * (fit_mean(travel[:, trips.short & eager]) + o)[:, None], 0)
     travel = np.where(eager, travel, trips.one_way - 2 * busy - rendezvous)
-    in_network = network(trips, busy[0], travel)
+    in_network = fit_network(trips, busy[0], travel)
     L, g, G = in_network.L, in_network.g, in_network.G
     if not eager.all():  # copies of small messages do not continue if round trips of large ones take less per byte
-        total_slope = line(body[~eager], (trips.one_way - rendezvous)[:, ~eager], 1 / trips.one_way[0, ~eager] ** 2)[1]
+        total_slope = fit_line(
+            body[~eager], (trips.one_way - rendezvous)[:, ~eager], 1 / trips.one_way[0, ~eager] ** 2
+        )[1]
         G = np.minimum(G, total_slope)
         O = np.minimum(O, (total_slope - G) / 2)
         busy = o[:, None] + O[:, None] * body
@@ -60,9 +62,9 @@ def fit(observed: Observed) -> Fitted:
     text = "2·(o + (m−1)·O) + L + (m−1)·G" + (", above S 2·L + 2·o more" if has_rendezvous else "")
     spacing = np.maximum(g[0] + G[0] * body, busy[0])
     curves = (
-        curve("half a round trip", size, trips.one_way[0], one_way, text, 5 if has_rendezvous else 4),
-        curve("spacing of a burst", size, trips.spacing[0], spacing, "max(g + (m−1)·G, o + (m−1)·O)", 2),
-        curve("overhead of both ends", size, trips.overheads[0], 2 * busy[0], "2·(o + (m−1)·O)", 2),
+        make_curve("half a round trip", size, trips.one_way[0], one_way, text, 5 if has_rendezvous else 4),
+        make_curve("spacing of a burst", size, trips.spacing[0], spacing, "max(g + (m−1)·G, o + (m−1)·O)", 2),
+        make_curve("overhead of both ends", size, trips.overheads[0], 2 * busy[0], "2·(o + (m−1)·O)", 2),
     )
     values = {"L": L, "o": o, "g": g, "G": G, "O": O, "gamma": local_work(observed)}
     notes, missing = dict(in_network.notes), {}

@@ -9,27 +9,27 @@ import numpy as np
 
 from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.regression import curve
-from commodel.models.fitting.round_trips import network, round_trips
+from commodel.models.fitting.regression import make_curve
+from commodel.models.fitting.round_trips import collect_round_trips, fit_network
 from commodel.models.probes import EVERYWHERE
 
 
 def fit(observed: Observed) -> Fitted:
-    trips = round_trips(observed)
+    trips = collect_round_trips(observed)
     size, body = trips.size, trips.body
     o_s, o_r = trips.short_overheads
     overhead = max(o_s[0], o_r[0])
-    # The overheads of the model, not those of each size: G includes what a long message adds to them.
-    in_network = network(trips, overhead, trips.one_way - (o_s + o_r)[:, None])
+    # The overheads are those of short messages. G therefore includes the additional overhead of long messages.
+    in_network = fit_network(trips, overhead, trips.one_way - (o_s + o_r)[:, None])
     L, g, G = in_network.L, in_network.g, in_network.G
 
     one_way = o_s[0] + o_r[0] + L[0] + G[0] * body
     spacing = np.maximum(g[0] + G[0] * body, overhead)
     curves = (
-        curve("half a round trip", size, trips.one_way[0], one_way, "o_s + L + (m−1)·G + o_r", 4),
-        curve("spacing of a burst", size, trips.spacing[0], spacing, "max(g + (m−1)·G, o)", 2),
-        curve("send overhead", size, trips.o_s[0], np.full(len(size), o_s[0]), "o_s"),
-        curve("receive overhead", size, trips.o_r[0], np.full(len(size), o_r[0]), "o_r"),
+        make_curve("half a round trip", size, trips.one_way[0], one_way, "o_s + L + (m−1)·G + o_r", 4),
+        make_curve("spacing of a burst", size, trips.spacing[0], spacing, "max(g + (m−1)·G, o)", 2),
+        make_curve("send overhead", size, trips.o_s[0], np.full(len(size), o_s[0]), "o_s"),
+        make_curve("receive overhead", size, trips.o_r[0], np.full(len(size), o_r[0]), "o_r"),
     )
     values = {"L": L, "o_s": o_s, "o_r": o_r, "g": g, "G": G, "gamma": local_work(observed)}
     return Fitted(values, (size[0], size[-1]), notes=in_network.notes, unknown=in_network.unknown, curves=curves)

@@ -3,7 +3,7 @@ nodes.
 
     T_c(m) = o_s,c + L_c + (m−1)·G_c + o_r,c, the next message g_c + (m−1)·G_c later
 
-If nodes differ, it takes the mean: all measured pairs of types on a channel have the same weight.
+If nodes differ, the values of a channel are means over all measured pairs of types, with equal weight.
 """
 
 import numpy as np
@@ -13,14 +13,14 @@ from commodel.models.evaluation.values import of_channel
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.families.hloggp import pair_network
 from commodel.models.families.loggp import costs
-from commodel.models.fitting.round_trips import pair_trips
+from commodel.models.fitting.round_trips import collect_pair_trips
 from commodel.models.keys import key
 from commodel.models.probes import BETWEEN
 
 
 def fit(observed: Observed) -> Fitted:
     values, notes, unknown, curves = {}, {}, {}, []
-    trips = pair_trips(observed)
+    trips = collect_pair_trips(observed)
     for channel, within in (("within", True), ("between", False)):
         fits = []
         for pair, seen in trips.items():

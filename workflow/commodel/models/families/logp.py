@@ -23,17 +23,17 @@ import numpy as np
 
 from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.regression import curve, least_squares
-from commodel.models.fitting.round_trips import NO_LATENCY, round_trips
+from commodel.models.fitting.regression import least_squares, make_curve
+from commodel.models.fitting.round_trips import NO_LATENCY, collect_round_trips
 from commodel.models.probes import EVERYWHERE
 
-LEAVES = ("N, leaves", "time / s")
+LEAVES_AXES = ("N, leaves", "time / s")
 
 
 def fit(observed: Observed) -> Fitted:
     if not observed.probes.get("prtt") and observed.probes.get("chain"):
         return fit_trees(observed)
-    trips = round_trips(observed)
+    trips = collect_round_trips(observed)
     o = trips.overheads[:, 0] / 2
     L = np.maximum(trips.one_way[:, 0] - 2 * o, 0)
     g = trips.spacing[:, 0]
@@ -44,7 +44,7 @@ def fit(observed: Observed) -> Fitted:
         unknown["L"] = NO_LATENCY
     short = trips.size[trips.one_way[0] <= 1.1 * trips.one_way[0, 0]].max()
     fitted = np.full(len(trips.size), L[0] + 2 * o[0])
-    evidence = curve("half a round trip", trips.size, trips.one_way[0], fitted, "L + 2·o")
+    evidence = make_curve("half a round trip", trips.size, trips.one_way[0], fitted, "L + 2·o")
     values = {"L": L, "o": o, "g": g, "gamma": local_work(observed)}
     return Fitted(values, (0, short), unknown=unknown, curves=(evidence,))
 
@@ -62,9 +62,15 @@ def fit_trees(observed: Observed) -> Fitted:
     values = {"L": level, "o": np.zeros_like(level), "g": per_child}
     unknown = {"o": "set to 0: chains determine only L + 2·o, N-to-1 max(g, o)"}
     curves = (
-        curve("chain", height, y[0, : len(height)], level[0] * height, "h·(L + 2·o)", 1, ("height", "time / s")),
-        curve(
-            "N-to-1", leaves, fan.seconds[0], level[0] + per_child[0] * (leaves - 1), "L + 2·o + (N − 1)·g", 2, LEAVES
+        make_curve("chain", height, y[0, : len(height)], level[0] * height, "h·(L + 2·o)", 1, ("height", "time / s")),
+        make_curve(
+            "N-to-1",
+            leaves,
+            fan.seconds[0],
+            level[0] + per_child[0] * (leaves - 1),
+            "L + 2·o + (N − 1)·g",
+            2,
+            LEAVES_AXES,
         ),
     )
     return Fitted(values, (0, packet), notes={"L": "includes 2·o"}, unknown=unknown, curves=curves)
@@ -87,17 +93,17 @@ def stalled_finish_times(schedule: Schedule, numbers: Mapping[str, Array], work_
 
     Each parameter has the shape (draws, 1). Messages are replayed in Python, as stalls depend on the order of sends.
     """
-    lead = np.broadcast_shapes(*(np.shape(column)[:-1] for column in numbers.values()), np.shape(work_seconds)[:-1])
-    work = np.broadcast_to(work_seconds, (*lead, len(schedule.work.step)))
-    columns = {name: np.broadcast_to(column, (*lead, 1))[..., 0] for name, column in numbers.items()}
-    done = np.empty((*lead, schedule.ranks))
-    for draw in np.ndindex(*lead):
-        machine = _Machine(schedule.ranks, **{name: float(column[draw]) for name, column in columns.items()})
+    shape = np.broadcast_shapes(*(np.shape(column)[:-1] for column in numbers.values()), np.shape(work_seconds)[:-1])
+    work = np.broadcast_to(work_seconds, (*shape, len(schedule.work.step)))
+    columns = {name: np.broadcast_to(column, (*shape, 1))[..., 0] for name, column in numbers.items()}
+    done = np.empty((*shape, schedule.ranks))
+    for draw in np.ndindex(*shape):
+        machine = _StallingNetwork(schedule.ranks, **{name: float(column[draw]) for name, column in columns.items()})
         done[draw] = machine.run(schedule, work[draw])
     return done
 
 
-class _Machine:
+class _StallingNetwork:
     """One draw's ports, and the messages in the network for each processor. The other rules are those of `replay`."""
 
     def __init__(self, ranks: int, L: float, o: float, g: float) -> None:
@@ -107,47 +113,47 @@ class _Machine:
         self.left_network: dict[int, list[float]] = defaultdict(list)  # times by receiver, in the order of sending
 
     def run(self, schedule: Schedule, work: Array) -> list[float]:
-        every = np.arange(len(schedule.src))
-        left = [0.0] * len(every)  # when each message left its sender
+        all_rows = np.arange(len(schedule.src))
+        send_end = [0.0] * len(all_rows)  # when each message left its sender
         for step in schedule.steps:
             rows = range(step.sent.start, step.sent.stop)
-            self._send(rows, step.src.tolist(), schedule.dst[step.sent].tolist(), left)
-            for arrival, rank in sorted((left[row] + self.L, schedule.dst[row]) for row in every[step.taken]):
+            self._send(rows, step.src.tolist(), schedule.dst[step.sent].tolist(), send_end)
+            for arrival, rank in sorted((send_end[row] + self.L, schedule.dst[row]) for row in all_rows[step.taken]):
                 begin = max(arrival, self.done[rank], self.last_in[rank] + self.g)
                 self.last_in[rank], self.done[rank] = begin, begin + self.o
-            for row in every[step.finished]:
-                self.done[schedule.src[row]] = max(self.done[schedule.src[row]], left[row])
+            for row in all_rows[step.finished]:
+                self.done[schedule.src[row]] = max(self.done[schedule.src[row]], send_end[row])
             for row in range(step.work.start, step.work.stop):
                 self.done[schedule.work.rank[row]] += work[row]
         return self.done
 
-    def _send(self, rows: Iterable[int], src: list[int], dst: list[int], left: list[float]) -> None:
+    def _send(self, rows: Iterable[int], src: list[int], dst: list[int], send_end: list[float]) -> None:
         """Post the sends of a step in the order in which they become ready."""
         waiting: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for row, sender, to in reversed(list(zip(rows, src, dst, strict=True))):
-            waiting[sender].append((row, to))
+        for row, sender, receiver in reversed(list(zip(rows, src, dst, strict=True))):
+            waiting[sender].append((row, receiver))
         ready = [(max(self.done[rank], self.out_free[rank]), rank) for rank in waiting]
         heapq.heapify(ready)
         while ready:
             start, rank = heapq.heappop(ready)
-            row, to = waiting[rank].pop()
-            left[row] = self._enter(to, start + self.o)
-            if left[row] > start + self.o:  # the processor stalls; only the port waits for the gap
-                self.done[rank], start = left[row], left[row] - self.o
+            row, receiver = waiting[rank].pop()
+            send_end[row] = self._enter(receiver, start + self.o)
+            if send_end[row] > start + self.o:  # the processor stalls; only the port waits for the gap
+                self.done[rank], start = send_end[row], send_end[row] - self.o
             else:
                 self.done[rank] += self.o
             self.out_free[rank] = start + self.g
             if waiting[rank]:
                 heapq.heappush(ready, (max(self.done[rank], self.out_free[rank]), rank))
 
-    def _enter(self, to: int, ready: float) -> float:
+    def _enter(self, receiver: int, ready: float) -> float:
         """Return when a message may leave that is ready at a time."""
-        in_flight = self.left_network[to]
+        in_flight = self.left_network[receiver]
         if not self.capacity:
             return ready
-        left = max(ready, in_flight[-self.capacity]) if len(in_flight) >= self.capacity else ready
-        in_flight.append(max(left + self.L, in_flight[-1] + self.g if in_flight else 0.0))
-        return left
+        send_end = max(ready, in_flight[-self.capacity]) if len(in_flight) >= self.capacity else ready
+        in_flight.append(max(send_end + self.L, in_flight[-1] + self.g if in_flight else 0.0))
+        return send_end
 
 
 def describe_limits(schedule: Schedule, values: Values) -> str:

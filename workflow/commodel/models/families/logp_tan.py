@@ -15,7 +15,7 @@ from commodel.models.families import Array, Family, Fitted, Observed, Parameter,
 
 
 def fit(observed: Observed) -> Fitted:
-    chain = tan.chain_experiment(observed)
+    chain = tan.fit_chain(observed)
     values = {"L": chain.L, "o": chain.a, "C": chain.C}
     unknown = {name.replace("a", "o"): reason for name, reason in chain.unknown.items()}
     return Fitted(values, (chain.packet, chain.packet), unknown=unknown, curves=(chain.evidence,))
@@ -40,7 +40,7 @@ FAMILY = Family(
     probes=("pingpong", "chain"),
     fit=fit,
     predict=predict,
-    limits=lambda schedule, values: tan.unpredicted(schedule),
+    limits=lambda schedule, values: tan.describe_free_messages(schedule),
     overlaps_work=False,
     ignores="the size of a message; how many children a node has; that a sender with many receivers is busy",
     uses_bytes=False,

@@ -35,8 +35,8 @@ from commodel.models.evaluation import repeated_rounds
 from commodel.models.evaluation.repeated_rounds import PlacedRounds, State, place_rounds
 from commodel.models.evaluation.replay import count_most_rows
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.functions_of_count import Pipeline, fit_pipeline
-from commodel.models.fitting.regression import curve
+from commodel.models.fitting.functions_of_count import CountFunction, fit_pipeline
+from commodel.models.fitting.regression import make_curve
 from commodel.models.fitting.round_trips import describe_shared_nodes
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Groups
@@ -45,17 +45,17 @@ FUNCTIONS = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("r
 PROBED_SIZES = (0, 1)  # bytes: probed with 1, and the same for an empty message
 TERMS = {"constant": 1, "pipeline": 3, "saturating": 5}  # identifiable coefficients
 
-Fit = tuple[Pipeline, np.ndarray, Array]  # a function, and the counts and times that it was fitted to
+Fit = tuple[CountFunction, np.ndarray, Array]  # a function, and the counts and times that it was fitted to
 
 
 def fit(observed: Observed) -> Fitted:
-    posts = {how: _posting(observed, o, how) for how, (_, o) in FUNCTIONS.items() if _measured(observed, how)}
+    posts = {how: _fit_posting(observed, o, how) for how, (_, o) in FUNCTIONS.items() if _is_measured(observed, how)}
     fits = list(posts.values())
-    fits += [_round_trips(observed, FUNCTIONS[how][0], how, post) for how, (post, _, _) in posts.items()]
+    fits += [_fit_round_trips(observed, FUNCTIONS[how][0], how, post) for how, (post, _, _) in posts.items()]
     for statistic in ("min", "mean"):
-        fits.append(_round_trips(observed, f"rtt_{statistic}", "isend", posts["isend"][0], statistic))
+        fits.append(_fit_round_trips(observed, f"rtt_{statistic}", "isend", posts["isend"][0], statistic))
     if "irecv" in _posting_modes(observed, "post"):
-        fits.append(_posting(observed, "o_r", "irecv"))
+        fits.append(_fit_posting(observed, "o_r", "irecv"))
 
     values, notes, unknown, curves = {"gamma": local_work(observed)}, {}, {}, []
     for function, n, times in fits:
@@ -64,7 +64,7 @@ def fit(observed: Observed) -> Fitted:
         unknown |= function.unknown
         title = f"{function.name}: " + ("round trip per message" if function.name.startswith("rtt") else "overhead")
         fitted, labels = function.at(n)[0], ("partners", "time / s")
-        curves.append(curve(title, n, times[0], fitted, function.form, TERMS[function.form], labels))
+        curves.append(make_curve(title, n, times[0], fitted, function.form, TERMS[function.form], labels))
     notes |= _describe_lists(fits, notes)
     if shared := describe_shared_nodes(observed.cases("round")):
         for name, _ in FUNCTIONS.values():
@@ -83,29 +83,29 @@ def _describe_lists(fits: list[Fit], notes: dict[str, str]) -> dict[str, str]:
     largest = int(counts.max())
     o_n, o_1, trip = (float(function.at([n])[0, 0]) for function, n in ((o, largest), (o, 1), (rtt, largest)))
     halved, printed = max((trip - o_1 - o_n) / 2, 0.0), trip / 2 - o_1 - largest * o_n
-    remark = (
+    text = (
         f"L({largest}) is {halved * 1e6:.3g} µs; with the paper's n·o(n) for a list it would be {printed * 1e6:.3g} µs"
     )
-    return {"o_list.a": "; ".join(filter(None, (notes.get("o_list.a"), remark)))}
+    return {"o_list.a": "; ".join(filter(None, (notes.get("o_list.a"), text)))}
 
 
 def _posting_modes(observed: Observed, probe: str) -> set[str]:
     return {str(case.settings["how"]) for case in observed.probes.get(probe, ())}
 
 
-def _measured(observed: Observed, how: str) -> bool:
+def _is_measured(observed: Observed, how: str) -> bool:
     """Return whether a way of posting was measured. Not every MPI has put; `isend` is required."""
     return how == "isend" or all(how in _posting_modes(observed, probe) for probe in ("round", "post"))
 
 
-def _posting(observed: Observed, name: str, how: str) -> Fit:
+def _fit_posting(observed: Observed, name: str, how: str) -> Fit:
     """Return the overhead of posting, fitted to the probe `post`."""
     posted = observed.cases("post", how=how)
     n, times = posted["n"], posted.seconds / posted["n"]
     return fit_pipeline(name, n, times, 1 / np.maximum(times[0], 1e-15) ** 2, "pipeline"), n, times
 
 
-def _round_trips(observed: Observed, name: str, how: str, post: Pipeline, statistic: str = "median") -> Fit:
+def _fit_round_trips(observed: Observed, name: str, how: str, post: CountFunction, statistic: str = "median") -> Fit:
     """Return the round trip per message, fitted to the probe `round`."""
     trips = observed.cases("round", statistic=statistic, how=how)
     n = trips["n"]
@@ -115,7 +115,7 @@ def _round_trips(observed: Observed, name: str, how: str, post: Pipeline, statis
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
+class RoundTimes:
     """The times of a round in which a rank has n messages, for several n: (draws, n)."""
 
     first: Array  # until the network starts
@@ -123,7 +123,7 @@ class Round:
     busy: Array  # time of the processor
 
 
-def round_of(values: Values, n: np.ndarray) -> Round:
+def time_rounds(values: Values, n: np.ndarray) -> RoundTimes:
     """Return the times of rounds with n messages of a rank."""
     posting, printed = values.settings.get("posting", "isend"), values.settings.get("latency") == "printed"
     statistic = values.settings.get("statistic", "median")
@@ -136,54 +136,54 @@ def round_of(values: Values, n: np.ndarray) -> Round:
     first = busy if posting == "list" else o_n
     overheads = o_1 + (first if printed else o_n)
     L = values.at(rtt, n) / 2 - (overheads if printed else overheads / 2)
-    return Round(first, n * np.maximum(L, 0.0), busy)
+    return RoundTimes(first, n * np.maximum(L, 0.0), busy)
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
     done = np.zeros((*values.lead, schedule.ranks))
     for part in schedule.parts:
         if isinstance(part, Rounds):
-            done = _repeated(place_rounds(schedule)[part], values, done)
+            done = _repeat_rounds(place_rounds(schedule)[part], values, done)
         else:
             done = _advance_clocks(part, values, done)
     return done
 
 
-def _repeated(placed: PlacedRounds, values: Values, done: Array) -> Array:
+def _repeat_rounds(placed: PlacedRounds, values: Values, done: Array) -> Array:
     """Return the clocks after repeated rounds, in which every rank has one partner."""
-    rounds, work = round_of(values, np.ones(1, dtype=int)), placed.sample.work_seconds(values["gamma"])
+    rounds, work = time_rounds(values, np.ones(1, dtype=int)), placed.sample.work_seconds(values["gamma"])
 
-    def play(state: State, turns: Sequence[repeated_rounds.Round]) -> State:
+    def play_rounds(state: State, some_rounds: Sequence[repeated_rounds.Round]) -> State:
         (entered,) = state
-        for turn in turns:
-            arrival = (entered + rounds.first)[..., turn.source] + rounds.wire
+        for one_round in some_rounds:
+            arrival = (entered + rounds.first)[..., one_round.source] + rounds.wire
             done = np.maximum(entered + rounds.busy, arrival)
-            entered = done + work[..., turn.received] if work.shape[-1] else done
+            entered = done + work[..., one_round.received] if work.shape[-1] else done
         return (entered,)
 
-    return placed.run((done,), play)[0]
+    return placed.run((done,), play_rounds)[0]
 
 
 def _advance_clocks(schedule: Schedule, values: Values, begin: Array) -> Array:
     """Return the clocks after a part without repeated rounds."""
-    counts = [(_counts(step.src), _counts(step.dst)) for step in schedule.steps]
+    counts = [(_count_by_rank(step.src), _count_by_rank(step.dst)) for step in schedule.steps]
     n = np.unique(np.concatenate([[1], *(column for both in counts for column in both)]))
-    rounds = round_of(values, n)
+    rounds = time_rounds(values, n)
     first, wire, busy = rounds.first, rounds.wire, rounds.busy
     work = schedule.work_seconds(values["gamma"])
-    lead = np.broadcast_shapes(values.lead, np.shape(work)[:-1], np.shape(wire)[:-1])
-    work = np.broadcast_to(work, (*lead, len(schedule.work.step)))
-    done = np.broadcast_to(begin, (*lead, schedule.ranks)).copy()
-    slot = np.zeros(len(schedule.src), dtype=int)  # index in n of a message's sender
-    leaves = np.empty((*lead, len(schedule.src)))
+    shape = np.broadcast_shapes(values.lead, np.shape(work)[:-1], np.shape(wire)[:-1])
+    work = np.broadcast_to(work, (*shape, len(schedule.work.step)))
+    done = np.broadcast_to(begin, (*shape, schedule.ranks)).copy()
+    sender_index = np.zeros(len(schedule.src), dtype=int)  # index in n of a message's sender
+    departure = np.empty((*shape, len(schedule.src)))
     for step, (sent, received) in zip(schedule.steps, counts, strict=True):
         if len(step.src):
-            slot[step.sent] = sent = np.searchsorted(n, sent)
-            leaves[..., step.sent] = done[..., step.src] + first[..., sent]
+            sender_index[step.sent] = sent = np.searchsorted(n, sent)
+            departure[..., step.sent] = done[..., step.src] + first[..., sent]
             done[..., step.sends.ranks] += busy[..., _take_first_rows(step.sends, sent)]
         if len(step.dst):
             received = np.searchsorted(n, received)
-            arrival = leaves[..., step.taken] + np.maximum(wire[..., slot[step.taken]], wire[..., received])
+            arrival = departure[..., step.taken] + np.maximum(wire[..., sender_index[step.taken]], wire[..., received])
             groups = step.receives
             done[..., groups.ranks] = np.maximum(done[..., groups.ranks], groups.latest(arrival))
         if step.work.stop > step.work.start:
@@ -191,7 +191,7 @@ def _advance_clocks(schedule: Schedule, values: Values, begin: Array) -> Array:
     return done
 
 
-def _counts(ranks: np.ndarray) -> np.ndarray:
+def _count_by_rank(ranks: np.ndarray) -> np.ndarray:
     """Return for every row of a step the number of rows of its rank."""
     _, inverse, counts = np.unique(ranks, return_inverse=True, return_counts=True)
     return counts[inverse]

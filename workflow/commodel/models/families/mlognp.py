@@ -17,12 +17,12 @@ from commodel.models.evaluation.repeated_rounds import condense
 from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.observed import Cases
-from commodel.models.fitting.regression import line, line_curve
+from commodel.models.fitting.regression import fit_line, make_line_curve
 from commodel.models.keys import Pair, parse
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY
 
-COPY = "ctm"
+PROBED_COPY = "ctm"
 WITHIN_TITLE = "a quarter of a round trip within a node"
 
 
@@ -35,25 +35,25 @@ def fit(observed: Observed) -> Fitted:
     pingpong = observed.cases("pingpong")
     size, half = pingpong["bytes"].astype(float), pingpong.seconds / 2
     notes, unknown, missing = {"l_net": "set to 0: part of o_net"}, {}, {}
-    copies = observed.cases("memcopy", path=COPY)
-    copied, copy, title = copies["bytes"].astype(float), copies.seconds, "copy from cache to memory"
+    copies = observed.cases("memcopy", path=PROBED_COPY)
+    copy_sizes, copy_seconds, title = copies["bytes"].astype(float), copies.seconds, "copy from cache to memory"
     within = Pair.parse(str(pingpong["pair"][0])).within
     if within:
-        copied, copy, title = size, half / 2, WITHIN_TITLE
+        copy_sizes, copy_seconds, title = size, half / 2, WITHIN_TITLE
         unknown["o_net"] = "set to 0: no ping-pong between nodes was measured"
-    elif not copy[0].any():
+    elif not copy_seconds[0].any():
         round_trips = _round_trips_within(observed)
         if round_trips is None:
             missing["o_mem"] = "copies take no time on this platform, and no message within a node was measured"
         else:
-            copied, copy, title = round_trips["bytes"].astype(float), round_trips.seconds / 4, WITHIN_TITLE
+            copy_sizes, copy_seconds, title = round_trips["bytes"].astype(float), round_trips.seconds / 4, WITHIN_TITLE
             notes["o_mem"] = "copies take no time on this platform: a quarter of a round trip within a node"
-    a, b = line(copied, copy, 1 / np.maximum(copy[0], 1e-15) ** 2)
-    curves = (line_curve(title, copied, copy, a, b, "o_mem(m)"),)
+    a, b = fit_line(copy_sizes, copy_seconds, 1 / np.maximum(copy_seconds[0], 1e-15) ** 2)
+    curves = (make_line_curve(title, copy_sizes, copy_seconds, a, b, "o_mem(m)"),)
     c = d = np.zeros_like(a)
     if not within:
-        c, d = line(size, np.maximum(half - 2 * (a[:, None] + b[:, None] * size), 0), 1 / half[0] ** 2)
-        curves += (line_curve("half a round trip", size, half, c + 2 * a, d + 2 * b, "2·o_mem(m) + o_net(m)"),)
+        c, d = fit_line(size, np.maximum(half - 2 * (a[:, None] + b[:, None] * size), 0), 1 / half[0] ** 2)
+        curves += (make_line_curve("half a round trip", size, half, c + 2 * a, d + 2 * b, "2·o_mem(m) + o_net(m)"),)
     values = {"o_net.a": c, "o_net.b": d, "l_net": np.zeros_like(c), "gamma": local_work(observed)}
     forms = {"o_net": "linear"}
     if missing:

@@ -12,8 +12,13 @@ import numpy as np
 
 from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.regression import curve, describe_levelled, sample_values, sampled_curve
-from commodel.models.fitting.round_trips import round_trips
+from commodel.models.fitting.regression import (
+    describe_changed_samples,
+    make_curve,
+    make_sample_values,
+    make_sampled_curve,
+)
+from commodel.models.fitting.round_trips import collect_round_trips
 from commodel.models.keys import sample
 from commodel.models.probes import EVERYWHERE
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
@@ -21,16 +26,16 @@ from commodel.units import format_seconds
 
 
 def fit(observed: Observed) -> Fitted:
-    trips = round_trips(observed)
+    trips = collect_round_trips(observed)
     values, notes, unknown, levelled = {}, {}, {}, {}
     measured = {"o_s": trips.o_s, "o_r": trips.o_r, "g": trips.spacing}
     for name, draws in measured.items():
         # A rank that receives a message every g is busy for at most g each; the rest is waiting.
         capped = np.minimum(draws, trips.spacing)
-        samples = sample_values(name, trips.size, capped)
+        samples = make_sample_values(name, trips.size, capped)
         values |= samples
         levelled[name] = np.stack(list(samples.values()), axis=-1)
-        unknown |= describe_levelled(list(samples), capped[0], levelled[name][0])
+        unknown |= describe_changed_samples(list(samples), capped[0], levelled[name][0])
         waits = draws[0] > (1 + NEGLIGIBLE_DIFFERENCE) * capped[0]
         for size, seconds in zip(trips.size[waits], draws[0, waits], strict=True):
             notes[sample(name, size)] = f"measured {format_seconds(seconds)}: the part beyond the gap is waiting"
@@ -41,10 +46,10 @@ def fit(observed: Observed) -> Fitted:
     if missed := trips.describe_error(one_way):
         notes["L"] = f"one number for all sizes: with L + g(m) {missed}"
     curves = (
-        curve("half a round trip", trips.size, trips.one_way[0], one_way, "L + g(m)"),
-        sampled_curve("spacing of a burst", trips.size, trips.spacing, gap[0]),
-        sampled_curve("send overhead", trips.size, trips.o_s, levelled["o_s"][0]),
-        sampled_curve("receive overhead", trips.size, trips.o_r, levelled["o_r"][0]),
+        make_curve("half a round trip", trips.size, trips.one_way[0], one_way, "L + g(m)"),
+        make_sampled_curve("spacing of a burst", trips.size, trips.spacing, gap[0]),
+        make_sampled_curve("send overhead", trips.size, trips.o_s, levelled["o_s"][0]),
+        make_sampled_curve("receive overhead", trips.size, trips.o_r, levelled["o_r"][0]),
     )
     values |= {"L": L, "gamma": local_work(observed)}
     sizes = trips.size[0], trips.size[-1]

@@ -23,12 +23,12 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.observed import DRAWS
-from commodel.models.fitting.regression import add_misfit_draws, curve
+from commodel.models.fitting.regression import add_misfit_draws, make_curve
 
-POWERS, LOGS, SIZES = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 1.0, 2.0), (0.0, 0.5, 1.0)  # i, j, k
-TERMS = [(i, j, k) for k, i, j in product(SIZES, POWERS, LOGS) if (i, j, k) != (0.0, 0.0, 0.0)]
+RANK_POWERS, LOG_POWERS, SIZE_POWERS = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 1.0, 2.0), (0.0, 0.5, 1.0)  # i, j, k
+TERMS = [(i, j, k) for k, i, j in product(SIZE_POWERS, RANK_POWERS, LOG_POWERS) if (i, j, k) != (0.0, 0.0, 0.0)]
 TERMS.sort(key=lambda term: any(term[:2]) and term[2] > 0)  # of terms that data cannot distinguish, the first is chosen
-NUMBERS = range(1, 3)  # of the terms besides the constant
+TERM_NUMBERS = range(1, 3)  # of the terms besides the constant
 COLLINEAR = 1e-7  # relative residual of a column on the others, below which these data cannot separate them
 ROUNDING = 1e-24  # mean squared relative error that is rounding
 
@@ -53,22 +53,22 @@ def _fit_hypothesis(ranks: np.ndarray, size: np.ndarray, y: Array) -> Fitted:
     """Fit the best hypothesis to times y: (draws, observations)."""
     if len(ranks) < 3:
         raise UserError(f"found {len(ranks)} observation(s), wanted at least 3")
-    chosen, error, alike = _choose_terms(ranks, size, y[0])
-    columns = _columns(chosen, ranks, size)
-    coefficients = _coefficients(columns, y)
+    chosen, error, equal_hypotheses = _choose_terms(ranks, size, y[0])
+    columns = _make_columns(chosen, ranks, size)
+    coefficients = _solve_coefficients(columns, y)
     text = " + ".join(["c0", *(_term_text(number, term) for number, term in enumerate(chosen, 1))])
-    values = {f"c{number}": np.zeros(len(y)) for number in (0, *NUMBERS)}
+    values = {f"c{number}": np.zeros(len(y)) for number in (0, *TERM_NUMBERS)}
     values |= {f"c{number}": draws for number, draws in enumerate(coefficients.T)}
     notes = {"c0": f"chosen by leave-one-out: {text}, relative error {100 * error:.2g} %"}
-    for number, powers in zip_longest(NUMBERS, chosen, fillvalue=(0.0, 0.0, 0.0)):
+    for number, powers in zip_longest(TERM_NUMBERS, chosen, fillvalue=(0.0, 0.0, 0.0)):
         values |= {f"{letter}{number}": np.full(len(y), power) for letter, power in zip("ijk", powers, strict=True)}
         remarks = [f"its unit is s/B^{powers[2]:g}"] if powers[2] else []
-        if any(powers) and alike > 1:
-            remarks.append(f"{alike - 1} other choice(s) of terms fit these data equally well")
+        if any(powers) and equal_hypotheses > 1:
+            remarks.append(f"{equal_hypotheses - 1} other choice(s) of terms fit these data equally well")
         if remarks:
             notes[f"c{number}"] = "; ".join(remarks)
     fitted, labels = columns @ coefficients[0], ("ranks", "time / s")
-    evidence = curve("all observations", ranks, y[0], fitted, text, 1 + len(chosen), labels)
+    evidence = make_curve("all observations", ranks, y[0], fitted, text, 1 + len(chosen), labels)
     sizes = float(size.min()), float(size.max())
     return Fitted(values, sizes, notes=notes, curves=(evidence,), settings={"ranks": int(ranks.max())})
 
@@ -79,7 +79,7 @@ def _term_text(number: int, term: Term) -> str:
     return "·".join([f"c{number}", *powers])
 
 
-def _columns(terms: Sequence[Term], ranks: np.ndarray, size: np.ndarray) -> Array:
+def _make_columns(terms: Sequence[Term], ranks: np.ndarray, size: np.ndarray) -> Array:
     """Return the columns of terms, the constant first: (observations, 1 + terms)."""
     ranks, size = ranks.astype(float), size.astype(float)
     columns = [ranks**i * np.log2(ranks) ** j * size**k for i, j, k in terms]
@@ -89,28 +89,30 @@ def _columns(terms: Sequence[Term], ranks: np.ndarray, size: np.ndarray) -> Arra
 def _choose_terms(ranks: np.ndarray, size: np.ndarray, y: Array) -> tuple[Sequence[Term], float, int]:
     """Return the terms that predict a left-out observation best, their relative error (root mean square), and how many
     hypotheses are equal."""
-    columns = _columns(TERMS, ranks, size)
+    columns = _make_columns(TERMS, ranks, size)
     columns = columns / np.maximum(columns.max(axis=0), 1.0) / y[:, None]
     best_sets = []  # of every number of terms
-    for count in (0, *NUMBERS):
+    for count in (0, *TERM_NUMBERS):
         if len(y) < count + 3:  # constant, terms, the left-out observation, and one degree of freedom
             continue
         sets = list(combinations(range(len(TERMS)), count))
-        picked = np.array(sets, dtype=int).reshape(len(sets), count) + 1
-        with_constant = columns[:, np.hstack([np.zeros((len(sets), 1), dtype=int), picked])]
-        tried = [_leave_one_out(np.moveaxis(with_constant, 1, 0))]
+        indices = np.array(sets, dtype=int).reshape(len(sets), count) + 1
+        with_constant = columns[:, np.hstack([np.zeros((len(sets), 1), dtype=int), indices])]
+        trials = [_leave_one_out(np.moveaxis(with_constant, 1, 0))]
         if count:
-            tried.append(_leave_one_out(np.moveaxis(columns[:, picked], 1, 0)))
-        errors = np.where(np.isfinite(tried[0][:, :1]), tried[0], tried[-1])  # without the constant if it would be < 0
+            trials.append(_leave_one_out(np.moveaxis(columns[:, indices], 1, 0)))
+        errors = np.where(
+            np.isfinite(trials[0][:, :1]), trials[0], trials[-1]
+        )  # without the constant if it would be < 0
         means = np.mean(errors, axis=1)
-        alike = np.flatnonzero(means <= means.min() * (1 + COLLINEAR) + ROUNDING)
-        if np.isfinite(means[alike[0]]):
-            best_sets.append(([TERMS[number] for number in sets[alike[0]]], errors[alike[0]], len(alike)))
+        equal = np.flatnonzero(means <= means.min() * (1 + COLLINEAR) + ROUNDING)
+        if np.isfinite(means[equal[0]]):
+            best_sets.append(([TERMS[number] for number in sets[equal[0]]], errors[equal[0]], len(equal)))
     means = np.array([np.mean(errors) for _, errors, _ in best_sets])
     best = best_sets[means.argmin()][1]
-    near = means.min() + max(np.std(best) / np.sqrt(len(best)), ROUNDING)
-    terms, errors, alike = best_sets[int(np.flatnonzero(means <= near)[0])]
-    return terms, float(np.sqrt(np.mean(errors))), alike
+    limit = means.min() + max(np.std(best) / np.sqrt(len(best)), ROUNDING)
+    terms, errors, equal = best_sets[int(np.flatnonzero(means <= limit)[0])]
+    return terms, float(np.sqrt(np.mean(errors))), equal
 
 
 def _leave_one_out(columns: Array) -> Array:
@@ -133,22 +135,24 @@ def _leave_one_out(columns: Array) -> Array:
     return np.where(is_valid[:, None], (residual / np.maximum(leverage_rest, COLLINEAR)) ** 2, np.inf)
 
 
-def _coefficients(columns: Array, y: Array) -> Array:
+def _solve_coefficients(columns: Array, y: Array) -> Array:
     """Return coefficients ≥ 0 (draws, terms): of all subsets of columns without a negative one, the best fit."""
     scale = np.maximum(columns.max(axis=0), 1.0)
     columns = columns / scale / y[0][:, None]
 
-    def solved(kept: list[int], ratios: Array) -> tuple[Array, Array]:
+    def solve_subset(subset: list[int], ratios: Array) -> tuple[Array, Array]:
         coefficients = np.zeros((len(ratios), columns.shape[1]))
-        coefficients[:, kept] = ratios @ np.linalg.pinv(columns[:, kept]).T
+        coefficients[:, subset] = ratios @ np.linalg.pinv(columns[:, subset]).T
         loss = np.sum((ratios - coefficients @ columns.T) ** 2, axis=1)
         return coefficients, np.where(np.all(coefficients >= 0, axis=1), loss, np.inf)
 
     def best(ratios: Array) -> Array:
         count = columns.shape[1]
-        tried = [solved(list(kept), ratios) for n in range(1, count + 1) for kept in combinations(range(count), n)]
-        chosen = np.argmin([loss for _, loss in tried], axis=0)
-        return np.array([coefficients for coefficients, _ in tried])[chosen, np.arange(len(ratios))]
+        trials = [
+            solve_subset(list(subset), ratios) for n in range(1, count + 1) for subset in combinations(range(count), n)
+        ]
+        chosen = np.argmin([loss for _, loss in trials], axis=0)
+        return np.array([coefficients for coefficients, _ in trials])[chosen, np.arange(len(ratios))]
 
     ratios = y / y[0]
     misfit = ratios[0] - columns @ best(ratios[:1])[0]
@@ -159,7 +163,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
     size = np.asarray(schedule.largest, dtype=float)[..., None]
     ranks = float(schedule.ranks)
     total = values["c0"] + 0.0 * size
-    for number in NUMBERS:
+    for number in TERM_NUMBERS:
         i, j, k = (values[f"{letter}{number}"] for letter in "ijk")
         total = total + values[f"c{number}"] * ranks**i * np.log2(ranks) ** j * size**k
     return np.broadcast_to(total, (*total.shape[:-1], schedule.ranks))
@@ -173,10 +177,10 @@ FAMILY = Family(
     equation="T(p, m) = c0 + c1·p^i1·log2(p)^j1·m^k1 + c2·p^i2·log2(p)^j2·m^k2",
     parameters=(
         Parameter("c0", "s", "time of every pattern", recalibrated=False),
-        *(Parameter(f"c{n}", "s", f"coefficient of term {n}", default=0.0, recalibrated=False) for n in NUMBERS),
-        *(Parameter(f"i{n}", "1", f"power of the ranks in term {n}", default=0.0) for n in NUMBERS),
-        *(Parameter(f"j{n}", "1", f"power of their logarithm in term {n}", default=0.0) for n in NUMBERS),
-        *(Parameter(f"k{n}", "1", f"power of the message in term {n}", default=0.0) for n in NUMBERS),
+        *(Parameter(f"c{n}", "s", f"coefficient of term {n}", default=0.0, recalibrated=False) for n in TERM_NUMBERS),
+        *(Parameter(f"i{n}", "1", f"power of the ranks in term {n}", default=0.0) for n in TERM_NUMBERS),
+        *(Parameter(f"j{n}", "1", f"power of their logarithm in term {n}", default=0.0) for n in TERM_NUMBERS),
+        *(Parameter(f"k{n}", "1", f"power of the message in term {n}", default=0.0) for n in TERM_NUMBERS),
     ),
     probes=("fan", "pingpong", "chain"),
     fit=fit,

@@ -11,18 +11,18 @@ import numpy as np
 
 from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.regression import curve
-from commodel.models.fitting.round_trips import round_trips
+from commodel.models.fitting.regression import make_curve
+from commodel.models.fitting.round_trips import collect_round_trips
 from commodel.models.probes import EVERYWHERE
 
 
 def fit(observed: Observed) -> Fitted:
     pingpong = observed.cases("pingpong")
     size, half = pingpong["bytes"], pingpong.seconds / 2
-    g, shortest = round_trips(observed).spacing[:, 0], half[:, size.argmin()]
+    g, shortest = collect_round_trips(observed).spacing[:, 0], half[:, size.argmin()]
     lam = np.maximum(shortest / g, 1)
     largest_valid = size[half[0] <= 1.1 * shortest[0]].max()
-    evidence = curve("half a round trip", size, half[0], np.full(len(size), lam[0] * g[0]), "λ·g")
+    evidence = make_curve("half a round trip", size, half[0], np.full(len(size), lam[0] * g[0]), "λ·g")
     values = {"lam": lam, "g": g, "gamma": local_work(observed)}
     notes = {} if lam[0] > 1 else {"lam": "1 is the minimum: messages of a burst are as far apart as a message takes"}
     return Fitted(values, (0, largest_valid), notes=notes, curves=(evidence,))

@@ -32,13 +32,23 @@ from itertools import pairwise
 import numpy as np
 
 from commodel.hierarchy import NODE
-from commodel.models.evaluation.link_sharing import IN_TURN, SHARED, copies, describe_round_by_round, levels_of, predict
+from commodel.models.evaluation.link_sharing import (
+    ONE_AT_A_TIME,
+    SHARED,
+    copy_seconds,
+    describe_round_by_round,
+    get_levels,
+    predict,
+)
 from commodel.models.evaluation.shared_lines import LINK_FACTORS, PAIR_LATENCY
 from commodel.models.evaluation.values import TABLE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
-from commodel.models.fitting.channels import local_times
+from commodel.models.fitting.channels import fit_local_work
 from commodel.models.fitting.link_capacities import (
     distinguish_ways,
+    find_largest_eager,
+    find_largest_sent,
+    find_links_by_destination,
     fit_capacities,
     fit_inbound_cost,
     fit_link_factors,
@@ -46,19 +56,16 @@ from commodel.models.fitting.link_capacities import (
     fit_pair_latency,
     fit_port_factors,
     is_slower,
-    largest_eager,
-    links_by_destination,
-    longest_sent,
-    with_fastest_ports,
+    select_fastest_ports,
 )
-from commodel.models.fitting.regression import curve
-from commodel.models.fitting.round_trips import NEVER, HalfTrip, growing_overheads, round_trips
+from commodel.models.fitting.regression import make_curve
+from commodel.models.fitting.round_trips import NEVER, HalfTrip, collect_round_trips, fit_growing_overheads
 from commodel.models.keys import key, parse
 from commodel.parameters import Curve
 from commodel.patterns.repeated import CompactSchedule
 from commodel.units import format_bytes
 
-SETTINGS = {"order": (SHARED, IN_TURN)}
+SETTINGS = {"order": (SHARED, ONE_AT_A_TIME)}
 MAX_PIECES = 8  # of half a round trip as a function of the size
 MIN_NETWORK_SHARE = 0.01  # of half a round trip that is not copying
 PROTOCOL_JUMP = 0.3  # relative change of overheads from one size to the next that is another protocol
@@ -96,7 +103,7 @@ class PartialFit:
 
 def fit(observed: Observed) -> Fitted:
     """Fit L and G of every class to half round trips, and the capacities to their slowdown by concurrent messages."""
-    trips = round_trips(observed)
+    trips = collect_round_trips(observed)
     o_s, o_r = trips.short_overheads
     ports = fit_port_factors(observed)
     halves = {
@@ -107,22 +114,22 @@ def fit(observed: Observed) -> Fitted:
     factors, added = fit_link_factors(observed, trips_by_class, shared, ports)
     shared |= added
     if factors:  # links of single groups explain what two groups, or all, take longer
-        joining = {key(kind, level) for kind in ("c_pair", "c_all") for level in factors}
-        shared = {name: draws for name, draws in shared.items() if parse(name).function not in joining}
+        replaced = {key(kind, level) for kind in ("c_pair", "c_all") for level in factors}
+        shared = {name: draws for name, draws in shared.items() if parse(name).function not in replaced}
     settings = {**observed.placement, "half_duplex": sorted(half_duplex)} | ({LINK_FACTORS: factors} if factors else {})
     settings |= {PAIR_LATENCY: pairs} if (pairs := fit_pair_latency(observed, trips_by_class)) else {}
     partial = PartialFit({"o_s": o_s, "o_r": o_r}, {}, settings)
     for name, trip in trips_by_class.items():
-        partial.add(*trip.named(name, o_s + o_r))
+        partial.add(*trip.name_values(name, o_s + o_r))
     partial.add(shared)
-    partial.add(*local_times(observed))
+    partial.add(*fit_local_work(observed))
     notes, missing = {}, {}
-    S = largest_eager(observed, trips_by_class)
-    S = protocol_change(trips.size, trips.overheads[0]) if S is None else S
+    S = find_largest_eager(observed, trips_by_class)
+    S = find_protocol_change(trips.size, trips.overheads[0]) if S is None else S
     if S == NEVER:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(trips.size[-1]))}"
-    starts = {limit: partial.estimate(S=S, E=limit) for limit in (NEVER, 0.0)}
-    E = min(longest_sent(distinguish_ways(observed, "start", starts, predict)), S)
+    values_by_limit = {limit: partial.estimate(S=S, E=limit) for limit in (NEVER, 0.0)}
+    E = min(find_largest_sent(distinguish_ways(observed, "start", values_by_limit, predict)), S)
     for name, limit in {"S": S, "E": E if E < S else NEVER}.items():
         if limit < NEVER:
             partial.values[name] = np.full(len(o_s), limit)
@@ -131,19 +138,19 @@ def fit(observed: Observed) -> Fitted:
     orders = {way: replace(sent_estimate, settings={**partial.settings, "order": way}) for way in SETTINGS["order"]}
     if ways := distinguish_ways(observed, "order", orders, predict):
         partial.settings["order"] = ways[0][1]
-    if links := links_by_destination(observed, sent_estimate, _links(trips_by_class, shared), predict):
+    if links := find_links_by_destination(observed, sent_estimate, _links(trips_by_class, shared), predict):
         partial.settings["links"] = links
-    if copying := growing_overheads(trips, E):
-        partial.add(copying)
+    if copy_tables := fit_growing_overheads(trips, E):
+        partial.add(copy_tables)
         for name, (size, half) in halves.items():
             if name != NODE:  # between nodes, processors copy the message; the rest is in the network
-                in_network = np.maximum(half - sum(copies(size, partial.draws)), MIN_NETWORK_SHARE * half)
-                partial.add(*HalfTrip.of(size, in_network, MAX_PIECES, half[0]).named(name, o_s + o_r))
+                in_network = np.maximum(half - sum(copy_seconds(size, partial.draws)), MIN_NETWORK_SHARE * half)
+                partial.add(*HalfTrip.of(size, in_network, MAX_PIECES, half[0]).name_values(name, o_s + o_r))
     if is_slower(observed, "in", partial.estimate(), predict):
-        partial.add(fit_inbound_cost(observed, trips_by_class, lambda size: copies(size, partial.draws)[1]))
+        partial.add(fit_inbound_cost(observed, trips_by_class, lambda size: copy_seconds(size, partial.draws)[1]))
     if (back := fit_opposite_share(observed)) is not None:
         ways = {True: partial.estimate(back=back[0]), False: partial.estimate()}
-        if [held for _, held in distinguish_ways(observed, "against", ways, predict)] == [True]:
+        if [is_slowed for _, is_slowed in distinguish_ways(observed, "against", ways, predict)] == [True]:
             partial.values["back"] = back
     missing |= _explain_missing(partial.values)
     size_range = min(size.min() for size, _ in halves.values()), max(size.max() for size, _ in halves.values())
@@ -171,7 +178,7 @@ def _curves(halves: Mapping[str, tuple[Array, Array]], trips_by_class: Mapping[s
     """Yield the curve of half a round trip for each class."""
     for name, (size, half) in halves.items():
         title = f"half a round trip, {'one node' if name == NODE else name}"
-        yield curve(
+        yield make_curve(
             title, size, half[0], trips_by_class[name].at(size)[0], "o_s + L + m·G + o_r", trips_by_class[name].terms
         )
 
@@ -180,7 +187,7 @@ def _links(trips_by_class: Mapping[str, HalfTrip], shared: Mapping[str, Array]) 
     """Return the number of links that leave a group of each level, if one link carries a single message at full
     speed."""
     links = {}
-    for level, beyond in pairwise(trips_by_class):
+    for level, next_class in pairwise(trips_by_class):
         samples = {
             size: draws[0]
             for name, draws in shared.items()
@@ -189,19 +196,19 @@ def _links(trips_by_class: Mapping[str, HalfTrip], shared: Mapping[str, Array]) 
         }
         if samples and level != NODE:
             size = max(samples)
-            single = trips_by_class[beyond].parts(np.array([float(size)]))[1][0, 0] / size
+            single = trips_by_class[next_class].parts(np.array([float(size)]))[1][0, 0] / size
             if 2 * single > 3 * samples[size] > 0:
                 links[level] = round(single / samples[size])
     return links
 
 
-def _half_trips(observed: Observed, apart: str, ports: np.ndarray) -> tuple[Array, Array]:
+def _half_trips(observed: Observed, distance_class: str, ports: np.ndarray) -> tuple[Array, Array]:
     """Return the sizes and half round trips of a class, between nodes with the fastest ports."""
-    cases = with_fastest_ports(observed.cases("distance", apart=apart), ports)
+    cases = select_fastest_ports(observed.cases("distance", apart=distance_class), ports)
     return cases["bytes"].astype(float), cases.seconds / 2
 
 
-def protocol_change(size: Array, overheads: Array) -> float:
+def find_protocol_change(size: Array, overheads: Array) -> float:
     """Return the last size before overheads jump to another protocol: up, as a late receiver delays the sender, or
     down, as copying ends."""
     steps = np.diff(overheads) / np.maximum(overheads[:-1], overheads[1:])
@@ -217,13 +224,13 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
         return describe_round_by_round(schedule, values)
     if "L" in values.functions:
         return ""
-    levels = levels_of(values)
-    lacking = [
+    levels = get_levels(values)
+    unprobed = [
         levels.crossed(distance)
         for distance in levels.apart(schedule.node, schedule.src, schedule.dst)
         if key("L", levels.names[distance]) not in values.functions
     ]
-    return f"not probed: ranks in {', '.join(lacking)}" if lacking else ""
+    return f"not probed: ranks in {', '.join(unprobed)}" if unprobed else ""
 
 
 FAMILY = Family(

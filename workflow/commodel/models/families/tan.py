@@ -22,20 +22,27 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.evaluation.repeated_rounds import Round, State, place_rounds
-from commodel.models.evaluation.replay import iterate_phases, largest_phase
+from commodel.models.evaluation.replay import find_largest_phase, iterate_phases
 from commodel.models.evaluation.values import FORMS, evaluate, form_text
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.functions_of_count import SHAPES, fit_trees
-from commodel.models.fitting.regression import choose_form, curve, line, line_curve, mean, shape_coefficients
+from commodel.models.fitting.regression import (
+    choose_form,
+    fit_line,
+    fit_mean,
+    fit_shape_coefficients,
+    make_curve,
+    make_line_curve,
+)
 from commodel.models.fitting.round_trips import describe_shared_nodes
 from commodel.models.keys import key
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Rounds
 
-SECONDS = "time / s"
-LEAVES = ("N, leaves", SECONDS)
+SECONDS_AXIS = "time / s"
+LEAVES_AXES = ("N, leaves", SECONDS_AXIS)
 CHAIN, FAN = "chain", "N-to-1"  # titles of curves
-PAPERS_CHAIN, PAPERS_FAN = "chain, the paper's recipe", "N-to-1, the paper's recipe"
+PAPER_CHAIN, PAPER_FAN = "chain, the paper's recipe", "N-to-1, the paper's recipe"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +57,7 @@ class Chain:
     evidence: Curve
 
 
-def chain_experiment(observed: Observed) -> Chain:
+def fit_chain(observed: Observed) -> Chain:
     """Return the paper's chain experiment (section IV).
 
     Half the round trip, less the latencies, is halved again (a send and a receive a level) and drawn against the
@@ -59,20 +66,20 @@ def chain_experiment(observed: Observed) -> Chain:
     """
     chain = observed.cases("chain")
     packet = int(chain["bytes"][0])
-    L = latency(observed, packet)
+    L = measure_latency(observed, packet)
     height, wave = chain["height"].astype(float), chain.seconds / 2
     overhead = (wave - L[:, None] * height) / 2
     overhead = np.where(np.abs(overhead) < 1e-12 * wave, 0.0, overhead)  # rounding errors of exact simulations
     unknown = {}
     if len(chain) > 1:
-        C, a = line(height, overhead, 1 / wave[0] ** 2)
+        C, a = fit_line(height, overhead, 1 / wave[0] ** 2)
     else:
         C, a = np.zeros_like(L), np.maximum(overhead[:, 0], 0)
         unknown["C"] = "not distinguishable from o: chains of one height only were measured"
     for name, draws in (("C", C), ("a", a)):
         if draws[0] == 0:
             unknown.setdefault(name, "not distinguishable from 0: the round trip explains the whole chain")
-    evidence = line_curve("chain", height, overhead, C, a, "C + a·height", ("height", SECONDS))
+    evidence = make_line_curve("chain", height, overhead, C, a, "C + a·height", ("height", SECONDS_AXIS))
     return Chain(packet, L, C, a, unknown, evidence)
 
 
@@ -84,7 +91,7 @@ def fit(observed: Observed) -> Fitted:
     """
     chain = observed.cases("chain")
     packet = int(chain["bytes"][0])
-    L = latency(observed, packet)
+    L = measure_latency(observed, packet)
     fan = observed.cases("fan", direction="in", bytes=packet)
     height, leaves, wave = chain["height"].astype(float), fan["n"].astype(float), chain.seconds / 2
     trees = fit_trees(height, wave, leaves, fan.seconds)
@@ -104,54 +111,56 @@ def fit(observed: Observed) -> Fitted:
         notes |= {name: "; ".join(filter(None, (notes.get(name), shared))) for name in ("o", "o.a", "C")}
     forms, count = {"o": trees.form}, len(letters) + 2
     curves = [
-        curve(CHAIN, height, wave[0], trees.chain, "C + h·(L + o(2))", count, ("height", SECONDS)),
-        curve(FAN, leaves, fan.seconds[0], trees.fan, f"C + L + {form_text(trees.form)}, x = N + 1", count, LEAVES),
+        make_curve(CHAIN, height, wave[0], trees.chain, "C + h·(L + o(2))", count, ("height", SECONDS_AXIS)),
+        make_curve(
+            FAN, leaves, fan.seconds[0], trees.fan, f"C + L + {form_text(trees.form)}, x = N + 1", count, LEAVES_AXES
+        ),
     ]
     if observed.probes.get("wave"):
-        own = paper_recipe(observed, packet)
-        values |= own.values
-        forms |= own.forms
-        unknown |= own.unknown
-        curves += own.curves
+        by_recipe = fit_by_paper_recipe(observed, packet)
+        values |= by_recipe.values
+        forms |= by_recipe.forms
+        unknown |= by_recipe.unknown
+        curves += by_recipe.curves
     missing = {} if "o_paper.a" in values else {"o_paper": "no round trip of N-to-1 was measured (probe wave)"}
     settings = {"fan_in": int(fan["n"].max())}
     return Fitted(values, (packet, packet), forms, notes, unknown, tuple(curves), settings, missing)
 
 
-def latency(observed: Observed, packet: int) -> Array:
+def measure_latency(observed: Observed, packet: int) -> Array:
     """Return L: half of the mean round trip in seconds."""
     return observed.cases("pingpong", statistic="mean", bytes=packet).seconds[:, 0] / 2
 
 
-def paper_recipe(observed: Observed, packet: int) -> Fitted:
+def fit_by_paper_recipe(observed: Observed, packet: int) -> Fitted:
     """Return o and C by section IV of the paper.
 
     The root requests a wave, and half of the round trip counts. Less one latency and one overhead of a level, it is
     drawn against N. The best shape through the origin by AICc is taken for o(x) of x = N, although equation 1 has
     o(x+1).
     """
-    chain = chain_experiment(observed)
+    chain = fit_chain(observed)
     rounds = observed.cases("wave", bytes=packet)
     leaves, half = rounds["n"].astype(float), rounds.seconds / 2
     contention, weights = half - (chain.L + chain.a)[:, None], 1 / half[0] ** 2
     form, scores = choose_form(SHAPES, leaves, contention, weights)
     a = chain.a
     if not scores:
-        form, a = "constant", a + np.maximum(mean(contention), 0)
-    coefficients = shape_coefficients(form, leaves, contention, weights)
+        form, a = "constant", a + np.maximum(fit_mean(contention), 0)
+    coefficients = fit_shape_coefficients(form, leaves, contention, weights)
     letters = FORMS[form].coefficients
     values = {"C_paper": chain.C, "o_paper.a": a}
     values |= {key("o_paper", letter): draws for letter, draws in zip(letters, coefficients.T, strict=True)}
     coefficients_at_once = {key("o", letter): draws[0] for letter, draws in zip(letters, coefficients.T, strict=True)}
     grown = evaluate(form, "o", {"o.a": 0.0, **coefficients_at_once}, leaves)
     title = f"{form_text(form)} through the origin, x = N"
-    n_to_1 = curve(PAPERS_FAN, leaves, contention[0], grown, title, len(letters), LEAVES)
+    n_to_1 = make_curve(PAPER_FAN, leaves, contention[0], grown, title, len(letters), LEAVES_AXES)
     unknown = {"o_paper.a" if name == "a" else "C_paper": reason for name, reason in chain.unknown.items()}
-    curves = replace(chain.evidence, title=PAPERS_CHAIN), n_to_1
+    curves = replace(chain.evidence, title=PAPER_CHAIN), n_to_1
     return Fitted(values, (packet, packet), {"o_paper": form}, unknown=unknown, curves=curves)
 
 
-def _function(values: Values) -> tuple[str, str]:
+def _name_functions(values: Values) -> tuple[str, str]:
     """Return the names of o and C for the recipe that the set chooses."""
     if values.settings.get("recipe", "joint") == "joint":
         return "o", "C"
@@ -162,7 +171,7 @@ def _function(values: Values) -> tuple[str, str]:
 
 def predict(schedule: Schedule, values: Values) -> Array:
     """Return when each rank is ready: its phases close when it sends, and at the end."""
-    o, C = _function(values)
+    o, C = _name_functions(values)
     ready = np.broadcast_to(values[C], (*values.lead, schedule.ranks)).copy()  # T of the last closed phase
     state = ready, np.full_like(ready, -np.inf)  # the latest arrival since
     phases = iterate_phases(schedule)
@@ -174,11 +183,11 @@ def predict(schedule: Schedule, values: Values) -> Array:
         latest[..., ranks] = -np.inf
         return state
 
-    def play(state: State, turns: Sequence[Round]) -> State:
+    def play_rounds(state: State, some_rounds: Sequence[Round]) -> State:
         """Return the state after repeated rounds, in which every rank receives one message a phase."""
-        for turn in turns:
+        for one_round in some_rounds:
             ready = values["L"] + values.at(o, np.full(1, 2.0)) + values["g"] + np.maximum(*state)
-            state = ready, ready[..., turn.source]
+            state = ready, ready[..., one_round.source]
         return state
 
     for part in schedule.parts:
@@ -186,7 +195,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
         state = _advance_state(first, state, phases, close_phases)
         if isinstance(part, Rounds) and part.count > 1:
             next(phases)
-            state = tuple(map(np.array, place_rounds(schedule)[part].run(state, play, first=1)))
+            state = tuple(map(np.array, place_rounds(schedule)[part].run(state, play_rounds, first=1)))
     return close_phases(state, *next(phases))[0]
 
 
@@ -207,14 +216,14 @@ def _advance_state(
     return state
 
 
-def pipelined(schedule: Schedule, values: Values) -> Array:
+def predict_period(schedule: Schedule, values: Values) -> Array:
     """Return the time between two waves: that of the largest combine phase, whatever the height of the tree (equation
     2)."""
-    o, _ = _function(values)
-    return (values["L"] + values.at(o, np.array([largest_phase(schedule) + 1.0])) + values["g"])[..., 0]
+    o, _ = _name_functions(values)
+    return (values["L"] + values.at(o, np.array([find_largest_phase(schedule) + 1.0])) + values["g"])[..., 0]
 
 
-def unpredicted(schedule: Schedule) -> str:
+def describe_free_messages(schedule: Schedule) -> str:
     """Explain which messages of a pattern are free.
 
     The paper's equation describes a wave up to the root: o is of the messages that a node receives, and sending has no
@@ -231,10 +240,10 @@ def unpredicted(schedule: Schedule) -> str:
 
 def describe_limits(schedule: Schedule, values: Values) -> str:
     """Return why a prediction has limited validity: a multicast, or larger combine phases than were probed."""
-    if uncovered := unpredicted(schedule):
+    if uncovered := describe_free_messages(schedule):
         return uncovered
     probed = values.settings.get("fan_in")
-    if probed and (largest := largest_phase(schedule)) > int(probed):
+    if probed and (largest := find_largest_phase(schedule)) > int(probed):
         return f"extrapolated: {largest} messages in a combine phase, probed up to {probed}"
     return ""
 
@@ -255,7 +264,7 @@ FAMILY = Family(
     probes=("pingpong", "chain", "fan", "wave"),
     fit=fit,
     predict=predict,
-    pipelined=pipelined,
+    pipelined=predict_period,
     limits=describe_limits,
     settings={"recipe": ("joint", "paper")},
     setting_meanings={"recipe": "o and C from chain and N-to-1 together, or by the paper's own recipe (section IV)"},

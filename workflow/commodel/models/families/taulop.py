@@ -13,8 +13,8 @@ time at the size where rendezvous begins. It is not a processor's share as in Lo
 The default, `shared: channel`, counts as the paper's examples do. A set may select other readings:
 
 - `shared: port`, as in sets fitted here: a channel is what messages share behind a switch, the memory of a node and
-  either direction of its port. The rings measured this. Messages without a wait so far are concurrent with later
-  ones (equations 13 and 14): on each channel transfers add up, step by step by A2, and by A3 the channel that ends last
+  either direction of its port. The rings measured this. Messages without a wait so far are concurrent with later ones
+  (equations 13 and 14): on each channel transfers add up, step by step by A2, and by A3 the channel that ends last
   counts. SUMMA's block row does not wait for its block column, as it does in equation 10. An overhead belongs to a
   processor; of n messages that a rank sends or receives at once, n count, which A1 drops. Each after the first counts
   in part, p_c, as o_c(m) includes the network's latency. A rank that posts and receives several messages is busy with
@@ -24,8 +24,8 @@ The default, `shared: channel`, counts as the paper's examples do. A set may sel
 - `join: yes`: A1, as in equations 8 to 10 (SUMMA). The messages of a rank over one channel in a step are one message,
   its channels follow one another, and stages with the same concurrency are one transmission with one overhead. This
   suits long messages ordered by bandwidth only; the rounds of a broadcast wait for each other.
-- `join: overheads`: A1 for the transfer, but all transmissions keep their overheads, which the paper requires for short
-  messages. Those of one sender add up, those of several senders are concurrent (a processor is not shared).
+- `join: find_overheads`: A1 for the transfer, but all transmissions keep their overheads, which the paper requires for
+  short messages. Those of one sender add up, those of several senders are concurrent (a processor is not shared).
 - `rest: message`: the paper's T(m₂−m₁) literally, with an overhead and a latency for the rest of a longer message when
   a shorter one ends (A2). By default a message has one of each, and its rest is max(0, L(m₂, τ) − L(m₁, τ)). Otherwise,
   blocks that differ by a byte would take up to twice as long as equal ones.
@@ -47,30 +47,30 @@ from commodel.models.evaluation.taulop_algebra import (
     SETTINGS,
     ProcessorLoads,
     Terms,
-    busiest_processor,
-    concurrency_measured,
-    expression,
+    convert_concurrency,
+    find_overheads,
+    find_own_overheads,
+    get_setting,
     join_stages,
-    overheads,
-    own_overheads,
-    reading,
-    rows_of,
-    sent_overheads,
-    steps_of_stages,
+    list_message_rows,
+    list_stage_steps,
+    make_stage_terms,
+    name_place,
+    predict_busiest_processor,
+    sum_sent_overheads,
+    sum_terms,
     term_seconds,
-    total,
-    value_place,
 )
 from commodel.models.evaluation.values import Pairs
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.channels import fit_processors, group_by_level, overhead_by_size
-from commodel.models.fitting.regression import describe_levelled, sample_values, sampled_curve
+from commodel.models.fitting.channels import fit_overhead_by_size, fit_processors, group_by_concurrency
+from commodel.models.fitting.regression import describe_changed_samples, make_sample_values, make_sampled_curve
 from commodel.models.keys import Pair, key, parse
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY, NETWORK
 
 _PREPARED: WeakKeyDictionary[Schedule, dict] = WeakKeyDictionary()  # cached expressions; removed with their schedules
-PLACES = {MEMORY: "within nodes", NETWORK: "between nodes"}
+CHANNEL_NAMES = {MEMORY: "within nodes", NETWORK: "between nodes"}
 
 
 def fit(observed: Observed) -> Fitted:
@@ -83,23 +83,23 @@ def fit(observed: Observed) -> Fitted:
     for name in dict.fromkeys(rings["pair"]):
         pair = Pair.parse(name)
         channel, share = (MEMORY, 2) if pair.within else (NETWORK, 1)
-        where = value_place(channel, pair)
-        times = group_by_level(observed, rings.pick(rings["pair"] == name), pair)
+        where = name_place(channel, pair)
+        times = group_by_concurrency(observed, rings.pick(rings["pair"] == name), pair)
         sizes = times[min(times)]["bytes"]
         overhead, transfers = (key(f"{letter}_{channel}", where if observed.types else "") for letter in "oL")
-        o, form, parts, note = overhead_by_size(overhead, sizes, times[min(times)].seconds)
+        o, form, parts, note = fit_overhead_by_size(overhead, sizes, times[min(times)].seconds)
         values |= parts
         notes |= note
         forms |= {overhead: form, transfers: "table"}
         transfer = 0.0
         for level, cases in times.items():
             transfer = np.maximum(np.maximum(cases.seconds - o, 0) / share, transfer)
-            samples = sample_values(transfers, sizes, transfer, level)
+            samples = make_sample_values(transfers, sizes, transfer, level)
             values |= samples
             predicted = o[0] + share * np.array([draws[0] for draws in samples.values()])
-            unknown |= describe_levelled(list(samples), cases.seconds[0], predicted)
-            title = f"{PLACES[channel]} {where}, {level} at once"
-            curves.append(sampled_curve(title, sizes, cases.seconds, predicted))
+            unknown |= describe_changed_samples(list(samples), cases.seconds[0], predicted)
+            title = f"{CHANNEL_NAMES[channel]} {where}, {level} at once"
+            curves.append(make_sampled_curve(title, sizes, cases.seconds, predicted))
     values |= {"gamma.a": np.zeros(len(o)), "gamma.b": local_work(observed)}
     forms["gamma"] = "linear"
     ends = rings["bytes"].min(), rings["bytes"].max()
@@ -110,36 +110,44 @@ def fit(observed: Observed) -> Fitted:
 
 def predict(schedule: Schedule, values: Values) -> Array:
     types = values.settings.get("types")
-    schedule, times = condense(schedule, types, values.levels)
-    prepared = _prepared(schedule, values)
-    occurs = [int(times[first]) for first in prepared.first]
+    schedule, step_counts = condense(schedule, types, values.levels)
+    prepared = _prepare(schedule, values)
+    counts = [int(step_counts[first]) for first in prepared.first]
     sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
     costs = [
-        _transmitted(schedule, occurs, size, stages, prepared, values)
+        _predict_transmissions(schedule, counts, size, stages, prepared, values)
         for size, stages in zip(sizes, prepared.terms_by_size, strict=True)
     ]
-    sent = np.stack(costs) if schedule.bytes.ndim > 1 else costs[0]
+    transmission = np.stack(costs) if schedule.bytes.ndim > 1 else costs[0]
     if schedule.overlapped_seconds is not None:
-        return _overlap_work(schedule, sizes, sent, times, prepared.pairs, values)
-    cost = sent + _work(schedule, times, values)
+        return _overlap_work(schedule, sizes, transmission, step_counts, prepared.pairs, values)
+    cost = transmission + _predict_work(schedule, step_counts, values)
     return np.broadcast_to(cost[..., None], (*cost.shape, schedule.ranks))
 
 
 def _overlap_work(
-    schedule: Schedule, sizes: Iterable[np.ndarray], sent: Array, times: np.ndarray, pairs: Pairs, values: Values
+    schedule: Schedule,
+    sizes: Iterable[np.ndarray],
+    transmission: Array,
+    step_counts: np.ndarray,
+    pairs: Pairs,
+    values: Values,
 ) -> Array:
     """Return the finish times if ranks compute between posting and waiting.
 
     Transmissions are concurrent with the computation. A rank's own overheads come first, and its copies are made before
     anything is sent.
     """
-    copied, computed = replace(schedule.work, seconds=np.zeros_like(schedule.work.seconds)), schedule.overlapped_seconds
-    overheads = [sent_overheads(schedule, size, pairs, values) for size in sizes]
-    overheads = np.minimum(np.stack(overheads) if schedule.bytes.ndim > 1 else overheads[0], sent[..., None])
-    finish = np.maximum(sent[..., None], computed + overheads)
+    work_without_seconds, computed = (
+        replace(schedule.work, seconds=np.zeros_like(schedule.work.seconds)),
+        schedule.overlapped_seconds,
+    )
+    overheads = [sum_sent_overheads(schedule, size, pairs, values) for size in sizes]
+    overheads = np.minimum(np.stack(overheads) if schedule.bytes.ndim > 1 else overheads[0], transmission[..., None])
+    finish = np.maximum(transmission[..., None], computed + overheads)
     idle = ~np.isin(np.arange(schedule.ranks), [schedule.src, schedule.dst])
     finish[..., idle] = computed[idle]
-    return finish + _work(replace(schedule, work=copied), times, values)[..., None] * ~idle
+    return finish + _predict_work(replace(schedule, work=work_without_seconds), step_counts, values)[..., None] * ~idle
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,42 +160,45 @@ class Prepared:
     busy: list[ProcessorLoads]  # of every stage, if the set includes processors
 
 
-def _prepared(schedule: Schedule, values: Values) -> Prepared:
+def _prepare(schedule: Schedule, values: Values) -> Prepared:
     prepared, settings = _PREPARED.setdefault(schedule, {}), values.settings
     types = settings.get("types")
-    readings = (reading(settings, name) for name in SETTINGS)
+    readings = (get_setting(settings, name) for name in SETTINGS)
     key = (*readings, *(types.items() if types else ()), values.classes, values.levels.stamp)
     if key not in prepared:
-        pairs, stages, busy = Pairs(schedule, types, values), steps_of_stages(schedule, settings), []
+        pairs, stages, busy = Pairs(schedule, types, values), list_stage_steps(schedule, settings), []
         sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
-        terms_by_size = [expression(schedule, size, settings, pairs) for size in sizes]
-        if reading(settings, "shared") == "port":
-            busy = [ProcessorLoads.of(schedule, rows_of(schedule, stage), pairs) for stage in stages]
+        terms_by_size = [make_stage_terms(schedule, size, settings, pairs) for size in sizes]
+        if get_setting(settings, "shared") == "port":
+            busy = [ProcessorLoads.of(schedule, list_message_rows(schedule, stage), pairs) for stage in stages]
         prepared[key] = Prepared(pairs, [stage[0] for stage in stages], terms_by_size, busy)
     return prepared[key]
 
 
-def _transmitted(
+def _predict_transmissions(
     schedule: Schedule, times: list[int], bytes: np.ndarray, stages: list[Terms], prepared: Prepared, values: Values
 ) -> Array:
     """Return the time of all transmissions."""
     pairs = prepared.pairs.pairs
     seconds = [term_seconds(stage, pairs, values) for stage in stages]
-    if stages and (join := reading(values.settings, "join")) != "no":
-        separate_rest = reading(values.settings, "rest") == "message"
-        own = own_overheads(schedule, bytes, prepared.pairs, values) if join == "overheads" else None
-        of_joined = (lambda part: term_seconds(part, pairs, values)), (lambda part: overheads(part, pairs, values))
-        return join_stages(stages, seconds, times, own, *of_joined, separate_rest)
+    if stages and (join := get_setting(values.settings, "join")) != "no":
+        separate_rest = get_setting(values.settings, "rest") == "message"
+        kept_overheads = find_own_overheads(schedule, bytes, prepared.pairs, values) if join == "overheads" else None
+        term_functions = (
+            (lambda part: term_seconds(part, pairs, values)),
+            (lambda part: find_overheads(part, pairs, values)),
+        )
+        return join_stages(stages, seconds, times, kept_overheads, *term_functions, separate_rest)
     cost = np.zeros(values.lead)
-    for number, (stage, term_times, occurs) in enumerate(zip(stages, seconds, times, strict=True)):
-        longest = total(stage, term_times)
+    for number, (stage, term_times, count) in enumerate(zip(stages, seconds, times, strict=True)):
+        longest = sum_terms(stage, term_times)
         if prepared.busy:
-            longest = np.maximum(longest, busiest_processor(values, pairs, prepared.busy[number]))
-        cost = cost + occurs * longest
+            longest = np.maximum(longest, predict_busiest_processor(values, pairs, prepared.busy[number]))
+        cost = cost + count * longest
     return cost
 
 
-def _work(schedule: Schedule, times: np.ndarray, values: Values) -> Array:
+def _predict_work(schedule: Schedule, times: np.ndarray, values: Values) -> Array:
     bytes = schedule.work.bytes
     return sum_longest_work(
         schedule, schedule.work.seconds + np.where(bytes > 0, values.at("gamma", bytes), 0.0), times
@@ -196,20 +207,20 @@ def _work(schedule: Schedule, times: np.ndarray, values: Values) -> Array:
 
 def describe_limits(schedule: Schedule, values: Values) -> str:
     """Return a text if more transfers are concurrent than were measured; they are extrapolated in proportion."""
-    types, by_node = values.settings.get("types"), reading(values.settings, "shared") != "channel"
+    types, by_node = values.settings.get("types"), get_setting(values.settings, "shared") != "channel"
     schedule, _ = condense(schedule, types, values.levels)
     pairs = Pairs(schedule, types)
     largest: dict[int, int] = {}
-    for step_terms in expression(schedule, np.zeros(len(schedule.src), dtype=int), values.settings, pairs):
+    for step_terms in make_stage_terms(schedule, np.zeros(len(schedule.src), dtype=int), values.settings, pairs):
         for channel in set(step_terms.channel.tolist()):
             count = int(step_terms.count[step_terms.channel == channel].max())
             largest[channel] = max(largest.get(channel, 0), count)
     for channel, count in sorted(largest.items()):
-        needed = concurrency_measured(values, channel, count)
+        needed = convert_concurrency(values, channel, count)
         measured = max((level for _, level in _samples(values, f"L_{channel}")), default=needed)
         if needed > measured:
             hint = "" if by_node else "; `shared: port` counts messages that share a port"
-            return f"extrapolated: {needed} transfers at once {PLACES[channel]}, measured up to {measured}{hint}"
+            return f"extrapolated: {needed} transfers at once {CHANNEL_NAMES[channel]}, measured up to {measured}{hint}"
     return ""
 
 

@@ -1,6 +1,6 @@
-"""Fits of τ–Lop's channels from rings (probe `ring`): transfer times under concurrency (`group_by_level`), and the
-overhead in them (`overhead_by_size`). Also local work by size (`local_times`): reductions, copies, and copies into new
-buffers (probes `work` and `memcopy`).
+"""Fits of τ–Lop's channels from rings (probe `ring`): transfer times under concurrency (`group_by_concurrency`), and
+the overhead in them (`fit_overhead_by_size`). Also local work by size (`fit_local_work`): reductions, copies, and
+copies into new buffers (probes `work` and `memcopy`).
 """
 
 from collections.abc import Mapping
@@ -9,61 +9,72 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.models.evaluation.values import PIECEWISE, TABLE
-from commodel.models.fitting.observed import Cases, Observed, at_common
-from commodel.models.fitting.regression import sample_values
-from commodel.models.fitting.round_trips import SHORT, half_trip, jump, last_before_jump, pair_probes
+from commodel.models.fitting.observed import Cases, Observed, select_common
+from commodel.models.fitting.regression import make_sample_values
+from commodel.models.fitting.round_trips import (
+    SHORT,
+    find_last_before_jump,
+    list_pair_probes,
+    measure_half_trip,
+    measure_jump,
+)
 from commodel.models.keys import Pair, key
 from commodel.models.probes.plans import NEW_BUFFER, REUSED_BUFFER
 from commodel.patterns.schedule import MEMORY, NETWORK
 from commodel.units import format_seconds
 
 
-def group_by_level(observed: Observed, rings: Cases, pair: Pair) -> dict[int, Cases]:
-    """Return the cases by τ, at the sizes that all levels have. All ranks of a ring send at once, on one node or over
-    two."""
+def group_by_concurrency(observed: Observed, rings: Cases, pair: Pair) -> dict[int, Cases]:
+    """Return the cases by τ, the number of concurrent transfers, at the sizes that were measured at all τ. All ranks of
+    a ring send at once, on one node or on two nodes."""
     levels = {procs: rings.pick(rings["procs"] == procs) for procs in set(rings["procs"].tolist())}
     if single := _single_transfer(observed, pair):
         levels[1] = single
     levels = dict(sorted(levels.items()))
-    return dict(zip(levels, at_common("bytes", *levels.values()), strict=True))
+    return dict(zip(levels, select_common("bytes", *levels.values()), strict=True))
 
 
 def _single_transfer(observed: Observed, pair: Pair) -> Cases | None:
-    """Return half of the round trips, that is τ = 1; without an empty message, the shortest one replaces it."""
-    if pair not in pair_probes(observed):
+    """Return half of the round trips, which are the cases with τ = 1. If no empty message was measured, the shortest
+    one replaces it."""
+    if pair not in list_pair_probes(observed):
         return None
-    sizes, half = half_trip(observed, pair)
+    sizes, half = measure_half_trip(observed, pair)
     if sizes[0] > 0:
         sizes, half = np.concatenate([[0], sizes]), np.concatenate([half[:, :1], half], axis=1)
     return Cases({"bytes": sizes}, half)
 
 
 def fit_processors(observed: Observed, values: Mapping[str, Array]) -> dict[str, Array]:
-    """Return p_c: half of the busy time of both ends with a short message that has arrived when its receiver is ready.
+    """Return p_c: half of the time that both ends are busy with a short message that arrives before its receive is
+    posted.
 
     It is at most half of the time of an empty message.
     """
     parts = {}
-    for pair, probe in pair_probes(observed).items():
+    for pair, probe in list_pair_probes(observed).items():
         channel, place = (MEMORY, pair.one) if pair.within else (NETWORK, pair)
-        where = place if observed.types else ""
-        late = observed.cases(probe, pair=str(pair), n=1, delay=0, late=1)
-        busy = late.seconds[:, late["bytes"] <= max(SHORT, late["bytes"].min())].mean(axis=1) / 2
-        empty = values.get(key(f"o_{channel}", where, "a"), np.inf)  # ∞ without rings
-        parts[key(f"p_{channel}", where)] = np.minimum(busy, empty / 2)
+        type_or_pair = place if observed.types else ""
+        late_receives = observed.cases(probe, pair=str(pair), n=1, delay=0, late=1)
+        busy = (
+            late_receives.seconds[:, late_receives["bytes"] <= max(SHORT, late_receives["bytes"].min())].mean(axis=1)
+            / 2
+        )
+        empty = values.get(key(f"o_{channel}", type_or_pair, "a"), np.inf)  # ∞ without rings
+        parts[key(f"p_{channel}", type_or_pair)] = np.minimum(busy, empty / 2)
     return parts
 
 
-def overhead_by_size(name: str, sizes: Array, single: Array) -> tuple[Array, str, dict[str, Array], dict[str, str]]:
+def fit_overhead_by_size(name: str, sizes: Array, single: Array) -> tuple[Array, str, dict[str, Array], dict[str, str]]:
     """Return o_c(m) at every size, its form, values and a note.
 
     It is the time of an empty message, plus the jump of the time at the size where rendezvous begins.
     """
     empty = single[:, :1]
-    last = last_before_jump(sizes, single, empty[0, 0])
+    last = find_last_before_jump(sizes, single, empty[0, 0])
     if not np.isfinite(last):
         return empty, "constant", {key(name, "a"): empty[:, 0]}, {}
-    rendezvous = jump(sizes, single, last)
+    rendezvous = measure_jump(sizes, single, last)
     higher = empty[:, 0] + rendezvous
     parts = {key(name, "a"): empty[:, 0], key(name, "x1"): np.full(len(empty), last), key(name, "a1"): higher}
     notes = {key(name, "a1"): f"time of a rendezvous message: {format_seconds(rendezvous[0])} more"}
@@ -71,25 +82,25 @@ def overhead_by_size(name: str, sizes: Array, single: Array) -> tuple[Array, str
     return np.where(sizes > last, higher[:, None], empty), PIECEWISE, parts, notes
 
 
-def local_times(observed: Observed) -> tuple[dict[str, Array], dict[str, str]]:
-    """Return tables of local times by size, and their forms. Repeated copies use the same two buffers, as a rank's
-    do."""
+def fit_local_work(observed: Observed) -> tuple[dict[str, Array], dict[str, str]]:
+    """Return tables of local times by size, and their forms. Repeated copies use the same two buffers, like the copies
+    of a rank."""
     measured = {"gamma": observed.cases("work")}
     for name, path in (("copy", REUSED_BUFFER), ("anew", NEW_BUFFER)):
         if any(case.settings["path"] == path for case in observed.probes.get("memcopy", ())):
             measured[name] = observed.cases("memcopy", path=path)
-    values = {text: draws for name, cases in measured.items() for text, draws in _by_size(name, cases).items()}
+    values = {text: draws for name, cases in measured.items() for text, draws in _make_table(name, cases).items()}
     return values, dict.fromkeys(measured, TABLE)
 
 
-def _by_size(name: str, cases: Cases) -> dict[str, Array]:
-    """Return a time for every size that was measured."""
+def _make_table(name: str, cases: Cases) -> dict[str, Array]:
+    """Return a table of the time at each measured size."""
     order = np.argsort(cases["bytes"])
-    return sample_values(name, cases["bytes"][order], cases.seconds[:, order])
+    return make_sample_values(name, cases["bytes"][order], cases.seconds[:, order])
 
 
-def longest_vectors(observed: Observed, copies: bool) -> dict[str, int]:
-    """Return the bytes of the longest vectors that were reduced, and copied, if that took time."""
+def find_longest_vectors(observed: Observed, copies: bool) -> dict[str, int]:
+    """Return the bytes of the longest vectors that the probes reduced and copied. Work that took no time is omitted."""
     probes = {"reduce": ("work", None), **({"copy": ("memcopy", REUSED_BUFFER)} if copies else {})}
     measured = {
         kind: [case for case in observed.probes.get(name, ()) if path in (None, case.settings.get("path"))]

@@ -1,5 +1,5 @@
-"""Functions of a count, fitted with draws: those of LoP, which first fall and finally rise (`fit_pipeline`), and TAN's
-overhead of a node by its number of messages (`fit_trees`).
+"""Functions of a count, fitted with draws: LoP's functions of the number of partners, which first fall and then rise
+(`fit_pipeline`), and TAN's overhead of a node as a function of its number of messages (`fit_trees`).
 
 `fit_pipeline`: f(x) = a + b/(c + x) + d·(1 − exp(e·(x − f))), section 3 of the LoP paper; the form `pipeline` ends
 after b. Given c and e the rest is linear, so only these two are searched (variable projection): on one grid for all
@@ -29,19 +29,19 @@ from numpy.typing import ArrayLike
 from commodel.models import Array
 from commodel.models.evaluation.values import evaluate
 from commodel.models.fitting.numerics import SMALL, descend, exp, expm1, log, products
-from commodel.models.fitting.regression import BETTER, add_misfit_draws, aicc, mean
+from commodel.models.fitting.regression import MIN_AICC_GAIN, add_misfit_draws, compute_aicc, fit_mean
 from commodel.models.keys import key
 
 MIN_COUNTS = {"saturating": 7, "pipeline": 4}  # different x: more than identifiable coefficients
-FREE = "only a + d and d·exp(−e·f) are determined: f is set to the smallest number measured"
-STARTS = 15  # in each direction of the grid
+NOT_SEPARABLE = "only a + d and d·exp(−e·f) are determined: f is set to the smallest number measured"
+GRID_STARTS = 15  # points of the grid of starts, in each direction
 STEEPEST = 20.0  # |e|·(x_max − x_min), above which the exponential is a step
-FLATTEST = 0.1  # below it, the exponential is a line, and only the product of e and d matters
+FLATTEST = 0.1  # |e|·(x_max − x_min), below which the exponential is a line, and only the product of e and d matters
 ITERATIONS = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Pipeline:
+class CountFunction:
     """A fitted function: its form, its coefficients (draws,), and notes."""
 
     name: str
@@ -56,49 +56,52 @@ class Pipeline:
         return evaluate(self.form, self.name, columns, np.asarray(x, dtype=float))
 
 
-def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "saturating") -> Pipeline:
-    """Fit the function `name` to y (draws, cases) at x, in `form` or the nearest form that the number of different x
-    allows."""
-    places = len(np.unique(x))
-    requested, notes, unknown = form, {}, {}
-    while form != "constant" and places < MIN_COUNTS[form]:
+def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "saturating") -> CountFunction:
+    """Fit the function `name` to y (draws, cases) at x. If there are too few different x for `form`, a simpler form is
+    used."""
+    distinct = len(np.unique(x))
+    wanted, notes, unknown = form, {}, {}
+    while form != "constant" and distinct < MIN_COUNTS[form]:
         form = "pipeline" if form == "saturating" else "constant"
-    if form != requested:
-        notes[name] = f"{form}, not {requested}: measured at {places} number(s) only"
+    if form != wanted:
+        notes[name] = f"{form}, not {wanted}: measured at {distinct} number(s) only"
     if form == "constant":
-        return Pipeline(name, form, {key(name, "a"): mean(y, weights)}, notes, unknown)
+        return CountFunction(name, form, {key(name, "a"): fit_mean(y, weights)}, notes, unknown)
     search = _Search(np.asarray(x, dtype=float), weights, form == "saturating")
     best = search.fit(y[:1])
     misfit = y[0] - search.values_at(y[:1], best)[0]
-    draws = add_misfit_draws(y, misfit, weights, 5 if search.rises else 3)
+    draws = add_misfit_draws(y, misfit, weights, 5 if search.has_rise else 3)
     coefficients = search.coefficients(draws, np.concatenate([best, search.fit(draws[1:])]))
-    if search.rises:
-        unknown = {key(name, letter): FREE for letter in "adf"}
-    return Pipeline(name, form, {key(name, letter): column for letter, column in coefficients.items()}, notes, unknown)
+    if search.has_rise:
+        unknown = {key(name, letter): NOT_SEPARABLE for letter in "adf"}
+    return CountFunction(
+        name, form, {key(name, letter): column for letter, column in coefficients.items()}, notes, unknown
+    )
 
 
 class _Search:
-    """Search of θ = (ln(c + x_min), e·(x_max − x_min)) for every row of y; a `pipeline` has only the first value."""
+    """Search of θ = (ln(c + x_min), e·(x_max − x_min)) for each row of y. The form `pipeline` has only the first
+    value."""
 
-    def __init__(self, x: Array, weights: Array, rises: bool) -> None:
-        self.x, self.low, self.rises = x, x.min(), rises
-        self.wide = x.max() - x.min()
+    def __init__(self, x: Array, weights: Array, has_rise: bool) -> None:
+        self.x, self.low, self.has_rise = x, x.min(), has_rise
+        self.range = x.max() - x.min()
         self.weights = weights / weights.sum()
         least = max(self.low, 1.0) - 0.98  # c > −0.98: predictions need f(1) whatever was measured
         bend = log(np.array([least, 3 * x.max()]))
-        self.bounds = np.array([bend, (-STEEPEST, STEEPEST)][: 2 if rises else 1]).T
+        self.bounds = np.array([bend, (-STEEPEST, STEEPEST)][: 2 if has_rise else 1]).T
 
     def features(self, theta: Array) -> Array:
         """Return the two features (…, 2, cases): 1 at x_min and falling, and 0 at x_min and rising to 1."""
         bend = exp(theta[..., :1])
         falling = bend / (bend + self.x - self.low)
-        if not self.rises:
+        if not self.has_rise:
             return np.stack([falling, np.zeros_like(falling)], axis=-2)
         steep = np.where(np.abs(theta[..., 1:]) < 1e-6, 1e-6, theta[..., 1:])
-        rising = expm1(steep * (self.x - self.low) / self.wide) / expm1(steep)
+        rising = expm1(steep * (self.x - self.low) / self.range) / expm1(steep)
         return np.stack([falling, rising], axis=-2)
 
-    def centred(self, columns: Array) -> Array:
+    def subtract_average(self, columns: Array) -> Array:
         """Return columns minus their average, which eliminates the constant a."""
         return columns - self.average(columns)
 
@@ -109,61 +112,63 @@ class _Search:
         """Return θ of every row: the best of the grid, then the nearest minimum."""
         start = self.start(y)
         theta, _ = descend(lambda rows, theta: self.residuals(y[rows], theta), start, self.bounds, ITERATIONS)
-        if self.rises:
+        if self.has_rise:
             steep = theta[:, 1]
             theta[:, 1] = np.where(np.abs(steep) < FLATTEST, np.where(steep < 0, -FLATTEST, FLATTEST), steep)
         return theta
 
     def start(self, y: Array) -> Array:
         """Return the best point of a grid of θ for every row."""
-        grid = np.linspace(*self.bounds[:, 0], STARTS)[:, None]
-        if self.rises:
+        grid = np.linspace(*self.bounds[:, 0], GRID_STARTS)[:, None]
+        if self.has_rise:
             reach = np.arcsinh(2 * STEEPEST)
-            steep = np.round(np.sinh(np.linspace(-reach, reach, STARTS)) / 2, 10)  # identical bits on all processors
+            steep = np.round(
+                np.sinh(np.linspace(-reach, reach, GRID_STARTS)) / 2, 10
+            )  # identical bits on all processors
             grid = np.array([(bend, slope) for bend in grid[:, 0] for slope in steep])
-        features = self.centred(self.features(grid))
+        features = self.subtract_average(self.features(grid))
         gram = products(features * np.sqrt(self.weights))
-        right = self.weights * self.centred(y)
+        right = self.weights * self.subtract_average(y)
         target = np.sum(features[:, :, None] * right, axis=-1)  # (grid, 2, rows)
-        pair = _positive(gram[..., None], target)
+        pair = _solve_two_nonnegative(gram[..., None], target)
         explained = np.sum(pair * target, axis=1)
         return grid[np.argmax(explained, axis=0)]
 
     def linear(self, y: Array, theta: Array) -> tuple[Array, Array]:
         """Return the two coefficients of every row, (rows, 2), and their features."""
         features = self.features(theta)
-        middle = self.centred(features)
+        middle = self.subtract_average(features)
         gram = np.moveaxis(products(middle * np.sqrt(self.weights)), 0, -1)
-        target = np.sum(middle * (self.weights * self.centred(y))[:, None], axis=-1).T
-        return _positive(gram[None], target[None])[0].T, features
+        target = np.sum(middle * (self.weights * self.subtract_average(y))[:, None], axis=-1).T
+        return _solve_two_nonnegative(gram[None], target[None])[0].T, features
 
     def residuals(self, y: Array, theta: Array) -> Array:
         pair, features = self.linear(y, theta)
-        return self.centred(y - _shape(pair, features)) * np.sqrt(self.weights)
+        return self.subtract_average(y - _sum_features(pair, features)) * np.sqrt(self.weights)
 
     def values_at(self, y: Array, theta: Array) -> Array:
         pair, features = self.linear(y, theta)
-        shape = _shape(pair, features)
+        shape = _sum_features(pair, features)
         return shape + self.average(y - shape)
 
     def coefficients(self, y: Array, theta: Array) -> dict[str, Array]:
         pair, features = self.linear(y, theta)
-        constant = self.average(y - _shape(pair, features))[:, 0]
+        constant = self.average(y - _sum_features(pair, features))[:, 0]
         bend = exp(theta[:, 0])
         b = pair[:, 0] * bend
         values = {"a": constant, "b": b, "c": np.where(b == 0, 0.0, bend - self.low)}
-        if self.rises:
+        if self.has_rise:
             steep = theta[:, 1]
-            values |= {"d": -pair[:, 1] / expm1(steep), "e": steep / self.wide, "f": np.full(len(y), self.low)}
+            values |= {"d": -pair[:, 1] / expm1(steep), "e": steep / self.range, "f": np.full(len(y), self.low)}
         return values
 
 
-def _shape(pair: Array, features: Array) -> Array:
+def _sum_features(pair: Array, features: Array) -> Array:
     """Return Σ coefficient·feature of every row: (rows, cases)."""
     return np.sum(pair[..., None] * features, axis=1)
 
 
-def _positive(gram: Array, target: Array) -> Array:
+def _solve_two_nonnegative(gram: Array, target: Array) -> Array:
     """Return the least-squares solution of two coefficients ≥ 0: both free if that is allowed, else the better single
     one.
 
@@ -185,8 +190,8 @@ def _positive(gram: Array, target: Array) -> Array:
 
 SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
 FLATTEST_SHAPE = 1e-3  # of c·x in an exponential, at the largest x; STEEPEST bounds it from above
-GRID = 60  # candidate values of c for the draws
-TIED = 1e-9  # relative difference of two sums of squares that is rounding, which must not decide
+GRID_CANDIDATES = 60  # candidate values of c for the draws
+TIE_TOLERANCE = 1e-9  # relative difference of two sums of squares that counts as rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,24 +218,24 @@ def fit_trees(height: Array, chain: Array, leaves: Array, fan: Array) -> Trees:
     weights = 1 / y[0] ** 2
     tree_sizes = len(set(leaves[leaves > 1].tolist()))
     forms = [form for form in SHAPES if tree_sizes >= (1 if form in ("linear", "logarithmic") else 3)] or ["constant"]
-    fits = {form: _Form(form, height, leaves, y, weights) for form in forms}
+    fits = {form: _ShapeFit(form, height, leaves, y, weights) for form in forms}
     scores = {form: fit.score for form, fit in fits.items()}
-    least = min(scores.values()) + BETTER
+    least = min(scores.values()) + MIN_AICC_GAIN
     chosen = next(fit for form, fit in fits.items() if scores[form] <= least or len(fits) == 1)
     return chosen.fitted()
 
 
-class _Form:
+class _ShapeFit:
     """A fit of one shape to all cases: coefficients C, level and the shape's, all ≥ 0."""
 
     def __init__(self, form: str, height: Array, leaves: Array, y: Array, weights: Array) -> None:
         self.form, self.height, self.leaves, self.y, self.weights = form, height, leaves, y, weights
         self.c = self._best_c() if form == "exponential" else 0.0
         columns = self.columns(self.c)
-        self.misfit = y[0] - _nonnegative(columns, y[:1], weights)[0] @ columns.T
+        self.misfit = y[0] - _solve_nonnegative(columns, y[:1], weights)[0] @ columns.T
         terms = columns.shape[1] + (form == "exponential")
         signal = float(np.mean(weights * y[0] ** 2))
-        self.score = aicc(float(np.mean(weights * self.misfit**2)), y.shape[1], terms + 1, signal)
+        self.score = compute_aicc(float(np.mean(weights * self.misfit**2)), y.shape[1], terms + 1, signal)
         self.terms = terms
 
     def basis(self, x: Array, c: float) -> list[Array]:
@@ -240,19 +245,19 @@ class _Form:
     def columns(self, c: float) -> Array:
         """Return the columns of all cases, those of the chain first: the factors of C, of a level, and of the shape
         beyond x = 2."""
-        handled, two = self.leaves + 1.0, np.array([2.0])
-        grown = zip(self.basis(handled, c), self.basis(two, c), strict=True)
+        messages, two_messages = self.leaves + 1.0, np.array([2.0])
+        pairs = zip(self.basis(messages, c), self.basis(two_messages, c), strict=True)
         zeros = np.zeros(len(self.height))
-        parts = [np.concatenate([zeros, at_handled - at_two]) for at_handled, at_two in grown]
+        parts = [np.concatenate([zeros, at_handled - at_two]) for at_handled, at_two in pairs]
         level = np.concatenate([self.height, np.ones(len(self.leaves))])
         return np.stack([np.ones(len(level)), level, *parts], axis=-1)
 
     def _loss(self, c: float, y: Array) -> Array:
         columns = self.columns(c)
-        return np.sum(self.weights * (y - _nonnegative(columns, y, self.weights) @ columns.T) ** 2, axis=-1)
+        return np.sum(self.weights * (y - _solve_nonnegative(columns, y, self.weights) @ columns.T) ** 2, axis=-1)
 
     def _best_c(self) -> float:
-        from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
+        from scipy.optimize import minimize_scalar  # imported here since it loads slowly
 
         most = self.leaves.max() + 1.0
         self.bounds = FLATTEST_SHAPE / most, STEEPEST / most
@@ -268,13 +273,13 @@ class _Form:
         y = add_misfit_draws(self.y, self.misfit, self.weights, self.terms)
         c = np.full(len(y), self.c)
         if self.form == "exponential":  # c of the draws is on a grid around that of row 0
-            grid = np.clip(np.geomspace(self.c / 5, self.c * 5, GRID), *self.bounds)
+            grid = np.clip(np.geomspace(self.c / 5, self.c * 5, GRID_CANDIDATES), *self.bounds)
             c = grid[np.argmin([self._loss(value, y) for value in grid], axis=0)]
             c[0] = self.c
         coefficients = np.empty((len(y), self.columns(self.c).shape[1]))
         for value in np.unique(c):
             rows = c == value
-            coefficients[rows] = _nonnegative(self.columns(value), y[rows], self.weights)
+            coefficients[rows] = _solve_nonnegative(self.columns(value), y[rows], self.weights)
         shape = coefficients[:, 2:]
         below = sum((part * at for part, at in zip(shape.T, self._at_two(c), strict=True)), np.zeros(len(y)))
         if self.form == "exponential":
@@ -298,7 +303,7 @@ class _Form:
         return [np.full(len(c), at[0]) for at in self.basis(np.array([2.0]), 0.0)]
 
 
-def _nonnegative(columns: Array, y: Array, weights: Array) -> Array:
+def _solve_nonnegative(columns: Array, y: Array, weights: Array) -> Array:
     """Return the least-squares coefficients ≥ 0 of every draw.
 
     It is the best of all subsets of nonzero coefficients, which are few; of equal ones the smallest.
@@ -317,7 +322,7 @@ def _nonnegative(columns: Array, y: Array, weights: Array) -> Array:
         part = scaled[:, chosen]
         solved = target @ np.linalg.pinv(part).T
         loss = np.sum((target - solved @ part.T) ** 2, axis=-1)
-        better = (solved >= 0).all(axis=-1) & (loss < least * (1 - TIED) - rounding)
+        better = (solved >= 0).all(axis=-1) & (loss < least * (1 - TIE_TOLERANCE) - rounding)
         least = np.where(better, loss, least)
         best[better] = 0.0
         best[np.ix_(better, chosen)] = solved[better]

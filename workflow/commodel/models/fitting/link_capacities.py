@@ -1,8 +1,7 @@
 """Capacities of links and levels, from messages that cross a boundary at the same time (probes `capacity`, `pairs`).
 
-`fit_capacities` fits how much longer concurrent messages take than a single one. A boundary that slows no message down
-has no capacity. `distinguish_ways` decides which of two behaviours a network has, by replaying cases of the probe with
-both.
+`fit_capacities` fits the additional time of concurrent messages over a single one. A boundary without slowdown has no
+capacity. `distinguish_ways` determines which of several behaviours a network has, by a replay of probe cases with each.
 
 `fit_shared_latency` fits a latency that grows with ranks, with bytes, and with the ratio of the throughput of all pairs
 to a network's capacity: L(m, p) = L_0 + L_p·p + L_m·m·max(1, throughput/capacity). Given the capacity it is linear, so
@@ -20,67 +19,76 @@ from commodel.hierarchy import BEYOND, NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.evaluation.values import Values
 from commodel.models.fitting.observed import Cases, Observed
-from commodel.models.fitting.regression import COLLINEAR, least_squares, mean
+from commodel.models.fitting.regression import COLLINEAR, fit_mean, least_squares
 from commodel.models.fitting.round_trips import NEVER, HalfTrip
 from commodel.models.keys import key, parse, sample
-from commodel.models.probes.capacity import FIRST_RECEIVED_BYTES, TINY, pattern
+from commodel.models.probes.capacity import FIRST_RECEIVED_BYTES, TINY_BYTES, make_pattern
 from commodel.patterns.layouts import nodes_read
 from commodel.patterns.schedule import Schedule
 
-MIN_SLOWDOWN = 1.1  # over a single message, from which messages share a link
-CLEAR_EXCESS = 1.15  # over the time that known capacities explain
-SENDER_FACTOR = 1.5  # over the sender's busy time: shorter times may be the sender's, not the network's
-MAX_PAIRED_NODES = 128  # nodes, up to which each pair may have a latency of its own
+MIN_SLOWDOWN = 1.1  # time relative to a single message, from which messages count as sharing a link
+CLEAR_EXCESS = 1.15  # time relative to that of the known capacities, from which another capacity is fitted
+SENDER_FACTOR = 1.5  # time relative to the sender's busy time, up to which the sender may be the limit, not the network
+MAX_PAIRED_NODES = 128  # nodes up to which each pair may have its own latency
 SPREAD, MIN_PAIR_RATIO = (
     (5, 95),
     1.3,
 )  # percentiles of a class's small messages, and their ratio from which pairs differ
-DEVIATIONS = 3  # standard deviations
+DEVIATIONS = 3  # standard deviations of noise within which samples count as equal
 INTERPOLATION_ERROR = 0.05  # relative error of interpolation below which a sample is dropped
-HALF_DUPLEX = 1.5  # slowdown by traffic in the opposite direction, from which a link is half duplex
+HALF_DUPLEX = 1.5  # slowdown by opposite traffic, from which a link counts as half duplex
 BACK_BOUNDS = 0.01, 0.5  # bounds of the parameter `back`
 
-Trips = Mapping[str, HalfTrip]  # half a round trip of every class
+TripsByClass = Mapping[str, HalfTrip]  # half a round trip of every class
 
 
-def fit_capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[str, Array], list[str]]:
-    """Return seconds per byte by name, by size if it matters, and the levels with half-duplex lines.
+def fit_capacities(observed: Observed, trips: TripsByClass, send: Array) -> tuple[dict[str, Array], list[str]]:
+    """Return the capacities in seconds per byte by name (by size if it matters), and the levels with half-duplex lines.
 
-    `send`: how long a rank is busy with each message that it sends, in seconds.
+    `send` is the time in seconds that a rank is busy with each message that it sends.
     """
     if not observed.probes.get("capacity"):
         return {}, []
     cases = observed.cases("capacity")
     levels = list(dict.fromkeys(cases["level"].tolist()))
     names = list(trips)
-    values, half = _inside(cases, trips), []
+    values, half_duplex = _fit_inside(cases, trips), []
     for level in levels:
         nearest = names.index(level) + 1 if level in names else 0
-        beyond = names[nearest] if nearest < len(names) else BEYOND
-        busy = send[0] if level == NODE else 0.0
-        out, pair = (_shares(cases, trips, level, how, beyond, busy) for how in ("out", "pair"))
+        next_class = names[nearest] if nearest < len(names) else BEYOND
+        sender_busy = send[0] if level == NODE else 0.0
+        out_capacity, pair_capacity = (
+            _fit_capacity(cases, trips, level, how, next_class, sender_busy) for how in ("out", "pair")
+        )
         if level != NODE:  # messages to one group also leave their own, and bound its capacity
-            out = {size: np.where(pair[size][0] < own[0], pair[size], own) for size, own in out.items() if size in pair}
-        values |= _samples_of(key("c_out", level), out)
-        if pair and (not out or pair[max(pair)][0] > CLEAR_EXCESS * out[max(out)][0]):
-            values |= _samples_of(key("c_pair", level), pair)
-        slowdown = _both_ways(cases, level)
+            out_capacity = {
+                size: np.where(pair_capacity[size][0] < capacity[0], pair_capacity[size], capacity)
+                for size, capacity in out_capacity.items()
+                if size in pair_capacity
+            }
+        values |= _thin_samples(key("c_out", level), out_capacity)
+        if pair_capacity and (
+            not out_capacity or pair_capacity[max(pair_capacity)][0] > CLEAR_EXCESS * out_capacity[max(out_capacity)][0]
+        ):
+            values |= _thin_samples(key("c_pair", level), pair_capacity)
+        slowdown = _measure_opposite_slowdown(cases, level)
         if slowdown is not None and slowdown[0] > HALF_DUPLEX:
-            half.append(level)
-        ways = 2 if level in half else 1  # each group receives as much as it sends
+            half_duplex.append(level)
+        ways = 2 if level in half_duplex else 1  # each group receives as much as it sends
         explained = {
-            size: ways * max((column[size][0] for column in (out, pair) if size in column), default=0.0)
+            size: ways
+            * max((column[size][0] for column in (out_capacity, pair_capacity) if size in column), default=0.0)
             for size in np.unique(cases["bytes"]).tolist()
         }
-        values |= _samples_of(key("c_all", level), _all_groups(cases, trips, level, beyond, explained))
-    return values, half
+        values |= _thin_samples(key("c_all", level), _fit_all_groups(cases, trips, level, next_class, explained))
+    return values, half_duplex
 
 
 def fit_link_factors(
-    observed: Observed, trips: Trips, values: Mapping[str, Array], ports: np.ndarray
+    observed: Observed, trips: TripsByClass, values: Mapping[str, Array], ports: np.ndarray
 ) -> tuple[dict[str, list[float]], dict[str, Array]]:
-    """Return how many times as slow as c_out the links of each group are, for each level on which they differ; and
-    c_out of those of these levels that have none in `values`. `ports`: as of `fit_port_factors`."""
+    """Return the time per byte of each group's links relative to c_out, for each level at which groups differ. Also
+    return c_out of these levels if `values` has none. `ports` are the factors of `fit_port_factors`."""
     factors, added = {}, {}
     if np.max(ports, initial=1.0) > CLEAR_EXCESS:
         base = ports[_reference_node(observed)] if _has_capacity(NODE, values) else 1.0
@@ -89,91 +97,96 @@ def fit_link_factors(
             name = next(name for name in trips if name != NODE)
             size = int(observed.cases("nodepairs")["bytes"].max())
             added[sample(key("c_out", NODE), size)] = trips[name].parts(np.array([float(size)]))[1][:, 0] / size
-    each_group = _pick(observed.cases("capacity"), how="each") if observed.probes.get("capacity") else None
+    each_group = _select_cases(observed.cases("capacity"), how="each") if observed.probes.get("capacity") else None
     names = list(trips)
     for level, column in observed.levels.items() if each_group is not None else ():
-        cases, beyond = _pick(each_group, level=level), names[names.index(level) + 1 :] if level in names else []
+        cases, beyond = (
+            _select_cases(each_group, level=level),
+            names[names.index(level) + 1 :] if level in names else [],
+        )
         if not len(cases) or not beyond:
             continue
         where = [list(nodes_read(str(text))) for text in cases["where"].tolist()]
-        begin, alone = (column[0] for column in trips[beyond[0]].parts(cases["bytes"].astype(float)))
+        latency, single = (column[0] for column in trips[beyond[0]].parts(cases["bytes"].astype(float)))
         slowest_port = np.array([ports[nodes].max() for nodes in where]) if len(ports) else 1.0
-        taken = cases.seconds[0] - begin
-        slowed = taken > MIN_SLOWDOWN * alone * slowest_port
+        byte_time = cases.seconds[0] - latency
+        slowed = byte_time > MIN_SLOWDOWN * single * slowest_port
         if not slowed.any():
             continue
         volume, groups = cases["flows"] * cases["bytes"], np.array([column[nodes[0]] for nodes in where])
-        # Links that cause no slowdown are at least as fast as that many single messages.
-        byte_seconds = np.where(slowed, taken, np.minimum(alone, (taken / volume)[slowed].min() * volume)) / volume
-        known = _has_capacity(level, values)
+        # A link without slowdown is at least as fast as that many single messages.
+        byte_seconds = (
+            np.where(slowed, byte_time, np.minimum(single, (byte_time / volume)[slowed].min() * volume)) / volume
+        )
+        has_capacity = _has_capacity(level, values)
         measured = byte_seconds[groups == _reference_group(observed, level)]
-        base = float(measured[0] if known and len(measured) else np.median(byte_seconds[slowed]))
-        own = np.full(max(column) + 1, float(np.median(byte_seconds)) / base)
-        own[groups] = byte_seconds / base
-        if own.max() > CLEAR_EXCESS * own.min():
-            factors[level] = [round(float(factor), 4) for factor in own]
-            if not known:
+        base = float(measured[0] if has_capacity and len(measured) else np.median(byte_seconds[slowed]))
+        factor_by_group = np.full(max(column) + 1, float(np.median(byte_seconds)) / base)
+        factor_by_group[groups] = byte_seconds / base
+        if factor_by_group.max() > CLEAR_EXCESS * factor_by_group.min():
+            factors[level] = [round(float(factor), 4) for factor in factor_by_group]
+            if not has_capacity:
                 added[sample(key("c_out", level), int(cases["bytes"].max()))] = np.full(len(cases.seconds), base)
     return factors, added
 
 
 def fit_port_factors(observed: Observed) -> np.ndarray:
-    """Return how many times as long as those of the fastest nodes the bytes of a message of each node take.
+    """Return the time per byte of each node's port, relative to that of the fastest nodes.
 
-    The slower port of two nodes decides. The fastest of a node's pairs in the nearest distance class of which it has
-    several therefore shows its port.
+    The slower port of two nodes determines their time. The fastest pair of a node therefore gives the time of its port.
+    It is chosen in the nearest distance class in which the node has several pairs.
     """
     if not observed.probes.get("nodepairs"):
         return np.ones(0)
     cases = observed.cases("nodepairs")
-    small, large = (_pick(cases, bytes=bytes) for bytes in (cases["bytes"].min(), cases["bytes"].max()))
+    small, large = (_select_cases(cases, bytes=bytes) for bytes in (cases["bytes"].min(), cases["bytes"].max()))
     ends = large["one"].astype(int), large["two"].astype(int)
-    begin = dict(zip(zip(small["one"], small["two"], strict=True), _half(small), strict=True))
-    transfer = _half(large) - [begin.get(pair, 0.0) for pair in zip(large["one"], large["two"], strict=True)]
+    latencies = dict(zip(zip(small["one"], small["two"], strict=True), _half_trips(small), strict=True))
+    transfer = _half_trips(large) - [latencies.get(pair, 0.0) for pair in zip(large["one"], large["two"], strict=True)]
     distance = Hierarchy.of(observed.levels).distance(*ends)
     factors = np.zeros(int(large["nodes"].max()))
     for number in np.unique(distance):
-        here = distance == number
+        of_class = distance == number
         fastest, pairs = np.full(len(factors), np.inf), np.zeros(len(factors), dtype=int)
         for nodes in ends:
-            np.minimum.at(fastest, nodes[here], transfer[here])
-            np.add.at(pairs, nodes[here], 1)
-        several = (pairs > 1) & (factors == 0)
-        if transfer[here].min() > 0:
-            factors[several] = fastest[several] / transfer[here].min()
+            np.minimum.at(fastest, nodes[of_class], transfer[of_class])
+            np.add.at(pairs, nodes[of_class], 1)
+        has_several = (pairs > 1) & (factors == 0)
+        if transfer[of_class].min() > 0:
+            factors[has_several] = fastest[has_several] / transfer[of_class].min()
     return np.where(factors > CLEAR_EXCESS, factors, 1.0)
 
 
-def fit_pair_latency(observed: Observed, trips: Trips) -> list[float]:
-    """Return how much longer a small message takes between each pair of nodes than its distance class says, if pairs of
-    a class differ; else an empty list. This describes networks whose nodes are in no nested groups, such as a torus."""
+def fit_pair_latency(observed: Observed, trips: TripsByClass) -> list[float]:
+    """Return the additional latency of each pair of nodes over that of its distance class in seconds, if pairs of a
+    class differ; else an empty list. This describes networks without nested groups, such as a torus."""
     cases = observed.cases("nodepairs") if observed.probes.get("nodepairs") else None
     if cases is None or cases["nodes"].max() > MAX_PAIRED_NODES:
         return []
-    small = _pick(cases, bytes=cases["bytes"].min())
+    small = _select_cases(cases, bytes=cases["bytes"].min())
     nodes, ends = int(small["nodes"].max()), (small["one"].astype(int), small["two"].astype(int))
     levels = Hierarchy.of(observed.levels)
     distance = levels.distance(*ends)
     expected = np.full(len(small), np.nan)
     for number in np.unique(distance).tolist():
         if levels.names[number] in trips:
-            here = distance == number
-            expected[here] = trips[levels.names[number]].at(small["bytes"][here].astype(float))[0]
-    ratio = _half(small) / expected
+            of_class = distance == number
+            expected[of_class] = trips[levels.names[number]].at(small["bytes"][of_class].astype(float))[0]
+    ratio = _half_trips(small) / expected
     spreads = [np.ptp(np.log(np.percentile(ratio[distance == number], SPREAD))) for number in np.unique(distance)]
     if not np.isfinite(ratio).all() or max(spreads) < np.log(MIN_PAIR_RATIO):
         return []
     extra = np.zeros((nodes, nodes))
-    extra[ends] = extra[ends[::-1]] = _half(small) - expected
+    extra[ends] = extra[ends[::-1]] = _half_trips(small) - expected
     return [float(f"{seconds:.4g}") for seconds in extra[np.triu_indices(nodes, 1)].tolist()]
 
 
-def _half(cases: Cases) -> Array:
+def _half_trips(cases: Cases) -> Array:
     """Return half a round trip in each case."""
     return cases.seconds[0] / (2 * cases["trips"])
 
 
-def with_fastest_ports(cases: Cases, ports: np.ndarray) -> Cases:
+def select_fastest_ports(cases: Cases, ports: np.ndarray) -> Cases:
     """Return the cases between the nodes with the fastest ports."""
     if not len(ports):
         return cases
@@ -201,33 +214,31 @@ def _reference_group(observed: Observed, level: str) -> int:
     return -1
 
 
-def fit_inbound_cost(observed: Observed, trips: Trips, receiving: Callable[[Array], Array]) -> dict[str, Array]:
+def fit_inbound_cost(observed: Observed, trips: TripsByClass, receiving: Callable[[Array], Array]) -> dict[str, Array]:
     """Return seconds per byte of the messages that enter a node's port from other nodes.
 
-    They arrive at about the same time, so the receiver handles one after the other, for `receiving` seconds of their
-    bytes each.
+    They arrive at about the same time, so the receiver handles them one after the other. `receiving` returns its
+    seconds for a message of each size.
     """
     if not observed.probes.get("capacity") or not trips:
         return {}
-    cases = _pick(observed.cases("capacity"), level=NODE, how="in")
+    cases = _select_cases(observed.cases("capacity"), level=NODE, how="in")
     cases = Cases(cases.columns, cases.seconds - (cases["flows"] - 1) * receiving(cases["bytes"]))
-    return _samples_of(key("c_in", NODE), _shares(cases, trips, NODE, "in", list(trips)[-1], 0.0))
+    return _thin_samples(key("c_in", NODE), _fit_capacity(cases, trips, NODE, "in", list(trips)[-1], 0.0))
 
 
 def fit_opposite_share(observed: Observed) -> Array | None:
-    """Return the share of the opposite line that comes back for a message, from the slowdown by traffic in both
-    directions.
-
-    None if it was not measured.
-    """
+    """Return the share of the opposite line that a message uses, e.g. by acknowledgements, from the slowdown by traffic
+    in both directions. None if it was not measured."""
     if not observed.probes.get("capacity"):
         return None
-    slowdown = _both_ways(observed.cases("capacity"), NODE)
+    slowdown = _measure_opposite_slowdown(observed.cases("capacity"), NODE)
     return None if slowdown is None else np.clip(slowdown - 1, *BACK_BOUNDS)
 
 
-def _samples_of(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
-    """Return as many samples as needed for interpolation within noise; only the largest size if all sizes agree."""
+def _thin_samples(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
+    """Return the fewest samples whose interpolation is within noise of all; only that of the largest size if all sizes
+    agree."""
     if not shares:
         return {}
     size = np.array(sorted(shares))
@@ -238,24 +249,27 @@ def _samples_of(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
         return {sample(name, size[-1]): shares[int(size[-1])]}
     chosen = {0, len(size) - 1}
     while True:
-        between = sorted(chosen)
-        errors = np.abs(np.interp(size, size[between], estimates[between]) / estimates - 1) / np.maximum(
+        kept = sorted(chosen)
+        errors = np.abs(np.interp(size, size[kept], estimates[kept]) / estimates - 1) / np.maximum(
             INTERPOLATION_ERROR, noise
         )
         if errors.max() < 1:
-            return {sample(name, chosen_size): shares[chosen_size] for chosen_size in size[between].tolist()}
+            return {sample(name, chosen_size): shares[chosen_size] for chosen_size in size[kept].tolist()}
         chosen.add(int(errors.argmax()))
 
 
-def largest_eager(observed: Observed, trips: Trips) -> float | None:
-    """Return the largest message whose sender does not wait while its receiver takes a long one first, like all smaller
-    ones.
+def find_largest_eager(observed: Observed, trips: TripsByClass) -> float | None:
+    """Return the largest message that is sent eagerly, like all smaller ones: its sender does not wait while the
+    receiver first receives a long message.
 
     It is 0 if there is none, NEVER if no sender waits, and None if it was not measured.
     """
     if not observed.probes.get("capacity"):
         return None
-    cases, near = _pick(observed.cases("capacity"), how="eager"), next((name for name in trips if name != NODE), "")
+    cases, near = (
+        _select_cases(observed.cases("capacity"), how="eager"),
+        next((name for name in trips if name != NODE), ""),
+    )
     if not len(cases) or not near:
         return None
     waits = cases.seconds[0] > trips[near].at(np.array([float(FIRST_RECEIVED_BYTES)]))[0, 0] / 2
@@ -264,25 +278,27 @@ def largest_eager(observed: Observed, trips: Trips) -> float | None:
     return float(cases["bytes"][cases["bytes"] < cases["bytes"][waits].min()].max(initial=0))
 
 
-def _pick(cases: Cases, **where: object) -> Cases:
+def _select_cases(cases: Cases, **where: object) -> Cases:
     chosen = np.ones(len(cases), dtype=bool)
     for name, wanted in where.items():
         chosen &= cases[name] == wanted
     return cases.pick(chosen)
 
 
-def _shares(cases: Cases, trips: Trips, level: str, how: str, distance: str, busy: float) -> dict[int, Array]:
+def _fit_capacity(
+    cases: Cases, trips: TripsByClass, level: str, how: str, distance: str, busy: float
+) -> dict[int, Array]:
     """Return by size the seconds per byte of all concurrent messages.
 
     A size is missing if messages are as fast as a single one, or if a busy end may explain the time.
     """
     shares, network_bound = {}, []
-    cases = _subtract_tiny_excess(_pick(cases, level=level, how=how, ways=1), trips, distance, busy)
+    cases = _subtract_tiny_excess(_select_cases(cases, level=level, how=how, ways=1), trips, distance, busy)
     for size in np.unique(cases["bytes"])[::-1].tolist():
-        same_size = _pick(cases, bytes=size)
+        same_size = _select_cases(cases, bytes=size)
         byte_seconds, many = _select_slowed(same_size, trips, distance)
         if many.any():
-            shares[size] = mean((byte_seconds / (same_size["flows"] * size))[:, many])
+            shares[size] = fit_mean((byte_seconds / (same_size["flows"] * size))[:, many])
             if not network_bound or byte_seconds[0, many].max() > SENDER_FACTOR * busy * same_size["flows"].max():
                 network_bound.append(size)
         elif not shares:
@@ -290,37 +306,36 @@ def _shares(cases: Cases, trips: Trips, level: str, how: str, distance: str, bus
     return {size: share for size, share in shares.items() if size >= network_bound[-1]}
 
 
-def _subtract_tiny_excess(cases: Cases, trips: Trips, distance: str, busy: float = 0.0) -> Cases:
+def _subtract_tiny_excess(cases: Cases, trips: TripsByClass, distance: str, busy: float = 0.0) -> Cases:
     """Return the cases without the excess of tiny messages between the same nodes over a single tiny message.
 
-    The excess is not the network's: these nodes are nearer or farther than others, or one end handles messages one
-    after the other. A sender does so too, but its messages are in flight meanwhile.
+    The network does not cause this excess: these nodes are nearer or farther than others, or the receiver handles
+    messages one after the other.
     """
     seconds = cases.seconds.copy()
-    tiny = np.flatnonzero(cases["bytes"] == TINY) if distance in trips else ()
+    tiny = np.flatnonzero(cases["bytes"] == TINY_BYTES) if distance in trips else ()
     for number in tiny:
         same_nodes = (cases["flows"] == cases["flows"][number]) & (cases["where"] == cases["where"][number])
-        single = trips[distance].at(np.array([float(TINY)])) + (cases["flows"][number] - 1) * busy
+        single = trips[distance].at(np.array([float(TINY_BYTES)])) + (cases["flows"][number] - 1) * busy
         seconds[:, same_nodes] -= cases.seconds[:, [number]] - single
-    return Cases(cases.columns, seconds).pick(cases["bytes"] != TINY)
+    return Cases(cases.columns, seconds).pick(cases["bytes"] != TINY_BYTES)
 
 
-def _inside(cases: Cases, trips: Trips) -> dict[str, Array]:
-    """Return samples of the seconds per byte of all messages within a node, for sizes at which any is slower than
-    alone.
-
-    Caches are faster than the memory behind them.
-    """
-    cases = _pick(cases, level=NODE, how="inside", ways=1)
+def _fit_inside(cases: Cases, trips: TripsByClass) -> dict[str, Array]:
+    """Return samples of the seconds per byte of all messages within a node, for sizes at which concurrent messages are
+    slower. They depend on the size, since caches are faster than memory."""
+    cases = _select_cases(cases, level=NODE, how="inside", ways=1)
     byte_seconds, many = _select_slowed(cases, trips, NODE)
     per_byte = np.maximum(byte_seconds / (cases["flows"] * cases["bytes"]), 0)
     sizes = np.unique(cases["bytes"][many]).astype(int).tolist()
-    return {sample(key("c_inside", NODE), size): mean(per_byte[:, many & (cases["bytes"] == size)]) for size in sizes}
+    return {
+        sample(key("c_inside", NODE), size): fit_mean(per_byte[:, many & (cases["bytes"] == size)]) for size in sizes
+    }
 
 
-def _select_slowed(cases: Cases, trips: Trips, distance: str) -> tuple[Array, np.ndarray]:
-    """Return the seconds of the bytes of concurrent messages, and the cases with about as many messages as slowed
-    ones."""
+def _select_slowed(cases: Cases, trips: TripsByClass, distance: str) -> tuple[Array, np.ndarray]:
+    """Return the time of the bytes of concurrent messages in seconds, and flags of cases with at least half as many
+    messages as the slowed cases."""
     if not len(cases) or distance not in trips:
         return np.zeros((1, len(cases))), np.zeros(len(cases), dtype=bool)
     latency, single = trips[distance].parts(cases["bytes"])
@@ -330,29 +345,31 @@ def _select_slowed(cases: Cases, trips: Trips, distance: str) -> tuple[Array, np
     return byte_seconds, slow.any() & (cases["flows"] >= cases["flows"][slow].max(initial=0) / 2)
 
 
-def _all_groups(cases: Cases, trips: Trips, level: str, distance: str, known: Mapping[int, float]) -> dict[int, Array]:
+def _fit_all_groups(
+    cases: Cases, trips: TripsByClass, level: str, distance: str, known: Mapping[int, float]
+) -> dict[int, Array]:
     """Return seconds per byte of all groups together, by size, where capacities of single groups do not explain the
     time."""
-    shares, cases = {}, _subtract_tiny_excess(_pick(cases, level=level, how="all", ways=1), trips, distance)
+    shares, cases = {}, _subtract_tiny_excess(_select_cases(cases, level=level, how="all", ways=1), trips, distance)
     for size in np.unique(cases["bytes"])[::-1].tolist() if distance in trips else ():
-        same_size = _pick(cases, bytes=size)
+        same_size = _select_cases(cases, bytes=size)
         latency, single = trips[distance].parts(same_size["bytes"])
         byte_seconds = same_size.seconds - latency
         # `step` messages leave each group.
         explained = np.maximum(single[0], same_size["step"] * size * known[size])
         if (byte_seconds[0] > CLEAR_EXCESS * explained).all():
-            shares[size] = mean(byte_seconds / (same_size["flows"] * size))
+            shares[size] = fit_mean(byte_seconds / (same_size["flows"] * size))
         elif not shares:
             return {}
     return shares
 
 
-def _both_ways(cases: Cases, level: str) -> Array | None:
+def _measure_opposite_slowdown(cases: Cases, level: str) -> Array | None:
     """Return the slowdown of the largest number of messages by as many in the opposite direction; None if not
     measured."""
-    cases = _pick(cases, level=level, how="out" if level == NODE else "pair")
+    cases = _select_cases(cases, level=level, how="out" if level == NODE else "pair")
     largest = cases["bytes"][cases["ways"] == 2].max(initial=0)
-    single, double = (_pick(cases, ways=ways, bytes=largest) for ways in (1, 2))
+    single, double = (_select_cases(cases, ways=ways, bytes=largest) for ways in (1, 2))
     if not (common := set(single["flows"].tolist()) & set(double["flows"].tolist())):
         return None
     one_way, both_ways = (
@@ -361,32 +378,35 @@ def _both_ways(cases: Cases, level: str) -> Array | None:
     return both_ways / one_way
 
 
-MIN_RATIO = 1.2  # of two ways' predictions of a case, from which it distinguishes them
-CLEARLY_SLOWER = 1.15  # measured over predicted with the capacities fitted so far
+MIN_RATIO = 1.2  # ratio of two predictions of a case, from which the case distinguishes two behaviours
+CLEARLY_SLOWER = 1.15  # ratio of the measured time to the prediction with the capacities fitted so far
 
 Predict = Callable[[Schedule, Values], Array]
 
 
 def distinguish_ways(
-    observed: Observed, how: str, ways: Mapping[Any, Values], predict: Predict, level: str = NODE
+    observed: Observed, how: str, behaviours: Mapping[Any, Values], predict: Predict, level: str = NODE
 ) -> list[tuple[int, Any]]:
-    """Return the nearest way of each distinguishing case with its size, the smallest first.
-
-    None of them if nothing else was measured at their distance.
-    """
+    """Return for each case that distinguishes the behaviours: its size, and the behaviour with the nearest prediction.
+    Cases are sorted by size. The list is empty if a value for their distance is missing."""
     nearest = []
     for size, measured, schedule in _list_patterns(observed, how, level):
-        computes = schedule.work.seconds.sum()
+        compute_seconds = schedule.work.seconds.sum()
         try:
-            predictions = {way: schedule.cost(predict(schedule, values))[0] - computes for way, values in ways.items()}
+            predictions = {
+                behaviour: schedule.cost(predict(schedule, values))[0] - compute_seconds
+                for behaviour, values in behaviours.items()
+            }
         except UserError:
             return []
         if max(predictions.values()) > MIN_RATIO * min(predictions.values()):
-            nearest.append((size, min(predictions, key=lambda way: abs(predictions[way] - measured + computes))))
+            nearest.append(
+                (size, min(predictions, key=lambda behaviour: abs(predictions[behaviour] - measured + compute_seconds)))
+            )
     return sorted(nearest)
 
 
-def longest_sent(ways: list[tuple[int, float]]) -> float:
+def find_largest_sent(ways: list[tuple[int, float]]) -> float:
     """Return the largest eager message, all smaller ones included, from the limit that each case supports."""
     limited = [size for size, limit in ways if limit != NEVER]
     return float(max((size for size, _ in ways if size < limited[0]), default=0)) if limited else NEVER
@@ -408,10 +428,10 @@ def _list_patterns(observed: Observed, how: str, level: str = NODE) -> Iterator[
     for case in observed.probes.get("capacity", ()):
         if (case.settings["how"], case.settings["level"]) == (how, level) and len(case.seconds):
             nodes = nodes_read(str(case.settings["where"]))
-            yield int(case.settings["bytes"]), float(np.median(case.seconds)), pattern(case.settings).placed(nodes)
+            yield int(case.settings["bytes"]), float(np.median(case.seconds)), make_pattern(case.settings).placed(nodes)
 
 
-def links_by_destination(
+def find_links_by_destination(
     observed: Observed, values: Values, links: Mapping[str, int], predict: Predict
 ) -> dict[str, int]:
     """Return the levels at which the destination of a message selects one of several links out of a group."""
@@ -425,10 +445,10 @@ def links_by_destination(
 
 
 def fit_shared_latency(
-    ranks: Array, size: Array, throughput: Array, left: Array, weights: Array
+    ranks: Array, size: Array, throughput: Array, latencies: Array, weights: Array
 ) -> tuple[Array, Array, Array]:
-    """Return for every draw of `left` (draws, cases) the capacity and L_0, L_p, L_m ≥ 0 (draws, 3), and the prediction
-    of row 0.
+    """Return for every draw of `latencies` (draws, cases) the capacity and L_0, L_p, L_m ≥ 0 (draws, 3), and the
+    prediction of row 0.
 
     The capacity is infinite if no finite one explains more than no limit does.
     """
@@ -445,17 +465,17 @@ def fit_shared_latency(
             columns = np.stack(terms(candidate), axis=-1) * root[:, None]
             scale = np.abs(columns).max(axis=0)
             solver = np.linalg.pinv(columns / scale, rcond=COLLINEAR)
-            missed = left[rows] * root - left[rows] * root @ solver.T @ (columns / scale).T
-            sums.append(np.sum(missed**2, axis=-1))
+            misfit = latencies[rows] * root - latencies[rows] * root @ solver.T @ (columns / scale).T
+            sums.append(np.sum(misfit**2, axis=-1))
         return np.array(sums)
 
-    capacity = _search_capacity(squared_errors, throughput, 1e-12 * np.sum((left[0] * root) ** 2), len(left))
-    L = np.empty((len(left), 3))
+    capacity = _search_capacity(squared_errors, throughput, 1e-12 * np.sum((latencies[0] * root) ** 2), len(latencies))
+    L = np.empty((len(latencies), 3))
     for value in np.unique(capacity):
         # Row 0 is included, since draws need its misfit (wild bootstrap).
         rows = np.concatenate([[0], np.flatnonzero(capacity == value)])
-        L[rows[1:]] = least_squares(terms(value), left[rows], weights)[1:]
-    L[0] = least_squares(terms(capacity[0]), left[:1], weights)
+        L[rows[1:]] = least_squares(terms(value), latencies[rows], weights)[1:]
+    L[0] = least_squares(terms(capacity[0]), latencies[:1], weights)
     L = np.maximum(L, 0)
     return capacity, L, sum(value * term for value, term in zip(L[0], terms(capacity[0]), strict=True))
 

@@ -16,7 +16,7 @@ from commodel.models import Array
 
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42fee00000p-1"), float.fromhex("0x1.a39ef35793c76p-33")
 EXP_TERMS, LOG_TERMS = 16, 11  # of the series: the next term is below half of the last bit
-LARGEST = 700.0  # argument whose exponential is still finite
+LARGEST = 700.0  # largest argument; its exponential is finite
 
 
 def exp(x: Array) -> Array:
@@ -85,8 +85,8 @@ def solve(matrix: Array, target: Array) -> Array:
     return right * scale
 
 
-MAX_DAMPING = 1e3  # above it, no step reduces the residuals
-MIN_DAMPING = 1e-14  # above rounding, so that it separates values with equal effect
+MAX_DAMPING = 1e3  # above this damping the search of a row ends
+MIN_DAMPING = 1e-14  # larger than rounding errors, so that values with equal effect remain determined
 SMALL = 1e-300  # avoids division by 0
 
 Residuals = Callable[[np.ndarray, Array], Array]
@@ -103,9 +103,9 @@ def descend(
 ) -> tuple[Array, Array]:
     """Return the minimum of each row of `start` (rows, values), and its sum of squares.
 
-    `residuals(rows, theta)` returns those of the problems with these numbers. Slopes are difference quotients over
-    `move`. No value changes by more than `longest` in a step. A row is done if its last step gained less than `rests`
-    of its sum.
+    `residuals(rows, theta)` returns the residuals of the problems with these numbers. `move` is the step of difference
+    quotients. No value changes by more than `longest` in a step. A row is done if its last step reduced the sum by less
+    than the share `rests`.
     """
     theta = np.clip(start, *bounds)
     residual = residuals(np.arange(len(theta)), theta)

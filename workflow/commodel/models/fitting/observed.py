@@ -14,7 +14,7 @@ from commodel.parameters import Curve, Errors, Estimate
 from commodel.stats import resample_statistic
 
 DRAWS = 200
-COUNTED, TYPICAL_COUNT = "counted", "typical count"  # statistics: mean and median of a probe's counts
+MEAN_COUNT, MEDIAN_COUNT = "counted", "typical count"  # statistics: mean and median of a probe's counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +46,9 @@ class Cases:
         return Cases(columns, self.seconds[:, chosen])
 
 
-def at_common(column: str, *tables: Cases) -> tuple[Cases, ...]:
-    """Return the cases of each table whose value of the column occurs in all tables, in its order, so that they can be
-    subtracted.
+def select_common(column: str, *tables: Cases) -> tuple[Cases, ...]:
+    """Return the cases of each table whose value of the column occurs in all tables, in equal order, so that tables can
+    be subtracted.
 
     A case may be missing in a table if none of its samples was valid.
     """
@@ -77,7 +77,7 @@ class Observed:
     def cases(self, probe: str, statistic: str = "median", **where: object) -> Cases:
         """Return the cases of a probe whose settings equal `where`. The draws of a case do not depend on `where`.
 
-        The statistics COUNTED and TYPICAL_COUNT are of a probe's counts, in place of a time.
+        The statistics MEAN_COUNT and MEDIAN_COUNT are of a probe's counts, in place of a time.
         """
         if not self.probes.get(probe):
             raise UserError(f"no measurements of probe '{probe}'")
@@ -102,8 +102,8 @@ class Observed:
     def _all(self, probe: str, statistic: str) -> Array:
         if (probe, statistic) not in self._resampled:
             rng, cases = np.random.default_rng([self.seed, sum(probe.encode())]), self.probes[probe]
-            if statistic in (COUNTED, TYPICAL_COUNT):
-                counted = "mean" if statistic == COUNTED else "median"
+            if statistic in (MEAN_COUNT, MEDIAN_COUNT):
+                counted = "mean" if statistic == MEAN_COUNT else "median"
                 rows = [resample_statistic(case.counts, case.passes, counted, DRAWS, rng) for case in cases]
             else:
                 rows = [resample_statistic(case.seconds, case.passes, statistic, DRAWS, rng) for case in cases]
@@ -124,10 +124,10 @@ class Fitted:
     settings: Mapping[str, object] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters that could not be observed, and why
     errors: Mapping[str, Errors] = field(default_factory=dict)  # at held-out points
-    reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # intervals wider than those of the draws
+    reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # intervals that replace those of the draws
 
 
-def estimate(
+def make_estimate(
     draws: Array, unit: str, note: str = "", known: bool = True, reach: tuple[float, float] | None = None
 ) -> Estimate:
     """Return the value of row 0 with the 95 % interval of the draws, or with the interval `reach`."""

@@ -6,34 +6,40 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
-from commodel.models.fitting.observed import COUNTED, TYPICAL_COUNT, Cases, Observed, at_common
-from commodel.models.fitting.regression import least_squares, mean
+from commodel.models.fitting.observed import MEAN_COUNT, MEDIAN_COUNT, Cases, Observed, select_common
+from commodel.models.fitting.regression import fit_mean, least_squares
 from commodel.patterns.layouts import place
 from commodel.stats import resample_statistic
 from commodel.units import format_bytes
 
-COMPLETED = 0.01  # of the longest receive: shorter ones had completed in the background
-LATE_TIMES, LATE_SECONDS = 5, 5e-3  # times the median, and seconds: a later stream has waited for a timeout
-EQUAL_WAITS = 1.2  # the longest over the shortest of equal waits
-MIN_LATE = 3  # equal waits
-LOST, OVERFULL = 0.001, 0.25  # of the packets sent: lossy, and enough for the times of arrival to show the buffer
-REPORTED = 0.01  # of the packets sent: a larger share dropped by the socket is reported
+COMPLETED_SHARE = 0.01  # share of the longest receive, up to which a receive had completed in the background
+LATE_TIMES, LATE_SECONDS = 5, 5e-3  # multiple of the median, and seconds, above which a stream has waited for a timeout
+EQUAL_WAITS = 1.2  # ratio of the longest to the shortest wait that count as equal
+MIN_EQUAL_WAITS = 3  # equal waits that determine the timeout
+LOSSY_SHARE, OVERFULL_SHARE = (
+    0.001,
+    0.25,
+)  # lost shares of the packets sent: of a lossy flood, and of one whose arrivals show the buffer
+REPORTED_SHARE = 0.01  # share of the packets sent, above which packets dropped by the socket are reported
 
 
 def fit_gap(
-    observed: Observed, probe: str, ends: str, title: str, statistic: str = "median"
+    observed: Observed, probe: str, partners_column: str, title: str, statistic: str = "median"
 ) -> tuple[np.ndarray, Array, str, Array]:
     """Return sizes, the seconds that each further packet adds, the title, and the scale of the error.
 
-    The gap is the difference of two lengths of a stream between one rank and several; column `ends` has their number.
-    The difference may be near 0, so the error is in proportion to the time per packet of the whole stream.
+    The gap is the difference of two lengths of a stream between one rank and several; column `partners_column` has
+    their number. The difference may be near 0, so the error is in proportion to the time per packet of the whole
+    stream.
     """
     streams = observed.cases(probe, statistic)
     lengths = np.unique(streams["each"])
     if len(lengths) < 2:
         raise UserError(f"no measurements of probe '{probe}' of two lengths")
-    first, last = at_common("bytes", *(streams.pick(streams["each"] == length) for length in (lengths[0], lengths[-1])))
-    packets = first[ends] * (lengths[-1] - lengths[0])
+    first, last = select_common(
+        "bytes", *(streams.pick(streams["each"] == length) for length in (lengths[0], lengths[-1]))
+    )
+    packets = first[partners_column] * (lengths[-1] - lengths[0])
     return first["bytes"], np.maximum(last.seconds - first.seconds, 0) / packets, title, last.seconds[0] / packets
 
 
@@ -42,7 +48,7 @@ def fit_background_cost(observed: Observed, title: str) -> tuple[np.ndarray, Arr
     error."""
     control = observed.cases("overlap", what="control")
     both = (control.pick(chosen) for chosen in (control["messages"] == 0, control["messages"] > 0))
-    undisturbed, busy = at_common("bytes", *both)
+    undisturbed, busy = select_common("bytes", *both)
     slowed = np.maximum(busy.seconds - undisturbed.seconds, 0)
     return busy["bytes"], slowed / busy["messages"], title, busy.seconds[0] / busy["messages"]
 
@@ -54,53 +60,61 @@ def fit_receive_cost(observed: Observed) -> Array:
     """
     user = observed.cases("overlap", what="user")
     per_message = user.seconds / user["messages"]
-    pending = per_message[0] > COMPLETED * per_message[0].max()
-    return np.maximum(mean(per_message[:, pending]), 0) if pending.any() else np.zeros(len(per_message))
+    pending = per_message[0] > COMPLETED_SHARE * per_message[0].max()
+    return np.maximum(fit_mean(per_message[:, pending]), 0) if pending.any() else np.zeros(len(per_message))
 
 
 def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
-    """Return how many packets the network holds for one receiver, why this is unknown, and a note.
+    """Return the packets that the network buffers for one receiver, the reason if this is unknown, and a note.
 
-    The times of arrival show it (native/probes/arrivals.c). Without them, of k packets, B + k·D/A are delivered
-    (equation 4 times k). That is too many packets if senders do not start together.
+    The number follows from the times of arrival (native/probes/arrivals.c). Without these, it follows from counts: of k
+    packets, B + k·D/A are delivered (equation 4 times k). This overestimates B if senders do not start together.
     """
-    flood = observed.cases("flood", COUNTED)
-    arrived, delivered, room = (flood.pick(flood["what"] == what) for what in ("arrived", "through", "room"))
-    socket_size = f" of {format_bytes(int(room.seconds[0, 0]))}" if len(room) and room.seconds[0, 0] > 0 else ""
+    flood = observed.cases("flood", MEAN_COUNT)
+    arrived, delivered, socket_buffer = (flood.pick(flood["what"] == what) for what in ("arrived", "through", "room"))
+    socket_size = (
+        f" of {format_bytes(int(socket_buffer.seconds[0, 0]))}"
+        if len(socket_buffer) and socket_buffer.seconds[0, 0] > 0
+        else ""
+    )
     if len(set(place(str(flood["layout"][0]), int(flood["ranks"][0])))) == 1:
-        return _unobservable(f"all ranks are on one host, where packets are lost at the socket's buffer{socket_size}")
+        return _mark_unobservable(
+            f"all ranks are on one host, where packets are lost at the socket's buffer{socket_size}"
+        )
     counted = len(delivered) and (delivered.seconds[0] >= 0).all()
-    passed, note = (delivered, "") if counted else (arrived, UNCOUNTED)
-    if not len(passed):
-        return _unobservable("nothing was counted")
-    sent = passed["packets"] * passed["senders"]
-    lossy = passed.seconds[0] < (1 - LOST) * sent
-    dropped = _dropped(arrived, passed)
-    if dropped > REPORTED:
+    delivered_counts, note = (delivered, "") if counted else (arrived, UNCOUNTED_NOTE)
+    if not len(delivered_counts):
+        return _mark_unobservable("nothing was counted")
+    sent = delivered_counts["packets"] * delivered_counts["senders"]
+    lossy = delivered_counts.seconds[0] < (1 - LOSSY_SHARE) * sent
+    dropped = _find_dropped_share(arrived, delivered_counts)
+    if dropped > REPORTED_SHARE:
         note = (
             f"the receiver's socket{socket_size} dropped up to {100 * dropped:.0f} % more of what the network delivered"
         )
     if np.count_nonzero(lossy) < 2:
         amount = "too little was" if lossy.any() else "nothing was"
-        return _unobservable(f"{amount} lost of {int(sent.max())} datagrams at once" + (f"; {note}" if note else ""))
-    if len(held := _held(observed, sent, passed)):
-        return held, "", note
-    note = "; ".join(filter(None, (BY_COUNTS, note)))
+        return _mark_unobservable(
+            f"{amount} lost of {int(sent.max())} datagrams at once" + (f"; {note}" if note else "")
+        )
+    if len(buffer_by_arrivals := _fit_buffer_by_arrivals(observed, sent, delivered_counts)):
+        return buffer_by_arrivals, "", note
+    note = "; ".join(filter(None, (COUNTS_NOTE, note)))
     features = [np.ones(np.count_nonzero(lossy)), sent[lossy]]
-    buffer = least_squares(features, passed.seconds[:, lossy], 1 / sent[lossy] ** 2)[:, 0]
+    buffer = least_squares(features, delivered_counts.seconds[:, lossy], 1 / sent[lossy] ** 2)[:, 0]
     if buffer[0] <= 0:
-        return _unobservable("losses do not fit a full buffer")
+        return _mark_unobservable("losses do not fit a full buffer")
     return np.maximum(buffer, 0), "", note
 
 
-def _held(observed: Observed, sent: np.ndarray, passed: Cases) -> Array:
-    """Return how many datagrams the network holds by the times of their arrival; empty if no flood shows it.
+def _fit_buffer_by_arrivals(observed: Observed, sent: np.ndarray, passed: Cases) -> Array:
+    """Return the datagrams that the network buffers, from the times of their arrival; empty if no flood determines it.
 
-    The shortest flood that loses enough counts: in a longer one, senders pause and the buffer is not always full. The
+    The shortest flood with enough losses is used: in a longer one, senders pause and the buffer is not always full. The
     buffer may hold a part of one more packet, so the draws are spread over one packet.
     """
-    overfull = passed["packets"][passed.seconds[0] < (1 - OVERFULL) * sent]
-    held = observed.cases("flood", TYPICAL_COUNT)
+    overfull = passed["packets"][passed.seconds[0] < (1 - OVERFULL_SHARE) * sent]
+    held = observed.cases("flood", MEDIAN_COUNT)
     held = held.pick((held["what"] == "held") & np.isin(held["packets"], overfull) & (held.seconds > 0).all(axis=0))
     if not len(held):
         return np.empty(0)
@@ -113,14 +127,12 @@ def _held(observed: Observed, sent: np.ndarray, passed: Cases) -> Array:
 def describe_overflow(observed: Observed, buffer: Array) -> str:
     """Return a note on gaps if streams to one rank are longer than the network's buffer."""
     streams = observed.cases("stream")
-    return FASTEST if buffer[0] < (streams["each"] * streams["senders"]).max() else ""
+    return FASTEST_NOTE if buffer[0] < (streams["each"] * streams["senders"]).max() else ""
 
 
 def fit_timeout(observed: Observed, rows: int) -> Array | None:
-    """Return the seconds until a sender retransmits: the excess of late streams to one rank over the median.
-
-    None unless several were late by the same time.
-    """
+    """Return the retransmission timeout in seconds: the excess of late streams to one rank over the median. None unless
+    several streams were late by the same time."""
     late = []
     for case in observed.probes.get("stream", ()):
         median = np.median(case.seconds)
@@ -129,23 +141,23 @@ def fit_timeout(observed: Observed, rows: int) -> Array | None:
     late = np.sort(late)
     equal_waits = [late[(late >= first) & (late <= EQUAL_WAITS * first)] for first in late]
     waits = max(equal_waits, key=len, default=late)
-    if len(waits) < MIN_LATE:
+    if len(waits) < MIN_EQUAL_WAITS:
         return None
     return resample_statistic(
         waits, np.ones(len(waits), dtype=int), "median", rows - 1, np.random.default_rng(observed.seed)
     )
 
 
-FASTEST = "of the fastest streams: longer streams lose packets, and retransmission takes longer"
-BY_COUNTS = "by counts of datagrams, as in the paper: what drains before all send is counted too"
-UNCOUNTED = "of the network or of the receiver: this system does not count packets that a socket drops"
+FASTEST_NOTE = "of the fastest streams: longer streams lose packets, and retransmission takes longer"
+COUNTS_NOTE = "by counts of datagrams, as in the paper: includes packets that leave the buffer before all ranks send"
+UNCOUNTED_NOTE = "of the network or of the receiver: this system does not count packets that a socket drops"
 
 
-def _unobservable(why: str) -> tuple[Array, str, str]:
+def _mark_unobservable(why: str) -> tuple[Array, str, str]:
     return np.empty(0), f"not observable: {why}", ""
 
 
-def _dropped(arrived: Cases, passed: Cases) -> float:
+def _find_dropped_share(arrived: Cases, passed: Cases) -> float:
     """Return the largest share of a flood that was delivered by the network and dropped by the socket."""
     arrived_by_packets = dict(zip(arrived["packets"].tolist(), arrived.seconds[0], strict=True))
     pairs = zip(passed["packets"].tolist(), passed["senders"], passed.seconds[0], strict=True)

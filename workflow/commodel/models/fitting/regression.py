@@ -1,5 +1,6 @@
-"""Regression over all draws at once: least squares, lines, lines with change points (`piecewise`), the choice of a form
-by AICc (`choose_form`), isotonic regression of samples (`level_samples`), and the evidence as a curve (`curve`).
+"""Regression over all draws at once: least squares, lines, lines with change points (`fit_piecewise`), the choice of a
+form by AICc (`choose_form`), isotonic regression of samples (`make_nondecreasing`), and the evidence as a curve
+(`make_curve`).
 
 Row 0 of every y is the estimate, the other rows are bootstrap draws. Draws differ for two reasons: the samples of each
 case are resampled (noise), and a misfit larger than noise is added with random factors (wild bootstrap,
@@ -19,21 +20,21 @@ from commodel.parameters import Curve
 from commodel.stats import NEGLIGIBLE_DIFFERENCE, compute_r_squared
 from commodel.units import format_seconds
 
-CHANCE = 0.1  # probability of a misfit by noise alone, above which it counts as noise
-COLLINEAR = 1e-10  # of the largest singular value, below which features are equal in these data up to rounding
-BETTER = 1e-6  # reduction of AICc from which a later form or cut is chosen, so that rounding does not decide
-MISFIT_SEED = 20_261  # fixed, so that a fit is a pure function
+CHANCE_PROBABILITY = 0.1  # probability of a misfit by noise alone, above which the misfit counts as noise
+COLLINEAR = 1e-10  # share of the largest singular value, below which features count as equal
+MIN_AICC_GAIN = 1e-6  # reduction of AICc from which a later form or cut is chosen, so that rounding does not decide
+MISFIT_SEED = 20_261  # constant, so that a fit is reproducible
 
 
-def sample_values(name: str, sizes: Sequence[int], draws: Array, at_once: int | None = None) -> dict[str, Array]:
-    """Return a function given by samples, or a surface at one level; `draws` is (1 + draws, sizes). It is made
-    non-decreasing."""
-    level = level_samples(draws)
+def make_sample_values(name: str, sizes: Sequence[int], draws: Array, at_once: int | None = None) -> dict[str, Array]:
+    """Return a function given by samples, or a surface at one level of concurrency, made non-decreasing. `draws` is (1
+    + draws, sizes)."""
+    level = make_nondecreasing(draws)
     return {sample(name, size, at_once): level[:, i] for i, size in enumerate(sizes)}
 
 
-def describe_levelled(keys: Sequence[str], measured: Array, predicted: Array) -> dict[str, str]:
-    """Return notes on samples whose predicted time differs from the measured one because the function must not fall."""
+def describe_changed_samples(keys: Sequence[str], measured: Array, predicted: Array) -> dict[str, str]:
+    """Return notes on samples that were changed to make the function non-decreasing."""
     return {
         key: "not distinguishable from its neighbours: "
         f"measured {format_seconds(raw)}, levelled to {format_seconds(levelled)}"
@@ -42,7 +43,7 @@ def describe_levelled(keys: Sequence[str], measured: Array, predicted: Array) ->
     }
 
 
-def level_samples(y: Array) -> Array:
+def make_nondecreasing(y: Array) -> Array:
     """Return the nearest non-decreasing columns for every draw (isotonic regression, by its max-min formula).
 
     Columns are weighted by 1/variance, so that a noisy one does not lower those before it.
@@ -51,13 +52,13 @@ def level_samples(y: Array) -> Array:
     rounding = (1e-9 * np.abs(y[0]).max()) ** 2  # the variance of exact simulations, which must not determine weights
     least = max(rounding, 1e-12 * variance.max())
     weights = 1 / np.maximum(variance, least) if least else np.ones(y.shape[1])
-    level = np.full_like(y, -np.inf)
+    result = np.full_like(y, -np.inf)
     for first in range(y.shape[1]):
-        part = weights[first:]
-        mean = np.cumsum(part * y[:, first:], axis=-1) / np.cumsum(part)
-        lowest = np.minimum.accumulate(mean[:, ::-1], axis=-1)[:, ::-1]
-        level[:, first:] = np.maximum(level[:, first:], lowest)
-    return level
+        weights_from = weights[first:]
+        mean = np.cumsum(weights_from * y[:, first:], axis=-1) / np.cumsum(weights_from)
+        lowest_mean = np.minimum.accumulate(mean[:, ::-1], axis=-1)[:, ::-1]
+        result[:, first:] = np.maximum(result[:, first:], lowest_mean)
+    return result
 
 
 def least_squares(features: Sequence[Array], y: Array, weights: Array) -> Array:
@@ -88,17 +89,17 @@ def add_misfit_draws(y: Array, misfit: Array, weights: Array, terms: int) -> Arr
     return np.concatenate([y[:1], y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs])
 
 
-def is_by_chance(total: float, noise: float, free: int) -> bool:
-    """Return whether noise alone makes such a misfit: a χ² with `free` degrees of freedom exceeds it with probability
-    CHANCE."""
+def is_by_chance(total: float, noise: float, degrees: int) -> bool:
+    """Return whether noise alone makes such a misfit: a χ² with `degrees` degrees of freedom exceeds it with
+    probability CHANCE_PROBABILITY."""
     if total < noise or noise <= 0:  # χ² is above its mean in at least three cases of ten
         return bool(total < noise)
     from scipy.special import chdtrc  # here, because it takes longer to load than most verbs to run
 
-    return bool(chdtrc(free, float(total) * free / float(noise)) > CHANCE)
+    return bool(chdtrc(degrees, float(total) * degrees / float(noise)) > CHANCE_PROBABILITY)
 
 
-def mean(y: Array, weights: Array | float = 1.0) -> Array:
+def fit_mean(y: Array, weights: Array | float = 1.0) -> Array:
     """Return the weighted mean of the cases, one for each draw.
 
     Means are of times, so no draw is below 0, however large its misfit.
@@ -106,7 +107,7 @@ def mean(y: Array, weights: Array | float = 1.0) -> Array:
     return np.maximum(least_squares([np.ones(y.shape[1])], y, weights * np.ones(y.shape[1]))[:, 0], 0)
 
 
-def line(x: Array, y: Array, weights: Array, ceiling: Array | float = np.inf) -> tuple[Array, Array]:
+def fit_line(x: Array, y: Array, weights: Array, ceiling: Array | float = np.inf) -> tuple[Array, Array]:
     """Return the intercept (0 to `ceiling`) and the slope (≥ 0) of a line.
 
     If the best line violates a bound, the result is the best line with its intercept on the bound, or the best
@@ -117,13 +118,13 @@ def line(x: Array, y: Array, weights: Array, ceiling: Array | float = np.inf) ->
     bounded_slope = least_squares([x], y - bounded[:, None], weights)[:, 0]
     slope = np.where(bounded == intercept, slope, bounded_slope)
     flat = slope < 0
-    return np.where(flat, np.clip(mean(y, weights), 0, ceiling), bounded), np.where(flat, 0.0, slope)
+    return np.where(flat, np.clip(fit_mean(y, weights), 0, ceiling), bounded), np.where(flat, 0.0, slope)
 
 
-def shape_coefficients(form: str, x: Array, y: Array, weights: Array, constant: bool = False) -> Array:
+def fit_shape_coefficients(form: str, x: Array, y: Array, weights: Array, constant: bool = False) -> Array:
     """Return the coefficients (draws, n) of a form's shape: ≥ 0, without a constant term.
 
-    With `constant`, there is a constant term first, and all are free.
+    With `constant`, the first one is a constant term, and coefficients may be negative.
     """
     if form == "exponential":
         return _exponential(x, y, weights)
@@ -174,23 +175,23 @@ def choose_form(
     """
     scores = {}
     for form in forms:
-        coefficients = shape_coefficients(form, x, y[:1], weights, constant)[0]
+        coefficients = fit_shape_coefficients(form, x, y[:1], weights, constant)[0]
         terms = len(coefficients) + 1  # the error's variance counts as one
         if len(x) - terms - 1 <= 0:
             continue
         a, shape = (coefficients[0], coefficients[1:]) if constant else (0.0, coefficients)
         misfit = np.sum(weights * (y[0] - a - FORMS[form].shape(x, *shape)) ** 2) / len(x)
-        scores[form] = aicc(misfit, len(x), terms, np.mean(weights * y[0] ** 2))
+        scores[form] = compute_aicc(misfit, len(x), terms, np.mean(weights * y[0] ** 2))
     if not scores:
         return forms[0], {}
-    least = min(scores.values()) + BETTER
+    least = min(scores.values()) + MIN_AICC_GAIN
     return next(form for form, score in scores.items() if score <= least), scores
 
 
-def aicc(misfit: float, count: int, terms: int, signal: float) -> float:
+def compute_aicc(misfit: float, count: int, terms: int, signal: float) -> float:
     """Return AICc of a mean squared misfit.
 
-    Noise-free simulations fit to the last bit, so line_misfits below 1e-12 of the signal are equal.
+    Noise-free simulations fit to the last bit, so misfits below 1e-12 of the signal count as equal.
     """
     if count - terms - 1 <= 0:
         return np.inf
@@ -198,18 +199,18 @@ def aicc(misfit: float, count: int, terms: int, signal: float) -> float:
     return count * np.log(max(misfit, floor)) + 2 * terms + 2 * terms * (terms + 1) / (count - terms - 1)
 
 
-SIZES = ("message / B", "time / s")  # default labels of the axes
+SIZE_AXES = ("message / B", "time / s")  # default labels of the axes
 ROUNDING = 1e-15  # seconds: rounding errors of exact simulations
 
 
-def curve(
+def make_curve(
     title: str,
     x: ArrayLike,
     measured: ArrayLike,
     fitted: ArrayLike,
     form: str,
     terms: int = 1,
-    labels: tuple[str, str] = SIZES,
+    labels: tuple[str, str] = SIZE_AXES,
     refit: Callable[[np.ndarray], Array] | None = None,
 ) -> Curve:
     """Return the evidence of a regression with `terms` coefficients, in SI units.
@@ -221,7 +222,7 @@ def curve(
     measured, fitted = (np.where(np.abs(column) < ROUNDING, 0.0, column) for column in (measured, fitted))
     scale = np.where(measured == 0, 1.0, measured)
     relative = (fitted - measured) / scale
-    aic = aicc(float(np.mean(relative**2)), len(x), terms + 1, 1.0)
+    aic = compute_aicc(float(np.mean(relative**2)), len(x), terms + 1, 1.0)
     left_out = np.nan
     if refit is not None and len(x) > terms + 1:
         errors = []
@@ -233,17 +234,19 @@ def curve(
     return Curve(title, *labels, *points, form, compute_r_squared(measured, fitted), float(aic), left_out)
 
 
-def line_curve(title: str, x: Array, y: Array, a: Array, b: Array, form: str, labels: tuple[str, str] = SIZES) -> Curve:
+def make_line_curve(
+    title: str, x: Array, y: Array, a: Array, b: Array, form: str, labels: tuple[str, str] = SIZE_AXES
+) -> Curve:
     """Return the evidence of a line fitted with weights 1/y²."""
 
     def refit(keep: np.ndarray) -> Array:
-        first, slope = line(x[keep], y[:1, keep], 1 / np.maximum(y[0, keep], 1e-15) ** 2)
+        first, slope = fit_line(x[keep], y[:1, keep], 1 / np.maximum(y[0, keep], 1e-15) ** 2)
         return first[0] + slope[0] * x
 
-    return curve(title, x, y[0], a[0] + b[0] * x, form, 2, labels, refit)
+    return make_curve(title, x, y[0], a[0] + b[0] * x, form, 2, labels, refit)
 
 
-def sampled_curve(title: str, x: ArrayLike, y: Array, predicted: Array) -> Curve:
+def make_sampled_curve(title: str, x: ArrayLike, y: Array, predicted: Array) -> Curve:
     """Return the evidence of a function given by samples: measured and predicted times, which differ where samples were
     levelled.
 
@@ -251,24 +254,24 @@ def sampled_curve(title: str, x: ArrayLike, y: Array, predicted: Array) -> Curve
     """
     x = np.asarray(x, dtype=float)
     predicted = np.where(np.isclose(predicted, y[0], rtol=1e-12, atol=ROUNDING), y[0], predicted)
-    return curve(
+    return make_curve(
         title,
         x,
         y[0],
         predicted,
         form_text(TABLE),
         0,
-        refit=lambda keep: np.interp(x, x[keep], level_samples(y[:, keep])[0]),
+        refit=lambda keep: np.interp(x, x[keep], make_nondecreasing(y[:, keep])[0]),
     )
 
 
-MIN_SIZES = 3  # sizes of a piece
-FEW_SIZES = 8  # sizes: with more, a cut has a penalty beyond its coefficients
+MIN_SIZES = 3  # minimum number of sizes of a piece
+FEW_SIZES = 8  # number of sizes, above which a cut has an additional penalty
 NEGLIGIBLE_MISFIT = 1e-24  # of the sum of squares of all measurements
-TIED = 1e-7  # relative reduction of the misfit from which a later cut is better
+TIE_TOLERANCE = 1e-7  # relative reduction of the misfit from which a later cut is better
 
 
-def segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
+def find_segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
     """Return the cases of each piece of a piecewise line, with change points of the smallest AICc.
 
     A piece has at least three sizes. Change points count as parameters, with a higher penalty if there are many
@@ -277,19 +280,19 @@ def segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
     places, squares = np.unique(x), weights * y[0] ** 2
     line_misfits = _line_misfits(places, x, y[0], weights)
     line_misfits[line_misfits < NEGLIGIBLE_MISFIT * squares.sum()] = 0.0
-    # With more possible places, one is good by chance more often.
+    # With many possible cuts, one fits well by chance.
     penalty = 2 * np.log(max(len(places) / FEW_SIZES, 1))
     best, chosen = np.inf, [np.argsort(x, kind="stable")]
-    for cuts, misfit in _best_cuts(line_misfits, most):
-        score = aicc(misfit / len(x), len(x), 3 * (len(cuts) + 1), np.mean(squares)) + penalty * len(cuts)
-        if score < best - BETTER:
+    for cuts, misfit in _find_best_cuts(line_misfits, most):
+        score = compute_aicc(misfit / len(x), len(x), 3 * (len(cuts) + 1), np.mean(squares)) + penalty * len(cuts)
+        if score < best - MIN_AICC_GAIN:
             edges = [places[0], *places[cuts], np.inf]
             best, chosen = score, [np.flatnonzero((x >= low) & (x < high)) for low, high in pairwise(edges)]
     return chosen
 
 
 def _line_misfits(places: Array, x: Array, y: Array, weights: Array) -> Array:
-    """Return the weighted sum of squares of the best line (see `line`) through each range of sizes; ∞ if it has too
+    """Return the weighted sum of squares of the best line (see `fit_line`) through each range of sizes; ∞ if it has too
     few."""
     count = len(places)
     misfit = np.full((count, count + 1), np.inf)
@@ -316,41 +319,41 @@ def _line_misfits(places: Array, x: Array, y: Array, weights: Array) -> Array:
     return misfit
 
 
-def _best_cuts(line_misfits: Array, most: int) -> list[tuple[list[int], float]]:
+def _find_best_cuts(line_misfits: Array, most: int) -> list[tuple[list[int], float]]:
     """Return the best cuts and their misfit, for one piece, two pieces, and so on up to `most`."""
     count = len(line_misfits)
-    rest = line_misfits[:, count]  # misfit from each place on, in the current number of pieces
-    following: list[np.ndarray] = []  # end of the piece that begins at each place
-    best = [([], float(rest[0]))]
+    best_misfit = line_misfits[:, count]  # misfit from each place on, in the current number of pieces
+    piece_ends: list[np.ndarray] = []  # end of the piece that begins at each place
+    best = [([], float(best_misfit[0]))]
     for _ in range(1, most):
-        several = line_misfits[:, :count] + rest
-        rest = several.min(axis=1)
+        candidates = line_misfits[:, :count] + best_misfit
+        best_misfit = candidates.min(axis=1)
         with np.errstate(invalid="ignore"):
-            following.insert(0, (several <= rest[:, None] * (1 + TIED)).argmax(axis=1))
-        if np.isinf(rest[0]):
+            piece_ends.insert(0, (candidates <= best_misfit[:, None] * (1 + TIE_TOLERANCE)).argmax(axis=1))
+        if np.isinf(best_misfit[0]):
             break
         cuts = [0]
-        for ends in following:
+        for ends in piece_ends:
             cuts.append(int(ends[cuts[-1]]))
-        best.append((cuts[1:], float(rest[0])))
+        best.append((cuts[1:], float(best_misfit[0])))
     return best
 
 
-def piecewise(name: str, x: Array, y: Array, weights: Array, most: int = 3) -> tuple[str, dict[str, Array]]:
+def fit_piecewise(name: str, x: Array, y: Array, weights: Array, most: int = 3) -> tuple[str, dict[str, Array]]:
     """Return the form and the coefficients of a line, or of several with change points.
 
     A piece never begins below the end of the piece before it.
     """
-    pieces = segments(x, y, weights, most)
+    pieces = find_segments(x, y, weights, most)
     values: dict[str, Array] = {}
-    before = None
+    previous = None
     for number, piece in enumerate(pieces):
-        a, b = line(x[piece], y[:, piece], weights[piece])
-        tail = str(number) if number else ""
-        if before is not None:
+        a, b = fit_line(x[piece], y[:, piece], weights[piece])
+        suffix = str(number) if number else ""
+        if previous is not None:
             edge = float(x[pieces[number - 1]].max())
-            a = np.maximum(a, before[0] + before[1] * edge - b * edge)
+            a = np.maximum(a, previous[0] + previous[1] * edge - b * edge)
             values[key(name, f"x{number}")] = np.full(len(y), edge)
-        values |= {key(name, f"a{tail}"): a, key(name, f"b{tail}"): b}
-        before = (a, b)
+        values |= {key(name, f"a{suffix}"): a, key(name, f"b{suffix}"): b}
+        previous = (a, b)
     return ("piecewise" if len(pieces) > 1 else "linear"), values

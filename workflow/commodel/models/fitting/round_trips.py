@@ -1,4 +1,5 @@
-"""Overheads, gaps and latencies from round trips (probes `prtt`, `pairprtt`, `distance`): `round_trips`, `network`.
+"""Overheads, gaps and latencies from round trips (probes `prtt`, `pairprtt`, `distance`): `collect_round_trips`,
+`fit_network`.
 
 PRTT(n, d) is the round trip of n messages with a delay d after each but the last, minus the delays. PRTT(1,0) = 2·(L +
 o_s + o_r + (m-1)·G) · PRTT(n,0) - PRTT(1,0) = (n-1)·max(g + (m-1)·G, o) · PRTT(n,d) - PRTT(1,0) = (n-1)·o_s for a d
@@ -17,13 +18,18 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.models.evaluation.values import PIECEWISE, TABLE, evaluate
-from commodel.models.fitting.observed import Cases, Observed, at_common
-from commodel.models.fitting.regression import line, mean, piecewise, sample_values, segments
+from commodel.models.fitting.observed import Cases, Observed, select_common
+from commodel.models.fitting.regression import find_segments, fit_line, fit_mean, fit_piecewise, make_sample_values
 from commodel.models.keys import Pair, key, parse, sample
 from commodel.units import format_bytes
 
-BURST = 16
-KINDS = ((1, 0, 0), (BURST, 0, 0), (BURST, 1, 0), (1, 0, 1))  # n, delay, late: the round trips of each size
+BURST_MESSAGES = 16
+TRIP_KINDS = (
+    (1, 0, 0),
+    (BURST_MESSAGES, 0, 0),
+    (BURST_MESSAGES, 1, 0),
+    (1, 0, 1),
+)  # n, delay, late: the round trips of each size
 NO_LATENCY = "not distinguishable from 0: the overheads alone take longer than half a round trip"
 SHORT = 256  # bytes: overheads and latency are those of messages up to this size, in which copying is negligible
 NEVER = np.inf  # bytes: no message uses rendezvous
@@ -54,18 +60,18 @@ class RoundTrips:
     @property
     def short_overheads(self) -> tuple[Array, Array]:
         """LogGP's o_s and o_r, one for each draw."""
-        return mean(self.o_s[:, self.short]), mean(self.o_r[:, self.short])
+        return fit_mean(self.o_s[:, self.short]), fit_mean(self.o_r[:, self.short])
 
     def describe_error(self, one_way: Array) -> str:
         """Return a text with the largest error of a model's one-way times; empty if it is small."""
-        missed = one_way / self.one_way[0] - 1
-        worst = np.abs(missed).argmax()
-        at = format_bytes(int(self.size[worst]))
-        share = f"{100 * missed[worst]:+.0f} %"
-        return f"half a round trip is missed by {share} at {at}" if abs(missed[worst]) > MAX_ERROR else ""
+        errors = one_way / self.one_way[0] - 1
+        worst = np.abs(errors).argmax()
+        size_text = format_bytes(int(self.size[worst]))
+        share = f"{100 * errors[worst]:+.0f} %"
+        return f"half a round trip is missed by {share} at {size_text}" if abs(errors[worst]) > MAX_ERROR else ""
 
 
-def pair_probes(observed: Observed) -> dict[Pair, str]:
+def list_pair_probes(observed: Observed) -> dict[Pair, str]:
     """Return the pairs of node types whose round trips were measured, and the probe of each."""
     return {
         Pair.parse(str(case.settings["pair"])): probe
@@ -74,32 +80,32 @@ def pair_probes(observed: Observed) -> dict[Pair, str]:
     }
 
 
-def half_trip(observed: Observed, pair: Pair) -> tuple[Array, Array]:
+def measure_half_trip(observed: Observed, pair: Pair) -> tuple[Array, Array]:
     """Return sizes, and half of the round trip of each."""
-    cases = observed.cases(pair_probes(observed)[pair], pair=str(pair), n=1, delay=0, late=0)
+    cases = observed.cases(list_pair_probes(observed)[pair], pair=str(pair), n=1, delay=0, late=0)
     order = np.argsort(cases["bytes"])
     return cases["bytes"][order].astype(float), cases.seconds[:, order] / 2
 
 
-def pair_trips(observed: Observed) -> dict[Pair, RoundTrips]:
+def collect_pair_trips(observed: Observed) -> dict[Pair, RoundTrips]:
     """Return the round trips of every pair of node types."""
     observed.cases("prtt")  # raises an error without these, which every fit of pairs needs
-    return {pair: round_trips(observed, pair) for pair in pair_probes(observed)}
+    return {pair: collect_round_trips(observed, pair) for pair in list_pair_probes(observed)}
 
 
-def round_trips(observed: Observed, pair: Pair | None = None) -> RoundTrips:
+def collect_round_trips(observed: Observed, pair: Pair | None = None) -> RoundTrips:
     """Return the four kinds of round trip, of one pair of node types or of all, at the sizes that all kinds have."""
-    probe, where = (pair_probes(observed)[pair], {"pair": str(pair)}) if pair else ("prtt", {})
-    cases = [observed.cases(probe, **where, n=n, delay=delay, late=late) for n, delay, late in KINDS]
-    single, burst, spread, late = at_common("bytes", *cases)
-    o_s = np.maximum((spread.seconds - single.seconds) / (BURST - 1), 0)
+    probe, where = (list_pair_probes(observed)[pair], {"pair": str(pair)}) if pair else ("prtt", {})
+    cases = [observed.cases(probe, **where, n=n, delay=delay, late=late) for n, delay, late in TRIP_KINDS]
+    single, burst, spread, late = select_common("bytes", *cases)
+    o_s = np.maximum((spread.seconds - single.seconds) / (BURST_MESSAGES - 1), 0)
     return RoundTrips(
         size=single["bytes"].astype(float),
         one_way=single.seconds / 2,
         overheads=late.seconds,
         o_s=o_s,
         o_r=np.maximum(late.seconds - o_s, 0),
-        spacing=np.maximum((burst.seconds - single.seconds) / (BURST - 1), 1e-12),
+        spacing=np.maximum((burst.seconds - single.seconds) / (BURST_MESSAGES - 1), 1e-12),
     )
 
 
@@ -114,7 +120,7 @@ class Network:
     unknown: dict[str, str]
 
 
-def network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Network:
+def fit_network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Network:
     """Return L, g and G.
 
     `overhead` is the busy time of a processor with a message (one estimate, or one for each size). `travel` is the
@@ -126,26 +132,26 @@ def network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Networ
         spacing = trips.spacing[:, gap_visible]
         # Messages of a burst cannot be closer than the gap. This bounds g if large messages would raise it.
         ceiling = trips.spacing[:, trips.spacing[0].argmin()]
-        g, G = line(body[gap_visible], spacing, 1 / spacing[0] ** 2, ceiling)
+        g, G = fit_line(body[gap_visible], spacing, 1 / spacing[0] ** 2, ceiling)
     else:
-        g, G = np.zeros(len(travel)), line(body, travel, 1 / trips.one_way[0] ** 2)[1]
+        g, G = np.zeros(len(travel)), fit_line(body, travel, 1 / trips.one_way[0] ** 2)[1]
         notes["G"] = "from round trips: in bursts the overhead exceeds the gap at nearly every size measured"
     if g[0] <= np.min(overhead):
         unknown["g"] = "not distinguishable from 0: a gap below the overhead changes no prediction"
-    L = np.maximum(mean((travel - G[:, None] * body)[:, trips.short]), 0)
+    L = np.maximum(fit_mean((travel - G[:, None] * body)[:, trips.short]), 0)
     if not L[0]:
         unknown["L"] = NO_LATENCY
     return Network(L, g, G, notes, unknown)
 
 
-def last_before_jump(size: Array, time: Array, least: float) -> float:
+def find_last_before_jump(size: Array, time: Array, least: float) -> float:
     """Return the last size before the time jumps by `least`, at that size and at the next one; NEVER if it does not.
 
     A change of slope is no jump, since it is small at one of the two sizes.
     """
     weights = 1 / time[0] ** 2
-    pieces = segments(size, time[:1], weights)
-    lines = [(size[piece], *line(size[piece], time[:1, piece], weights[piece])) for piece in pieces]
+    pieces = find_segments(size, time[:1], weights)
+    lines = [(size[piece], *fit_line(size[piece], time[:1, piece], weights[piece])) for piece in pieces]
     for (below, a, b), (above, a_next, b_next) in pairwise(lines):
         jump = min(a_next[0] - a[0] + (b_next[0] - b[0]) * edge for edge in (below[-1], above[0]))
         if jump >= least:
@@ -153,13 +159,13 @@ def last_before_jump(size: Array, time: Array, least: float) -> float:
     return NEVER
 
 
-def jump(size: Array, time: Array, last: float) -> Array:
+def measure_jump(size: Array, time: Array, last: float) -> Array:
     """Return by how much the time of a message jumps after size `last`, in every draw.
 
     It is the smallest distance of two lines there, at most the difference of the two measured times.
     """
     below, above = size <= last, size > last
-    lines = [line(size[side], time[:, side], 1 / time[0, side] ** 2) for side in (below, above)]
+    lines = [fit_line(size[side], time[:, side], 1 / time[0, side] ** 2) for side in (below, above)]
     (a, b), (a_next, b_next) = lines
     edges = size[below][-1], size[above][0]
     distances = np.minimum(*(a_next - a + (b_next - b) * edge for edge in edges))
@@ -186,7 +192,7 @@ class HalfTrip:
         gaps are half as wide as those that can be checked. Errors are relative to the times, or to `scale`.
         """
         scale = half[0] if scale is None else scale
-        form, line = piecewise("T", size, half, 1 / scale**2, max_pieces)
+        form, line = fit_piecewise("T", size, half, 1 / scale**2, max_pieces)
         lines, sizes = cls.by_lines(form, line), np.unique(size)
         if len(sizes) < MIN_TABLE_SIZES:
             return lines
@@ -217,7 +223,7 @@ class HalfTrip:
     def by_samples(cls, sizes: Array, times: Array) -> "HalfTrip":
         """Return samples of G, and L from messages too short for their bytes to matter."""
         first = max(int(np.argmax(times[0] > MIN_BYTE_FACTOR * times[0, 0])), 1)
-        L = mean(times[:, :first], 1 / times[0, :first] ** 2)
+        L = fit_mean(times[:, :first], 1 / times[0, :first] ** 2)
         values = {"L.a": L}
         for size, column in zip(sizes[first:], times.T[first:], strict=True):
             values[sample("G", size)] = np.maximum(column - L, 0) / size
@@ -232,13 +238,13 @@ class HalfTrip:
     def at(self, bytes: Array) -> Array:
         return sum(self.parts(bytes))
 
-    def named(self, distance_class: str, overheads: Array) -> tuple[dict[str, Array], dict[str, str]]:
+    def name_values(self, distance_class: str, overheads: Array) -> tuple[dict[str, Array], dict[str, str]]:
         """Return the values of a distance class, L without the overheads, and the forms of its functions."""
         values = {}
         for name, draws in self.values.items():
             function, part = parse(name).function, parse(name).part
-            before = overheads if function == "L" and part[0] == "a" else 0.0
-            values[key(function, distance_class, part)] = np.maximum(draws - before, 0)
+            subtracted = overheads if function == "L" and part[0] == "a" else 0.0
+            values[key(function, distance_class, part)] = np.maximum(draws - subtracted, 0)
         return values, {key(function, distance_class): form for function, form in self.forms.items()}
 
     @property
@@ -256,7 +262,7 @@ def _interpolation_error(sizes: Array, times: Array) -> Array:
 MIN_GROWTH = 0.02  # of overheads, relative to a one-way time
 
 
-def growing_overheads(trips: RoundTrips, longest: float) -> dict[str, Array]:
+def fit_growing_overheads(trips: RoundTrips, longest: float) -> dict[str, Array]:
     """Return tables of `O_s` and `O_r` up to the largest eager message; empty if overheads do not grow."""
     eager = trips.size <= longest
     growth = {
@@ -268,7 +274,7 @@ def growing_overheads(trips: RoundTrips, longest: float) -> dict[str, Array]:
     return {
         text: draws
         for name in growth
-        for text, draws in sample_values(name, trips.size[eager].astype(int), growth[name]).items()
+        for text, draws in make_sample_values(name, trips.size[eager].astype(int), growth[name]).items()
     }
 
 

@@ -18,9 +18,9 @@ from commodel.patterns.schedule import Schedule
 from commodel.records import Case
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
-BEYOND_CACHES = 256 << 20  # bytes: longer vectors take the same time per byte
+MAX_VECTOR_BYTES = 256 << 20  # bytes: longer vectors take the same time per byte
 SIZE_RATIO = 4  # of successive sizes of probes
-HEADER = 128  # bytes: limits of protocols are powers of two, some minus a message's header
+HEADER_BYTES = 128  # bytes: limits of protocols are powers of two, some minus a message's header
 NODES_FOR_GROWTH = 5  # nodes: the shape of a growth needs 4 partners
 EVERYWHERE, BETWEEN = "everywhere", "between"  # distance classes: all, or those between nodes
 LOCAL = frozenset({"work", "memcopy"})  # probes without messages
@@ -64,7 +64,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Place:
+class CasePlacement:
     """Placement of the ranks of a case: a layout on the nodes `where` (empty: the platform's first nodes)."""
 
     ranks: int
@@ -73,46 +73,49 @@ class Place:
     pair: str = ""  # types of the two nodes, or the type and `same`
 
 
-Plan = Iterable[tuple[Place, Settings]]  # the cases of a probe
+ProbePlan = Iterable[tuple[CasePlacement, Settings]]  # the cases of a probe
 
 
-def place_spread(site: Site, ranks: int) -> Place:
+def place_spread(site: Site, ranks: int) -> CasePlacement:
     """Return ranks in blocks over as many nodes as there are. Two ranks are a pair."""
     pair = str(Pair(site.type_of(0), SAME if site.nodes == 1 else site.type_of(1))) if ranks == 2 else ""
-    return Place(ranks, f"block:{-(-ranks // site.nodes)}", pair=pair)
+    return CasePlacement(ranks, f"block:{-(-ranks // site.nodes)}", pair=pair)
 
 
-def place_cyclically(site: Site, ranks: int) -> Place:
+def place_cyclically(site: Site, ranks: int) -> CasePlacement:
     """Return ranks in turn over as many nodes as there are, so that neighbours are on different nodes if possible."""
-    return Place(ranks, f"{'block' if site.nodes == 1 else 'cyclic'}:{-(-ranks // site.nodes)}")
+    return CasePlacement(ranks, f"{'block' if site.nodes == 1 else 'cyclic'}:{-(-ranks // site.nodes)}")
 
 
-def place_one_per_node(site: Site, most: int) -> Place:
+def place_one_per_node(site: Site, most: int) -> CasePlacement:
     """Return one rank on each node, at most `most`. Models that vary the number of partners then vary one channel only.
     If there are too few nodes to observe a growth, several ranks share one, and fits state this."""
     return (
-        Place(min(site.nodes, most), "block:1")
+        CasePlacement(min(site.nodes, most), "block:1")
         if site.nodes >= NODES_FOR_GROWTH
         else place_cyclically(site, min(site.ranks, most))
     )
 
 
-def place_on_one_node(site: Site, ranks: int) -> list[Place]:
+def place_on_one_node(site: Site, ranks: int) -> list[CasePlacement]:
     """Return all ranks on one node, once for each type of node with enough cores."""
     return [
-        Place(ranks, f"block:{ranks}", (nodes[0],), str(Pair(name, SAME)))
+        CasePlacement(ranks, f"block:{ranks}", (nodes[0],), str(Pair(name, SAME)))
         for name, nodes in site.members().items()
         if ranks <= site.cores_of(name)
     ]
 
 
-def place_on_node_pairs(site: Site, per_node: int = 1) -> list[Place]:
+def place_on_node_pairs(site: Site, per_node: int = 1) -> list[CasePlacement]:
     """Return `per_node` ranks on each of two nodes, in turn, once for each pair of node types. For two types these are
     the last node of one and the first node of the other."""
     members = {name: nodes for name, nodes in site.members().items() if per_node <= site.cores_of(name)}
     pairs = [(name, name, nodes[:2]) for name, nodes in members.items() if len(nodes) > 1]
     pairs += [(one, two, (members[one][-1], members[two][0])) for one, two in combinations(members, 2)]
-    return [Place(2 * per_node, f"cyclic:{per_node}", tuple(nodes), str(Pair(one, two))) for one, two, nodes in pairs]
+    return [
+        CasePlacement(2 * per_node, f"cyclic:{per_node}", tuple(nodes), str(Pair(one, two)))
+        for one, two, nodes in pairs
+    ]
 
 
 def find_farther_nodes(site: Site, count: int, type: str = "") -> list[tuple[int, ...]]:
@@ -134,12 +137,12 @@ def find_farther_nodes(site: Site, count: int, type: str = "") -> list[tuple[int
     return groups
 
 
-def place_in_other_classes(site: Site) -> list[Place]:
+def place_in_other_classes(site: Site) -> list[CasePlacement]:
     """Return two ranks at every distance class that the first two nodes do not have, also within a node; on nodes of
     the first type."""
     first = site.type_of(0)
     far = find_farther_nodes(site, 1, first if site.types else "")
-    places = [Place(2, "block:1", nodes, str(Pair(first, first))) for nodes in far]
+    places = [CasePlacement(2, "block:1", nodes, str(Pair(first, first))) for nodes in far]
     inside = place_on_one_node(site, 2) if site.levels.groups and site.nodes > 1 else []
     return [*(place for place in inside if place.where == (0,)), *places]
 
@@ -161,7 +164,7 @@ class Probe:
     name: str
     title: str
     columns: tuple[str, ...]
-    plan: Callable[[Site, list[int]], Plan]
+    plan: Callable[[Site, list[int]], ProbePlan]
     program: str = ""  # another probe's program, or the player, if the probe has none of its own
     optional: bool = False  # some platforms have no case for it
     samples: int = 0  # of a case, where that does not depend on a precision: of two ranks alone
@@ -184,7 +187,7 @@ class Probe:
 
 def list_vector_sizes(site: Site, sizes: list[int], *kinds: str) -> list[int]:
     """Return sizes for local work: those of messages, and larger ones up to the longest vector of any point."""
-    further, length = [], min(max(site.vectors.get(kind, 0) for kind in kinds), BEYOND_CACHES)
+    further, length = [], min(max(site.vectors.get(kind, 0) for kind in kinds), MAX_VECTOR_BYTES)
     while length > max(*sizes, PACKET):
         further.append(length)
         length //= SIZE_RATIO
@@ -196,7 +199,7 @@ def list_powers_of_two(least: int, most: int) -> list[int]:
     return [1 << power for power in range(least.bit_length() - 1, most.bit_length())]
 
 
-def round_trip(out: int, back: int) -> Schedule:
+def make_round_trip(out: int, back: int) -> Schedule:
     """Return the schedule of a round trip between two ranks."""
     return Schedule.of(2, [0, 1], [0, 1], [1, 0], [out, back], root=0)
 

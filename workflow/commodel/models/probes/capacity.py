@@ -24,11 +24,11 @@ import numpy as np
 
 from commodel.hierarchy import NODE
 from commodel.models.probes import (
-    HEADER,
+    HEADER_BYTES,
     PLAYER,
-    Place,
-    Plan,
+    CasePlacement,
     Probe,
+    ProbePlan,
     Schedule,
     Settings,
     Site,
@@ -42,10 +42,10 @@ from commodel.stats import select_evenly
 MAX_GROUPS = 128  # of a level, of which each is compared with the others
 MAX_FLOWS = 64  # concurrent messages
 FIRST_RECEIVED_BYTES = 1 << 20  # bytes of the message that a receiver takes first
-EAGER = 1 << 10, 1 << 18  # bytes: range of the limits of eager messages
+EAGER_RANGE = 1 << 10, 1 << 18  # bytes: range of the limits of eager messages
 SUCCESSIVE_BYTES, SUCCESSIVE_MESSAGES = 4096, 32  # size and number of messages in a row
 OPPOSITE_MESSAGES = 8  # messages in the opposite direction of one
-TINY = 1  # bytes: its time does not depend on the link
+TINY_BYTES = 1  # bytes: its time does not depend on the link
 MIN_CAPACITY_BYTES = 1024  # smallest message for which capacities are measured
 STRIDES = 4, 6, 8, 12  # multiples of usual numbers of parallel links
 COMPUTE_SECONDS = 2e-3  # before a rank takes a message
@@ -53,75 +53,81 @@ MIN_START_BYTES = 256  # smallest message of case `start`
 Crossing = tuple[int, int, tuple[int, ...]]  # flows, rank distance of each, and the nodes of the ranks
 
 
-def plan(site: Site, sizes: list[int]) -> Plan:
+def plan(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield the cases."""
     size = max(sizes)
 
     def cases(
-        level: str, how: str, flows: int, place: Place, step: int = 1, ways: tuple[int, ...] = (1, 2), bytes: int = size
-    ) -> Plan:
+        level: str,
+        how: str,
+        flows: int,
+        place: CasePlacement,
+        step: int = 1,
+        ways: tuple[int, ...] = (1, 2),
+        bytes: int = size,
+    ) -> ProbePlan:
         about = {"level": level, "how": how, "procs": place.ranks, "flows": flows, "step": step, "bytes": bytes}
         return [(place, {**about, "ways": count}) for count in ways]
 
     for ranks in list_counts(site.cores)[1:]:
         if large_nodes := [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) >= ranks]:
-            place = Place(ranks, f"block:{ranks}", (large_nodes[len(large_nodes) // 2],))
+            place = CasePlacement(ranks, f"block:{ranks}", (large_nodes[len(large_nodes) // 2],))
             shorter = [length for length in sizes if SUCCESSIVE_BYTES <= length < size]  # they fit into caches
             for length in (size, *(shorter if ranks == site.cores else ())):
                 yield from cases(NODE, "inside", ranks, place, ways=(1,), bytes=length)
-    ports = dict(_ports(site))
+    ports = dict(_choose_port_nodes(site))
     for flows, where in ports.items():
-        yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
+        yield from cases(NODE, "out", flows, CasePlacement(len(where), "block:1", where))
     medium = [
         length
         for power in list_powers_of_two(MIN_CAPACITY_BYTES, size)
-        for length in (power, 2 * power - HEADER)
+        for length in (power, 2 * power - HEADER_BYTES)
         if length < size
     ]
-    medium = [TINY, *medium] if medium else []
+    medium = [TINY_BYTES, *medium] if medium else []
     if (largest := max(ports, default=1)) > 1:
-        place = Place(len(ports[largest]), "block:1", ports[largest])
-        far = Place(largest + 1, "block:1", _pair_farthest(site, largest))
+        place = CasePlacement(len(ports[largest]), "block:1", ports[largest])
+        far = CasePlacement(largest + 1, "block:1", _pair_farthest(site, largest))
         for length in (*medium, size):
             yield from cases(NODE, "in", largest, far, ways=(1,), bytes=length)
         for length in medium:
             yield from cases(NODE, "out", largest, place, ways=(1,), bytes=length)
     if 2 in ports:
-        for limit in _limits(size):
-            yield from cases(NODE, "eager", 1, Place(3, "block:1", ports[2]), ways=(1,), bytes=limit)
+        for limit in _list_eager_limits(size):
+            yield from cases(NODE, "eager", 1, CasePlacement(3, "block:1", ports[2]), ways=(1,), bytes=limit)
         yield from cases(NODE, "against", OPPOSITE_MESSAGES, place, ways=(1,))
     if 1 in ports:
-        for limit in sorted({min(size, MIN_START_BYTES), *_limits(size)}):
-            yield from cases(NODE, "start", 1, Place(2, "block:1", ports[1]), ways=(1,), bytes=limit)
+        for limit in sorted({min(size, MIN_START_BYTES), *_list_eager_limits(size)}):
+            yield from cases(NODE, "start", 1, CasePlacement(2, "block:1", ports[1]), ways=(1,), bytes=limit)
     for flows, step, where in _pair_all_groups(site, 1):
         if flows > 2:
-            yield from cases(NODE, "all", flows, Place(len(where), "block:1", where), step, ways=(1,))
+            yield from cases(NODE, "all", flows, CasePlacement(len(where), "block:1", where), step, ways=(1,))
     if 1 in ports and size >= SUCCESSIVE_BYTES:
         yield from cases(
-            NODE, "order", SUCCESSIVE_MESSAGES, Place(2, "block:1", ports[1]), ways=(1,), bytes=SUCCESSIVE_BYTES
+            NODE, "order", SUCCESSIVE_MESSAGES, CasePlacement(2, "block:1", ports[1]), ways=(1,), bytes=SUCCESSIVE_BYTES
         )
     for distance, name in enumerate(site.levels.groups, 2):
         for flows, stride, where in _pair_same_remainder(site, distance):
-            yield from cases(name, "stride", flows, Place(len(where), "block:1", where), stride, ways=(1,))
+            yield from cases(name, "stride", flows, CasePlacement(len(where), "block:1", where), stride, ways=(1,))
         for flows, step, where in _pair_each_group(site, distance):
-            yield from cases(name, "each", flows, Place(len(where), "block:1", where), step, ways=(1,))
-        for how, list_crossings in (("pair", _pairs), ("out", _pair_one_group), ("all", _pair_all_groups)):
+            yield from cases(name, "each", flows, CasePlacement(len(where), "block:1", where), step, ways=(1,))
+        for how, list_crossings in (("pair", _pair_two_groups), ("out", _pair_one_group), ("all", _pair_all_groups)):
             crossings = list(list_crossings(site, distance))
             for flows, step, where in crossings:
-                yield from cases(name, how, flows, Place(len(where), "block:1", where), step)
+                yield from cases(name, how, flows, CasePlacement(len(where), "block:1", where), step)
             for flows, step, where in crossings[-1:] if crossings and crossings[-1][0] > 1 else ():
                 for length in medium:
-                    yield from cases(name, how, flows, Place(len(where), "block:1", where), step, (1,), length)
+                    yield from cases(name, how, flows, CasePlacement(len(where), "block:1", where), step, (1,), length)
 
 
-def _limits(most: int) -> Iterator[int]:
+def _list_eager_limits(most: int) -> Iterator[int]:
     """Yield each power of two, one and a half times that, and just below the next power."""
-    low, high = EAGER
+    low, high = EAGER_RANGE
     for power in list_powers_of_two(low, min(most, high)):
-        yield from (power, 3 * power // 2, 2 * power - HEADER)
+        yield from (power, 3 * power // 2, 2 * power - HEADER_BYTES)
 
 
-def _ports(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
+def _choose_port_nodes(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Yield a node in the middle, and several at the smallest distance; if there is only one, the nearest ones."""
     node, nodes = site.nodes // 2, np.arange(site.nodes)
     distances = site.levels.distance(node, nodes)
@@ -147,7 +153,7 @@ def _powers(most: int) -> list[int]:
     return sorted({1 << power for power in range(most.bit_length())} | {most}) if most else []
 
 
-def _siblings(site: Site, distance: int) -> list[list[np.ndarray]]:
+def _list_sibling_groups(site: Site, distance: int) -> list[list[np.ndarray]]:
     """Return the groups whose boundary is crossed by messages of this distance, as nodes, by the next larger group."""
     columns = [np.arange(site.nodes), *site.levels.columns, np.zeros(site.nodes, dtype=int)]
     inner, outer = columns[distance - 1], columns[distance]
@@ -156,9 +162,9 @@ def _siblings(site: Site, distance: int) -> list[list[np.ndarray]]:
     return [parent for parent in groups if len(parent) > 1]
 
 
-def _pairs(site: Site, distance: int) -> Iterator[Crossing]:
+def _pair_two_groups(site: Site, distance: int) -> Iterator[Crossing]:
     """Yield two groups, near the beginning of the machine and near its end."""
-    parents = _siblings(site, distance)
+    parents = _list_sibling_groups(site, distance)
     places = {(0, 0, len(parents[0]) // 2), (len(parents) - 1, 0, len(parents[-1]) - 1)} if parents else ()
     for number, first, second in sorted(places):
         senders, receivers = parents[number][first], parents[number][second]
@@ -171,7 +177,7 @@ def _pair_one_group(site: Site, distance: int) -> Iterator[Crossing]:
 
     Groups and places in them alternate, so that all links are used if a receiver's place selects the link.
     """
-    for parent in _siblings(site, distance)[:1]:
+    for parent in _list_sibling_groups(site, distance)[:1]:
         senders, others = parent[len(parent) // 2], [g for n, g in enumerate(parent) if n != len(parent) // 2]
         flows = min(len(senders), *map(len, others), MAX_FLOWS)
         receivers = [int(others[flow % len(others)][flow]) for flow in range(flows)]
@@ -180,7 +186,7 @@ def _pair_one_group(site: Site, distance: int) -> Iterator[Crossing]:
 
 def _pair_each_group(site: Site, distance: int) -> Iterator[Crossing]:
     """Yield the nodes of each group, each with a node of another group, if there are not too many groups."""
-    parents = _siblings(site, distance)
+    parents = _list_sibling_groups(site, distance)
     if sum(map(len, parents)) > MAX_GROUPS:
         return
     for parent in parents:
@@ -196,7 +202,7 @@ def _pair_same_remainder(site: Site, distance: int) -> Iterator[Crossing]:
 
     If the remainder selects one of several links, all messages use the same one.
     """
-    for parent in _siblings(site, distance)[:1]:
+    for parent in _list_sibling_groups(site, distance)[:1]:
         senders = parent[len(parent) // 2]
         others = np.concatenate([group for number, group in enumerate(parent) if number != len(parent) // 2])
         for stride in STRIDES:
@@ -207,13 +213,13 @@ def _pair_same_remainder(site: Site, distance: int) -> Iterator[Crossing]:
 
 def _pair_all_groups(site: Site, distance: int) -> Iterator[Crossing]:
     """Yield equally many nodes of each group, each with a node of the next group; of single nodes at most MAX_FLOWS."""
-    for groups in _siblings(site, distance)[:1]:
+    for groups in _list_sibling_groups(site, distance)[:1]:
         groups = groups[:MAX_FLOWS] if distance == 1 else groups
         per_group = min(map(len, groups))
         yield per_group * len(groups), per_group, tuple(int(node) for group in groups for node in group[:per_group])
 
 
-def pattern(case: Settings) -> Schedule:
+def make_pattern(case: Settings) -> Schedule:
     """Return the schedule of a case."""
     flows, ranks = np.arange(case["flows"]), case["procs"]
     if case["how"] == "eager":
@@ -243,4 +249,4 @@ def pattern(case: Settings) -> Schedule:
 
 
 COLUMNS = ("level", "how", "procs", "flows", "step", "ways", "bytes")
-PROBE = Probe("capacity", "capacity of a boundary", COLUMNS, plan, program=PLAYER, optional=True, pattern=pattern)
+PROBE = Probe("capacity", "capacity of a boundary", COLUMNS, plan, program=PLAYER, optional=True, pattern=make_pattern)

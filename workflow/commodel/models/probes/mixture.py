@@ -18,19 +18,19 @@ from itertools import product
 import numpy as np
 
 from commodel.models.keys import Pair
-from commodel.models.probes import PLAYER, SIZE_RATIO, Place, Plan, Probe, Schedule, Settings, Site
+from commodel.models.probes import PLAYER, SIZE_RATIO, CasePlacement, Probe, ProbePlan, Schedule, Settings, Site
 from commodel.models.probes.node_pairs import MIN_NODES
 
 MAX_RANKS = 128
 SMALLEST_SIZE = 64  # bytes; shorter messages never saturate a link
-AROUND = 3  # the turn in which messages are passed on; turns 1 and 2 are shuffled
-SUCCESSIVE_MESSAGES, WITHIN, FAN = 4, 5, 6  # turns: stream, within a node, one to others
-ROUNDS = 8
-OTHERS = 8  # receivers of one node
+TURN_AROUND = 3  # the turn in which messages are passed on; turns 1 and 2 are shuffled
+TURN_STREAM, TURN_WITHIN, TURN_FAN = 4, 5, 6  # turns: stream, within a node, one to others
+REPEATED_MESSAGES = 8
+FAN_RECEIVERS = 8  # receivers of one node
 SHORT_BYTES = 64 << 10  # a single trip of a longer message is long enough to be timed
 
 
-def plan(site: Site, sizes: list[int]) -> Plan:
+def plan(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield the cases."""
     if site.nodes < 2:
         return
@@ -38,54 +38,54 @@ def plan(site: Site, sizes: list[int]) -> Plan:
         count = min(site.nodes, max(MAX_RANKS // per_node, 2))
         nodes = np.unique(np.linspace(0, site.nodes - 1, count).round().astype(int)).tolist()
         nodes = [node for node in nodes if site.cores_of(site.type_of(node)) >= per_node]
-        place = Place(per_node * len(nodes), f"block:{per_node}", tuple(nodes))
-        for turn in range((AROUND + (per_node == 1)) if len(nodes) > 1 else 0):
+        place = CasePlacement(per_node * len(nodes), f"block:{per_node}", tuple(nodes))
+        for turn in range((TURN_AROUND + (per_node == 1)) if len(nodes) > 1 else 0):
             about = {"turn": turn, "each": per_node, "procs": place.ranks}
-            yield from ((place, {**about, "bytes": size}) for size in _rungs(max(sizes)))
-    fan_ranks = min(1 + OTHERS, len(site.members()[site.type_of(0)]))  # of one type
-    small_patterns = [(SUCCESSIVE_MESSAGES, Place(2, "block:1"))]
-    small_patterns += [(FAN, Place(fan_ranks, "block:1"))] if fan_ranks > 2 else []
-    small_patterns += [(WITHIN, Place(2, "block:2"))] if site.cores_of(site.type_of(0)) > 1 else []
+            yield from ((place, {**about, "bytes": size}) for size in _list_sizes(max(sizes)))
+    fan_ranks = min(1 + FAN_RECEIVERS, len(site.members()[site.type_of(0)]))  # of one type
+    small_patterns = [(TURN_STREAM, CasePlacement(2, "block:1"))]
+    small_patterns += [(TURN_FAN, CasePlacement(fan_ranks, "block:1"))] if fan_ranks > 2 else []
+    small_patterns += [(TURN_WITHIN, CasePlacement(2, "block:2"))] if site.cores_of(site.type_of(0)) > 1 else []
     small_patterns += list(_between_types(site))
     for turn, place in small_patterns:
         about = {"turn": turn, "each": 1, "procs": place.ranks}
-        yield from ((place, {**about, "bytes": size}) for size in _rungs(max(sizes)))
+        yield from ((place, {**about, "bytes": size}) for size in _list_sizes(max(sizes)))
 
 
-def _between_types(site: Site) -> Iterator[tuple[int, Place]]:
+def _between_types(site: Site) -> Iterator[tuple[int, CasePlacement]]:
     """Yield the fans and rows whose ends are not both of the first type."""
     members = site.members()
     for hub, other in product(members, repeat=2):
         if hub == other == site.type_of(0):
             continue
-        others = [node for node in members[other] if hub != other or node != members[hub][0]][:OTHERS]
+        others = [node for node in members[other] if hub != other or node != members[hub][0]][:FAN_RECEIVERS]
         pair = str(Pair(hub, other))
         if others:
-            yield SUCCESSIVE_MESSAGES, Place(2, "block:1", (members[hub][0], others[0]), pair)
+            yield TURN_STREAM, CasePlacement(2, "block:1", (members[hub][0], others[0]), pair)
         if len(others) > 1:
-            yield FAN, Place(1 + len(others), "block:1", (members[hub][0], *others), pair)
+            yield TURN_FAN, CasePlacement(1 + len(others), "block:1", (members[hub][0], *others), pair)
 
 
-def _rungs(size: int) -> Iterator[int]:
+def _list_sizes(size: int) -> Iterator[int]:
     """Yield sizes from the largest down."""
     while size >= SMALLEST_SIZE:
         yield size
         size //= SIZE_RATIO
 
 
-def pattern(case: Settings) -> Schedule:
+def make_pattern(case: Settings) -> Schedule:
     """Return the schedule of a case."""
     ranks = np.arange(case["procs"])
-    if case["turn"] == SUCCESSIVE_MESSAGES:
-        return Schedule.of(2, np.arange(ROUNDS), 0, 1, case["bytes"])
-    if case["turn"] in (WITHIN, FAN):
-        steps = np.arange(2 * ROUNDS if case["bytes"] <= SHORT_BYTES else 2).repeat(len(ranks) - 1)
+    if case["turn"] == TURN_STREAM:
+        return Schedule.of(2, np.arange(REPEATED_MESSAGES), 0, 1, case["bytes"])
+    if case["turn"] in (TURN_WITHIN, TURN_FAN):
+        steps = np.arange(2 * REPEATED_MESSAGES if case["bytes"] <= SHORT_BYTES else 2).repeat(len(ranks) - 1)
         others = np.resize(ranks[1:], len(steps))
         ends = np.where(steps % 2, others, 0), np.where(steps % 2, 0, others)
         return Schedule.of(len(ranks), steps, *ends, case["bytes"], root=0)
-    if case["turn"] == AROUND:
-        rounds = np.repeat(np.arange(ROUNDS), len(ranks))
-        src = np.tile(ranks, ROUNDS)
+    if case["turn"] == TURN_AROUND:
+        rounds = np.repeat(np.arange(REPEATED_MESSAGES), len(ranks))
+        src = np.tile(ranks, REPEATED_MESSAGES)
         return Schedule.of(len(ranks), rounds, src, (src + 1) % len(ranks), case["bytes"])
     if not case["turn"]:
         return Schedule.of(len(ranks), 0, ranks, (ranks + len(ranks) // 2) % len(ranks), case["bytes"])
@@ -102,5 +102,5 @@ PROBE = Probe(
     plan,
     program=PLAYER,
     optional=True,
-    pattern=pattern,
+    pattern=make_pattern,
 )

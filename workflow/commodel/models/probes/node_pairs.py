@@ -10,23 +10,23 @@ import numpy as np
 
 from commodel.hierarchy import NODE
 from commodel.models.probes import (
-    HEADER,
+    HEADER_BYTES,
     PLAYER,
-    Place,
-    Plan,
+    CasePlacement,
     Probe,
+    ProbePlan,
     Settings,
     Site,
     list_powers_of_two,
+    make_round_trip,
     place_on_node_pairs,
-    round_trip,
 )
 from commodel.patterns.schedule import Schedule
 
-PAIRS = 3  # of a distance class, or of a distance in nodes
+PAIRS_PER_CLASS = 3  # of a distance class, or of a distance in nodes
 DENSE_FROM = 64  # bytes, above which one pair has each power of two, 1.5 times that, and just below the next
 MIN_NODES = 4
-OF_TYPES = 0  # distance of the pairs that compare node types
+TYPE_PAIRS_STEP = 0  # distance of the pairs that compare node types
 SMALL_SIZE = 8  # bytes
 LARGE_BYTES = 256 << 10  # minimum of the large message
 TRIPS = 8  # successive round trips of the small message, so that skew is negligible
@@ -35,7 +35,7 @@ MAX_PAIRS = 4096  # of the small message: all pairs of 90 nodes
 MAX_LARGE_PAIRS = 1024  # of the large message; one pair is measured after another
 
 
-def plan_distance(site: Site, sizes: list[int]) -> Plan:
+def plan_distance(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield round trips at every distance class. One pair has more sizes, to show protocol changes."""
     for distance, name in enumerate(site.levels.names):
         places = place_pairs_within_nodes(site) if name == NODE else place_pairs_at_distance(site, distance)
@@ -46,35 +46,35 @@ def plan_distance(site: Site, sizes: list[int]) -> Plan:
 
 def list_dense_sizes(most: int) -> list[int]:
     """Return dense sizes, which show protocol changes."""
-    below = [2 * power - HEADER for power in list_powers_of_two(4 * HEADER, most // 2)]
+    below = [2 * power - HEADER_BYTES for power in list_powers_of_two(4 * HEADER_BYTES, most // 2)]
     return [
         *(size for power in list_powers_of_two(DENSE_FROM, most) for size in (power, 3 * power // 2) if size <= most),
         *below,
     ]
 
 
-def place_pairs_within_nodes(site: Site) -> list[Place]:
+def place_pairs_within_nodes(site: Site) -> list[CasePlacement]:
     """Return two ranks of a node, on a few of the nodes."""
     nodes = [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) > 1]
-    return [Place(2, "block:2", (nodes[number],)) for number in sorted(set(find_middles(len(nodes))))]
+    return [CasePlacement(2, "block:2", (nodes[number],)) for number in sorted(set(find_middles(len(nodes))))]
 
 
-def place_pairs_at_distance(site: Site, apart: int) -> list[Place]:
+def place_pairs_at_distance(site: Site, apart: int) -> list[CasePlacement]:
     """Return a few pairs of nodes at a distance, spread over the machine."""
     nodes, places = np.arange(site.nodes), []
     for turn, number in enumerate(sorted(set(find_middles(site.nodes)))):
         others = nodes[site.levels.distance(number, nodes) == apart]
         if len(others):
-            places.append(Place(2, "block:1", (number, int(others[find_middles(len(others))[turn]]))))
+            places.append(CasePlacement(2, "block:1", (number, int(others[find_middles(len(others))[turn]]))))
     return list(dict.fromkeys(places))
 
 
 def find_middles(count: int) -> list[int]:
-    """Return the middles of PAIRS equal parts of `count` places."""
-    return [(2 * part + 1) * count // (2 * PAIRS) for part in range(PAIRS)] if count else []
+    """Return the middles of PAIRS_PER_CLASS equal parts of `count` places."""
+    return [(2 * part + 1) * count // (2 * PAIRS_PER_CLASS) for part in range(PAIRS_PER_CLASS)] if count else []
 
 
-def plan_evenness(site: Site, sizes: list[int]) -> Plan:
+def plan_evenness(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield round trips between nodes at distances 1, 2, 4, … and half the machine, in the order of the nodes.
 
     If nodes are ordered by switch, near and far pairs differ. Pairs of node types are included.
@@ -85,11 +85,11 @@ def plan_evenness(site: Site, sizes: list[int]) -> Plan:
     pairs = []
     if len(nodes) >= MIN_NODES:
         pairs = [(step, nodes[one], nodes[two]) for step, one, two in pairs_by_step(len(nodes))]
-    pairs += [(OF_TYPES, *place.where) for place in place_on_node_pairs(site)] if len(site.types) > 1 else []
+    pairs += [(TYPE_PAIRS_STEP, *place.where) for place in place_on_node_pairs(site)] if len(site.types) > 1 else []
     for step, one, two in pairs:
         about = {"one": one, "two": two, "nodes": site.nodes, "step": step}
         for size, trips in dict.fromkeys(((SMALL_SIZE, TRIPS), (max(sizes), 1))):
-            yield Place(site.nodes, "block:1"), {**about, "trips": trips, "bytes": size}
+            yield CasePlacement(site.nodes, "block:1"), {**about, "trips": trips, "bytes": size}
 
 
 def pairs_by_step(count: int) -> list[tuple[int, int, int]]:
@@ -100,11 +100,11 @@ def pairs_by_step(count: int) -> list[tuple[int, int, int]]:
     return sorted({(step, min(one, two), max(one, two)) for step, one, two in ends})
 
 
-def plan_node_pairs(site: Site, sizes: list[int]) -> Plan:
+def plan_node_pairs(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield round trips of a small message between all pairs of nodes, or a sample of them, and of a large message
     between a few pairs of each node. One rank runs on each node. Small messages of several pairs run at the same time;
     a large message runs alone."""
-    place, groups = Place(site.nodes, "block:1"), site.levels.groups.values()
+    place, groups = CasePlacement(site.nodes, "block:1"), site.levels.groups.values()
     order = np.lexsort([np.arange(site.nodes), *groups]).tolist()  # nodes of a group follow each other
     large = max(LARGE_BYTES, *sizes)
     small_pairs = sample_pairs(site.nodes, site.nodes, MAX_PAIRS) if site.nodes > 1 else []
@@ -139,7 +139,7 @@ DISTANCE = Probe(
     ("apart", "bytes"),
     plan_distance,
     program=PLAYER,
-    pattern=lambda case: round_trip(case["bytes"], case["bytes"]),
+    pattern=lambda case: make_round_trip(case["bytes"], case["bytes"]),
 )
 EVENNESS = Probe(
     "evenness",

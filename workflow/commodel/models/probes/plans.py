@@ -8,24 +8,25 @@ from itertools import product
 
 import numpy as np
 
-from commodel.models.fitting.round_trips import KINDS
+from commodel.models.fitting.round_trips import TRIP_KINDS
 from commodel.models.keys import SAME, Pair
 from commodel.models.probes import (
     BETWEEN,
-    BEYOND_CACHES,
     EVERYWHERE,
+    MAX_VECTOR_BYTES,
     PACKET,
     PLAYER,
+    CasePlacement,
     OnOverlay,
-    Place,
-    Plan,
     Probe,
+    ProbePlan,
     Settings,
     Site,
     capacity,
     find_farther_nodes,
     list_counts,
     list_vector_sizes,
+    make_round_trip,
     mixture,
     node_pairs,
     place_cyclically,
@@ -34,27 +35,26 @@ from commodel.models.probes import (
     place_on_one_node,
     place_one_per_node,
     place_spread,
-    round_trip,
     verify,
 )
 from commodel.patterns.schedule import Schedule
 
 MTU = 1500  # bytes
-HIGHEST_CHAIN = 32
-PARTNERS = 8  # senders to one rank, in streams and floods
+MAX_CHAIN_HEIGHT = 32
+MAX_SENDERS = 8  # senders to one rank, in streams and floods
 MAX_FAN_RANKS = 129
 ROUND_PARTNERS = 64  # as many as the LoP paper's cluster had
 ROUND_WAYS = ("isend", "list", "put")
 STREAM_LENGTHS = (4, 12)  # messages of each sender
 FRAME_BYTES = 1472  # plus headers one Ethernet frame
-DATAGRAMS = (64, 256, 1024, 4096)
+DATAGRAM_COUNTS = (64, 256, 1024, 4096)
 SUPERSTEP_MESSAGES, MOST_SUPERSTEP_RANKS = (0, 1, 2, 4, 8), 64
 REUSED_BUFFER, NEW_BUFFER = "ctc", "anew"  # paths of copies: into the same buffer every time, into a new one
 MMAP_BYTES = 32 << 20  # bytes: glibc returns larger buffers to the system when freed
-OVERLAPPING = 16  # messages
+OVERLAPPING_MESSAGES = 16  # messages
 
 
-def combinations_at(place: Place, **settings: object) -> Plan:
+def combinations_at(place: CasePlacement, **settings: object) -> ProbePlan:
     """Return a case for every combination of the settings that are lists, the last one changing fastest."""
     columns = [values if isinstance(values, list | tuple | range) else [values] for values in settings.values()]
     return [(place, dict(zip(settings, values, strict=True))) for values in product(*columns)]
@@ -65,21 +65,21 @@ def list_packet_sizes(sizes: list[int]) -> list[int]:
     return sorted({*(size for size in sizes if size < MTU), MTU})
 
 
-def plan_pingpong(site: Site, sizes: list[int]) -> Plan:
+def plan_pingpong(site: Site, sizes: list[int]) -> ProbePlan:
     for place in (place_spread(site, 2), *place_in_other_classes(site)):
         yield from combinations_at(place, bytes=sorted({*sizes, PACKET}))
 
 
 def list_parametrised_cases(sizes: list[int]) -> list[Settings]:
     """Return the four kinds of round trip of each size."""
-    return [{"n": n, "delay": delay, "late": late, "bytes": size} for n, delay, late in KINDS for size in sizes]
+    return [{"n": n, "delay": delay, "late": late, "bytes": size} for n, delay, late in TRIP_KINDS for size in sizes]
 
 
-def plan_prtt(site: Site, sizes: list[int]) -> Plan:
+def plan_prtt(site: Site, sizes: list[int]) -> ProbePlan:
     return list(product((place_spread(site, 2), *place_in_other_classes(site)), list_parametrised_cases(sizes)))
 
 
-def plan_pairprtt(site: Site, sizes: list[int]) -> Plan:
+def plan_pairprtt(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield round trips within and between nodes that `prtt` lacks. Pairs are of node types, not of nodes."""
     probed_pair = place_spread(site, 2).pair
     places = [place for place in (*place_on_one_node(site, 2), *place_on_node_pairs(site)) if place.pair != probed_pair]
@@ -89,7 +89,7 @@ def plan_pairprtt(site: Site, sizes: list[int]) -> Plan:
 def plain_round_trip(case: Settings) -> Schedule | None:
     """Return the schedule of a round trip; None with delays, which a schedule cannot express."""
     delayed = case.get("n", 1) > 1 or case.get("delay") or case.get("late")
-    return None if delayed else round_trip(case["bytes"], case["bytes"])
+    return None if delayed else make_round_trip(case["bytes"], case["bytes"])
 
 
 def choose_tree_packet(sizes: list[int]) -> int:
@@ -98,10 +98,10 @@ def choose_tree_packet(sizes: list[int]) -> int:
     return min(PACKET, max(sizes))
 
 
-def plan_chain(site: Site, sizes: list[int]) -> Plan:
+def plan_chain(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield chains of every height up to 32, as in the TAN paper. Ranks are placed in turn over the nodes, so that
     every hop crosses the network."""
-    place = place_cyclically(site, min(site.ranks, HIGHEST_CHAIN + 1))
+    place = place_cyclically(site, min(site.ranks, MAX_CHAIN_HEIGHT + 1))
     return combinations_at(place, height=range(1, place.ranks), bytes=choose_tree_packet(sizes))
 
 
@@ -113,14 +113,14 @@ def chain(case: Settings) -> Schedule:
     return Schedule.of(height + 1, np.arange(2 * height), src, dst, case["bytes"], root=0)
 
 
-def plan_fan(site: Site, sizes: list[int]) -> Plan:
+def plan_fan(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield messages from all to one rank (in) or from it to all (out), one rank a node."""
     place = place_one_per_node(site, MAX_FAN_RANKS)
     partners, packet = list_counts(place.ranks - 1), choose_tree_packet(sizes)
     return combinations_at(place, direction=["in", "out"], n=partners, how="isend", bytes=packet, answer=0)
 
 
-def plan_wave(site: Site, sizes: list[int]) -> Plan:
+def plan_wave(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield the TAN paper's N-to-1 experiment (MRNetBench): the root requests, N leaves reply, and the time ends with
     the last reply."""
     place = place_one_per_node(site, MAX_FAN_RANKS)
@@ -129,36 +129,36 @@ def plan_wave(site: Site, sizes: list[int]) -> Plan:
     return combinations_at(place, n=list_counts(place.ranks - 1), **there_and_back)
 
 
-def plan_round(site: Site, sizes: list[int]) -> Plan:
+def plan_round(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield the rounds to which LoP is fitted: one byte from a rank to n partners, and one back from each."""
     place = place_one_per_node(site, ROUND_PARTNERS + 1)
     return combinations_at(place, how=ROUND_WAYS, n=list_counts(place.ranks - 1), direction="round", bytes=1, answer=1)
 
 
-def plan_post(site: Site, sizes: list[int]) -> Plan:
+def plan_post(site: Site, sizes: list[int]) -> ProbePlan:
     place = place_one_per_node(site, ROUND_PARTNERS + 1)
     return combinations_at(place, how=(*ROUND_WAYS, "irecv"), n=list_counts(place.ranks - 1), bytes=1)
 
 
-def plan_triplet(site: Site, sizes: list[int]) -> Plan:
+def plan_triplet(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield a message from one rank to one or two others with empty answers, from which LMO separates a processor's
     part from the network's."""
     for first, nodes in site.members().items():
-        far = [Place(3, "block:1", where, str(Pair(first, first))) for where in find_farther_nodes(site, 2)]
+        far = [CasePlacement(3, "block:1", where, str(Pair(first, first))) for where in find_farther_nodes(site, 2)]
         for place in (*triplets(site, first, nodes), *far):
             lengths = sorted({0, *sizes})
             yield from combinations_at(place, n=[1, 2], bytes=lengths, direction="round", how="isend", answer=0)
 
 
-def triplets(site: Site, first: str, nodes: range) -> list[Place]:
+def triplets(site: Site, first: str, nodes: range) -> list[CasePlacement]:
     """Return places of three ranks whose root is on a node of the type: on three nodes if possible, else on one."""
     if len(nodes) >= 3:
-        return [Place(3, "block:1", tuple(nodes[:3]), str(Pair(first, first)))]
+        return [CasePlacement(3, "block:1", tuple(nodes[:3]), str(Pair(first, first)))]
     if site.cores >= 3:
-        return [Place(3, "block:3", (nodes[0],), str(Pair(first, SAME)))]
+        return [CasePlacement(3, "block:3", (nodes[0],), str(Pair(first, SAME)))]
     others = [node for node in range(site.nodes) if node not in nodes][:2]
     if len(others) == 2 and place_on_node_pairs(site):
-        return [Place(3, "block:1", (nodes[0], *others), str(Pair(first, site.type_of(others[0]))))]
+        return [CasePlacement(3, "block:1", (nodes[0], *others), str(Pair(first, site.type_of(others[0]))))]
     return []
 
 
@@ -184,14 +184,16 @@ def fan_on_overlay(case: Settings) -> OnOverlay | None:
     return OnOverlay(f"flat:{case['n']}", mode="waves") if case["direction"] == "in" else None
 
 
-def plan_ring(site: Site, sizes: list[int]) -> Plan:
+def plan_ring(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield τ concurrent transfers on each channel: on one node, and over two nodes in turn so that every message
     crosses the network."""
     counts, pair = list_counts(site.cores), str(Pair(site.type_of(0), site.type_of(0)))
     rings = [place for count in counts if count > 1 for place in place_on_one_node(site, count)]
     rings += [place for count in counts for place in place_on_node_pairs(site, count)]
     rings += [
-        Place(2 * count, f"cyclic:{count}", nodes, pair) for nodes in find_farther_nodes(site, 1) for count in counts
+        CasePlacement(2 * count, f"cyclic:{count}", nodes, pair)
+        for nodes in find_farther_nodes(site, 1)
+        for count in counts
     ]
     for place in rings:
         yield from combinations_at(place, procs=place.ranks, bytes=sorted({0, *sizes}))
@@ -203,7 +205,7 @@ def ring(case: Settings) -> Schedule:
     return Schedule.of(case["procs"], 0, ranks, (ranks + 1) % case["procs"], case["bytes"])
 
 
-def plan_pairs(site: Site, sizes: list[int]) -> Plan:
+def plan_pairs(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield messages between several pairs, of one packet at most, as in the cluster model."""
     for pairs in list_counts(min(site.ranks, 64) // 2):
         yield from combinations_at(place_spread(site, 2 * pairs), pairs=pairs, bytes=list_packet_sizes(sizes))
@@ -217,9 +219,9 @@ def pairs(case: Settings) -> Schedule:
     return Schedule.of(2 * count, step, src, dst, case["bytes"])
 
 
-def plan_stream(site: Site, sizes: list[int]) -> Plan:
+def plan_stream(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield streams of two lengths. Their difference is the gap between receptions."""
-    place = place_spread(site, min(site.ranks, PARTNERS + 1))
+    place = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
     return combinations_at(place, senders=place.ranks - 1, each=STREAM_LENGTHS, bytes=list_packet_sizes(sizes))
 
 
@@ -229,14 +231,14 @@ def stream(case: Settings) -> Schedule:
     return Schedule.of(case["senders"] + 1, 0, senders, 0, case["bytes"], root=0)
 
 
-def plan_deal(site: Site, sizes: list[int]) -> Plan:
+def plan_deal(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield messages from one rank to several in turn, in two lengths.
 
     Their difference is the gap between sends; with one receiver it could be the receiver's gap.
     """
-    place = place_spread(site, min(site.ranks, PARTNERS + 1))
+    place = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
     receivers = place.ranks - 1
-    lengths = [length * PARTNERS // receivers for length in STREAM_LENGTHS]  # fewer receivers get more each
+    lengths = [length * MAX_SENDERS // receivers for length in STREAM_LENGTHS]  # fewer receivers get more each
     return combinations_at(place, n=receivers, each=lengths, bytes=list_packet_sizes(sizes))
 
 
@@ -246,26 +248,26 @@ def deal(case: Settings) -> Schedule:
     return Schedule.of(case["n"] + 1, 0, 0, receivers, case["bytes"])
 
 
-def plan_overlap(site: Site, sizes: list[int]) -> Plan:
+def plan_overlap(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield a fixed computation that incoming messages slow down, the same without messages (control), and the calls
     that receive them."""
     for size in list_packet_sizes(sizes):
-        for what, messages in (("control", 0), ("control", OVERLAPPING), ("user", OVERLAPPING)):
+        for what, messages in (("control", 0), ("control", OVERLAPPING_MESSAGES), ("user", OVERLAPPING_MESSAGES)):
             yield place_spread(site, 2), {"what": what, "messages": messages, "bytes": size}
 
 
-def plan_flood(site: Site, sizes: list[int]) -> Plan:
+def plan_flood(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield UDP floods to one rank, whose losses and times of arrival show the network's buffer.
 
     A datagram that the receiver's own socket drops has passed the network and is counted separately.
     """
-    place = place_spread(site, min(site.ranks, PARTNERS + 1))
-    floods = [(what, packets) for what in ("through", "arrived", "held") for packets in DATAGRAMS] + [("room", 1)]
+    place = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
+    floods = [(what, packets) for what in ("through", "arrived", "held") for packets in DATAGRAM_COUNTS] + [("room", 1)]
     for what, packets in floods[:1] if site.simulated else floods:
         yield place, {"what": what, "packets": packets, "senders": place.ranks - 1, "bytes": FRAME_BYTES}
 
 
-def plan_hrelation(site: Site, sizes: list[int]) -> Plan:
+def plan_hrelation(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield supersteps of several h, on several numbers of ranks."""
     max_ranks = min(site.ranks, MOST_SUPERSTEP_RANKS)
     for procs in sorted({1 << power for power in range(1, max_ranks.bit_length())} | {max_ranks}):
@@ -281,7 +283,7 @@ def hrelation(case: Settings) -> Schedule | None:
     return Schedule.of(procs, 0, rank, (rank + 1 + turn % (procs - 1)) % procs, case["bytes"])
 
 
-def plan_work(site: Site, sizes: list[int]) -> Plan:
+def plan_work(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield local reductions of vectors. Simulated platforms report 0.
 
     Sizes include those that points copy, because most models use these values for copies too.
@@ -290,13 +292,13 @@ def plan_work(site: Site, sizes: list[int]) -> Plan:
     return combinations_at(place_spread(site, 2), bytes=sorted(lengths))
 
 
-def plan_memcopy(site: Site, sizes: list[int]) -> Plan:
+def plan_memcopy(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield copies from cache to cache, cache to memory, and memory to memory. Vectors longer than any message of the
     probes are included."""
     messages = sorted({size for size in sizes if size >= 64} or {PACKET})
     cases = list(product((REUSED_BUFFER, "ctm", "mtm"), messages))
     cases += [(REUSED_BUFFER, size) for size in list_vector_sizes(site, sizes, "copy") if size not in messages]
-    longest = min(max(*site.vectors.values(), *messages), BEYOND_CACHES)
+    longest = min(max(*site.vectors.values(), *messages), MAX_VECTOR_BYTES)
     if longest >= MMAP_BYTES and not site.simulated:
         cases += [(NEW_BUFFER, size) for size in sorted({MMAP_BYTES, longest})]
     return [(place_spread(site, 2), {"path": path, "bytes": size}) for path, size in cases]

@@ -7,27 +7,27 @@ rule.
 
 from collections.abc import Collection, Iterator
 
-from commodel.models.probes import Plan, Probe, Settings, Site, place_spread
+from commodel.models.probes import Probe, ProbePlan, Settings, Site, place_spread
 
-MOVED = ("plain", "empty", "few", "types", "mixed")
-REDUCED = ("plain", "empty", "few", "in-place", "types", "order")
+INPUTS_OF_MOVES = ("plain", "empty", "few", "types", "mixed")
+INPUTS_OF_REDUCTIONS = ("plain", "empty", "few", "in-place", "types", "order")
 INPUTS = {  # names in the program
-    "allgather": (*MOVED, "in-place", "ignored"),
-    "allreduce": REDUCED,
-    "alltoall": (*MOVED, "in-place", "ignored"),
+    "allgather": (*INPUTS_OF_MOVES, "in-place", "ignored"),
+    "allreduce": INPUTS_OF_REDUCTIONS,
+    "alltoall": (*INPUTS_OF_MOVES, "in-place", "ignored"),
     "barrier": ("plain",),
-    "bcast": (*MOVED, "root"),
-    "gather": (*MOVED, "root", "in-place", "bare"),
-    "reduce": (*REDUCED, "root"),
-    "reduce-scatter": (*REDUCED, "uneven"),
-    "scatter": (*MOVED, "root", "in-place", "bare"),
+    "bcast": (*INPUTS_OF_MOVES, "root"),
+    "gather": (*INPUTS_OF_MOVES, "root", "in-place", "bare"),
+    "reduce": (*INPUTS_OF_REDUCTIONS, "root"),
+    "reduce-scatter": (*INPUTS_OF_REDUCTIONS, "uneven"),
+    "scatter": (*INPUTS_OF_MOVES, "root", "in-place", "bare"),
 }
-FIXED = ("empty", "few")  # inputs that determine the length of the message
+INPUTS_OF_FIXED_LENGTH = ("empty", "few")  # inputs that determine the length of the message
 MAX_RANKS = 9  # one more than a power of two
 SIZE = 4096  # bytes
 
 
-def plan(site: Site, sizes: list[int]) -> Plan:
+def plan(site: Site, sizes: list[int]) -> ProbePlan:
     place = place_spread(site, min(site.ranks, MAX_RANKS))
     return [(place, settings) for name in INPUTS for settings in list_cases(name, place.ranks, [SIZE])]
 
@@ -40,7 +40,13 @@ def list_cases(operation: str, ranks: int, sizes: Collection[int], also: Collect
     odd = 2 ** ((ranks - 1).bit_length() - 1) + 1 if ranks > 1 else 1
     communicators = sorted({count for count in (1, 2, 3, odd, ranks, *also) if count <= ranks})
     for given in INPUTS[operation]:
-        for size in [0] if operation == "barrier" else sorted(sizes)[-1:] if given in FIXED else sorted(set(sizes)):
+        for size in (
+            [0]
+            if operation == "barrier"
+            else sorted(sizes)[-1:]
+            if given in INPUTS_OF_FIXED_LENGTH
+            else sorted(set(sizes))
+        ):
             for count in communicators:
                 yield {"collective": operation, "input": given, "communicator": count, "bytes": size}
 

@@ -10,9 +10,9 @@ from math import ceil, isfinite, nan
 
 import numpy as np
 
-from commodel.models.evaluation.buffer_overflow import admissible_windows, transfer_ratio, window
+from commodel.models.evaluation.buffer_overflow import admissible_windows, choose_window, transfer_ratio
 from commodel.models.families.cluster import delivered, latency, repeat_over_tcp
-from commodel.models.parameter_sets import published
+from commodel.models.parameter_sets import read_published
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule
 from commodel.predictions.model import Model
@@ -88,7 +88,7 @@ class Machine:
     def coordinated(self, ranks: int, size: int) -> str:
         """Return what the paper's algorithm 1 comes down to: all at once where the buffer holds all, else a window."""
         senders, packets_each, *gaps, buffer = self.bottleneck(ranks, size)
-        allowed = window(senders, packets_each, *gaps, buffer)[0] if min(gaps) > 0 else senders
+        allowed = choose_window(senders, packets_each, *gaps, buffer)[0] if min(gaps) > 0 else senders
         return "linear" if allowed == senders else f"windowed:{allowed}"
 
 
@@ -272,7 +272,7 @@ def gather(
             letter = (
                 senders if buffer > packets else max(admissible_windows(senders, packets, *gaps, buffer), default=nan)
             )
-            windows.append(Row((ranks, size), letter, (window(senders, packets_each, *gaps, buffer)[0],)))
+            windows.append(Row((ranks, size), letter, (choose_window(senders, packets_each, *gaps, buffer)[0],)))
     times = rows(tables, "predicted", "measured", "predicted as fitted")
     rule = f"by algorithm 1 and equation 7 {TABLE_1}; blank where no window fulfils it to the letter"
     return Figure(
@@ -401,7 +401,7 @@ def two_gathers(
 
 
 def figures(evidence: Evidence) -> tuple[Figure, ...]:
-    printed = published("cluster/fast-ethernet-16")
+    printed = read_published("cluster/fast-ethernet-16")
     known = (evidence, printed, evidence.fitted("cluster"))
     return (parameters(*known), tree(), broadcast(*known), *figures_4_and_5(*known))
 

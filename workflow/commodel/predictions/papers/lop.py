@@ -12,12 +12,12 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.models.evaluation.values import TABLE
-from commodel.models.families.lop import FUNCTIONS, round_of
-from commodel.models.fitting.regression import line
+from commodel.models.families.lop import FUNCTIONS, time_rounds
+from commodel.models.fitting.regression import fit_line
 from commodel.models.keys import sample
-from commodel.models.parameter_sets import published
+from commodel.models.parameter_sets import read_published
 from commodel.parameters import Estimate, ParameterSet
-from commodel.predictions.barrier_bounds import DISSEMINATION, lower_bound, radices
+from commodel.predictions.barrier_bounds import DISSEMINATION, find_lower_bound, list_radices
 from commodel.predictions.model import Model
 from commodel.predictions.papers import (
     NO_NUMBER,
@@ -44,7 +44,7 @@ def evaluate_at(parameters: ParameterSet, function: str, partners: Array) -> Arr
 
 def latency(parameters: ParameterSet, partners: Array) -> Array:
     """L(n)."""
-    return np.ravel(round_of(Model.of_set(parameters).values, partners).wire) / partners
+    return np.ravel(time_rounds(Model.of_set(parameters).values, partners).wire) / partners
 
 
 def read(parameters: ParameterSet, **settings: str) -> ParameterSet:
@@ -81,7 +81,7 @@ def fitted_trip(parameters: ParameterSet | None, how: str, partners: Array) -> A
 
 def round_trips(evidence: Evidence, name: str, title: str, source: str, why: str) -> Figure:
     how = {"infiniband-send": "isend", "infiniband-rdma-write": "put"}[source]
-    paper, fitted, word = published(f"lop/{source}"), evidence.fitted("lop"), evidence.word()
+    paper, fitted, word = read_published(f"lop/{source}"), evidence.fitted("lop"), evidence.word()
     least, mean = (time_per_message(evidence, "round", how, statistic) for statistic in ("min", "mean"))
     partners = partners_of(least)
     ours = {
@@ -116,7 +116,7 @@ def round_trips(evidence: Evidence, name: str, title: str, source: str, why: str
 
 
 def overheads(evidence: Evidence) -> Figure:
-    paper, word = published("lop/infiniband-send"), evidence.word()
+    paper, word = read_published("lop/infiniband-send"), evidence.word()
     posts = {
         f"{word}, {words}": time_per_message(evidence, "post", how, "median")
         for how, words in {"isend": "one by one", "list": "as a list", "put": "puts"}.items()
@@ -153,7 +153,7 @@ GAIN = 40  # %, "up to"
 
 def fastest(parameters: ParameterSet, ranks: int) -> tuple[str, float, float]:
     """Return the cheapest dissemination of those that could be, its prediction, and that of the plain one."""
-    names = (DISSEMINATION, *(f"n-way:{n}" for n in sorted({*SIGNALS, *radices(ranks)}) if n < ranks))
+    names = (DISSEMINATION, *(f"n-way:{n}" for n in sorted({*SIGNALS, *list_radices(ranks)}) if n < ranks))
     costs = {name: predict_patterns(parameters, "barrier", name, ranks, [0])[0] for name in names}
     best = min(costs, key=costs.get)
     return best, costs[best], costs[DISSEMINATION]
@@ -161,14 +161,14 @@ def fastest(parameters: ParameterSet, ranks: int) -> tuple[str, float, float]:
 
 def rdma_write() -> ParameterSet:
     """Return the values of RDMA Write with the overhead of figure 5, which the paper has for Send/Receive as well."""
-    write, send = (published(f"lop/infiniband-{name}") for name in ("rdma-write", "send"))
+    write, send = (read_published(f"lop/infiniband-{name}") for name in ("rdma-write", "send"))
     values = write.values | {f"o_put.{part}": send.values[f"o_s.{part}"] for part in ("a", "b", "c")}
     return replace(write, values=values, forms={**write.forms, "o_put": send.forms["o_s"]})
 
 
 def barriers(evidence: Evidence) -> Figure:
     """Return the best n-way dissemination, the plain one, and the lower bound of barriers in rounds."""
-    sources = {"RDMA Write": rdma_write(), "Send/Receive": published("lop/infiniband-send")}
+    sources = {"RDMA Write": rdma_write(), "Send/Receive": read_published("lop/infiniband-send")}
     sets = {
         f"LoP, {source}, {latency}": read(parameters, latency=latency)
         for source, parameters in sources.items()
@@ -179,7 +179,7 @@ def barriers(evidence: Evidence) -> Figure:
     gains, times, panels = [], [], []
     for title, parameters in sets.items():
         cheapest = [fastest(parameters, ranks) for ranks in NODES]
-        bounds = [lower_bound(parameters, ranks).seconds for ranks in NODES]
+        bounds = [find_lower_bound(parameters, ranks).seconds for ranks in NODES]
         for ranks, bound, (best, cost, plain) in zip(NODES, bounds, cheapest, strict=True):
             times.append(Row((title, ranks, best), nan, (bound, cost, plain)))
         best, cost, plain = cheapest[-1]
@@ -252,13 +252,13 @@ def once(parameters: ParameterSet) -> ParameterSet:
 
 def one_to_n(parameters: ParameterSet) -> Array:
     """o(n) + n·L(n)."""
-    rounds = round_of(Model.of_set(parameters).values, PARTNERS)
+    rounds = time_rounds(Model.of_set(parameters).values, PARTNERS)
     return np.ravel(rounds.first + rounds.wire)
 
 
 def formulas(evidence: Evidence) -> Figure:
     """L(n), the times that follow from it, and what is left in them of the round trips that all of it came from."""
-    paper, fitted = published("lop/infiniband-send"), evidence.fitted("lop")
+    paper, fitted = read_published("lop/infiniband-send"), evidence.fitted("lop")
     halved = read(paper, latency="halved")
     ours = latency(fitted, PARTNERS) if fitted else np.full(len(PARTNERS), nan)
     half = PARTNERS * evaluate_at(paper, "rtt", PARTNERS) / 2
@@ -302,9 +302,9 @@ def formulas(evidence: Evidence) -> Figure:
 
 def predict_one_to_n() -> dict[str, Array]:
     """Return one to n by every model, for PARTNERS."""
-    paper = published("lop/infiniband-send")
+    paper = read_published("lop/infiniband-send")
     half = PARTNERS * evaluate_at(paper, "rtt", PARTNERS) / 2
-    first, slope = line(PARTNERS.astype(float), half[None], 1 / half**2)
+    first, slope = fit_line(PARTNERS.astype(float), half[None], 1 / half**2)
     return {
         "paper": half,
         "LoP as printed": one_to_n(paper),

@@ -11,7 +11,7 @@ from math import isnan, nan
 import numpy as np
 
 from commodel.models.families import tan
-from commodel.models.parameter_sets import published
+from commodel.models.parameter_sets import read_published
 from commodel.parameters import Curve, ParameterSet
 from commodel.patterns.algorithms import over_tree
 from commodel.patterns.schedule import Schedule
@@ -102,7 +102,7 @@ def latencies(evidence: Evidence) -> Figure:
 
 def chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
     word = evidence.word()
-    whole, overhead = plot_fit(evidence, tan.CHAIN), plot_fit(evidence, tan.PAPERS_CHAIN)
+    whole, overhead = plot_fit(evidence, tan.CHAIN), plot_fit(evidence, tan.PAPER_CHAIN)
     L, level = table_1.values["L"].value, table_1.values["o.a"].value
     by_line, smooth = (L + 2 * level) * HEIGHTS, np.array([1, 32])
     equation_1 = [predict_pattern(table_1, reduction(f"chain:{height}")) for height in HEIGHTS]
@@ -151,7 +151,7 @@ def chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
 
 
 def fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
-    word, curve = evidence.word(), plot_fit(evidence, tan.PAPERS_FAN)
+    word, curve = evidence.word(), plot_fit(evidence, tan.PAPER_FAN)
     b, c = (table_1.values[name].value for name in ("o.b", "o.c"))
     smooth = np.arange(1, 129)
     best = f"; here {curve.form.partition(' through')[0].removeprefix('a + ')} is" if curve else ""
@@ -206,7 +206,7 @@ def parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
         "joint fit": [values.get(name, nan) for name in names],
     }
     printed = [table_1.values[name].value for name in names]
-    curves = {"chain": plot_fit(evidence, tan.PAPERS_CHAIN), "N-to-1": plot_fit(evidence, tan.PAPERS_FAN)}
+    curves = {"chain": plot_fit(evidence, tan.PAPER_CHAIN), "N-to-1": plot_fit(evidence, tan.PAPER_FAN)}
     alone = "with no layer between tree and network, " if evidence.is_simulated else ""
     quality = {"fitted": [curve.r2 if curve else nan for curve in curves.values()]}
     return Figure(
@@ -399,7 +399,7 @@ def stream(evidence: Evidence, table_1: ParameterSet) -> Figure:
 
 
 def figures(evidence: Evidence) -> tuple[Figure, ...]:
-    table_1 = published("tan/cab-mrnet")
+    table_1 = read_published("tan/cab-mrnet")
     gathered = evidence.is_simulated or len(evidence.points(operation="gather"))
     return (
         *((n_to_1(evidence),) if gathered else ()),  # an overlay network has no gather

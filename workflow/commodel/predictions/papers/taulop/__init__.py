@@ -14,10 +14,10 @@ from math import isnan, nan
 from statistics import fmean
 
 from commodel.parameters import ParameterSet
-from commodel.predictions.kernel_times import RULED, predict_by_sums
+from commodel.predictions.kernel_times import SUMMED_FAMILIES, predict_by_sums
 from commodel.predictions.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row, error_factor
 from commodel.predictions.papers.taulop import examples
-from commodel.predictions.predictions import Cost, predict
+from commodel.predictions.predictions import CostFunction, predict
 from commodel.records import PlatformKind, Point
 
 NETWORKS = {"fermi-ib": "InfiniBand", "fermi": "TCP"}  # by platform
@@ -31,7 +31,7 @@ FAMILIES = {
     "loggp": "LogGP",
     "hockney": "Hockney",
 }
-SUMS = {family: f"{FAMILIES[family]}, sums" for family in RULED}  # by the paper's own rules for kernels
+SUMS = {family: f"{FAMILIES[family]}, sums" for family in SUMMED_FAMILIES}  # by the paper's own rules for kernels
 MODELS = ("τ–Lop", *SUMS.values(), *(name for name in FAMILIES.values() if name != "τ–Lop"))
 READINGS = {  # of τ–Lop, beside the one that was fitted
     "one channel": {"shared": "channel"},
@@ -96,7 +96,7 @@ def _more(evidence: Evidence, platform: str, points: list[Point]) -> Iterator[tu
             yield name, _seconds(replace(fitted, settings={**fitted.settings, **settings}), points)
 
 
-def _seconds(fitted: ParameterSet, points: list[Point], cost: Cost | None = None) -> list[float]:
+def _seconds(fitted: ParameterSet, points: list[Point], cost: CostFunction | None = None) -> list[float]:
     return [prediction.seconds for prediction in predict(fitted, points, strict=False, draws=0, cost=cost)]
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from commodel.models.evaluation.values import Pairs
-from commodel.models.families.taulop import expression
+from commodel.models.families.taulop import make_stage_terms
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import FILE
@@ -46,7 +46,7 @@ class Example(NamedTuple):
     def terms(self, steps: slice = slice(None)) -> Sum:
         """Ours, collected."""
         pattern, collected = self.pattern, Counter()
-        for step in expression(pattern, pattern.bytes, self.settings, Pairs(pattern, None))[steps]:
+        for step in make_stage_terms(pattern, pattern.bytes, self.settings, Pairs(pattern, None))[steps]:
             for count, channel, size in zip(step.count, step.channel, step.bytes, strict=True):
                 collected[int(count), int(channel)] += int(size) // self.unit
         return dict(collected)
@@ -117,7 +117,7 @@ def binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
     word, stages, times, panels = evidence.word(), [], [], []
     for layout, where, last in (("block:16", "one node", MEMORY), ("cyclic:8", "two nodes in turn", NETWORK)):
         patterns = [schedule(Point("", "bcast", "binomial", "", layout, 16, size)) for size in SIZES]
-        for stage, step in enumerate(expression(patterns[0], patterns[0].bytes, {}, Pairs(patterns[0], None))):
+        for stage, step in enumerate(make_stage_terms(patterns[0], patterns[0].bytes, {}, Pairs(patterns[0], None))):
             stages.append(Row((where, stage), 1 << stage, (int(step.count[0]),)))
         counts = {(1, MEMORY), (2, MEMORY), (4, MEMORY), (8, last)}
         paper = [seconds(fitted, dict.fromkeys(counts, size)) for size in SIZES]
