@@ -12,7 +12,7 @@ from commodel.compare.model_ranking import rank_models
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, UNMEASURED, add_default_columns, list_columns
 from commodel.predictions.validity import Validity, ValidityKind
-from commodel.reports import build, stored
+from commodel.reports import build, build_stored_report
 from commodel.reports.frames import prepare_comparison
 from commodel.reports.sections import conditions
 
@@ -121,7 +121,7 @@ def test_the_terminal_has_the_anomalies_of_the_report_below_its_table(folder, ca
     anomaly = anomaly.removeprefix("1. ")
     assert anomaly.startswith("ether16: ")
     assert "uncertain by a factor of 2 or more" in anomaly
-    assert anomaly in sentences(stored(folder), BEST_MODEL)
+    assert anomaly in sentences(build_stored_report(folder), BEST_MODEL)
 
 
 GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "regret", "skew"]

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from commodel.cli.report import report as verb
 from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
-from commodel.reports import build, stored, write_xlsx
+from commodel.reports import build, build_stored_report, write_xlsx
 from commodel.reports.html.page import page_html
 from commodel.reports.sections.origins import RESULTS
 from commodel.reports.shape import make_raw_link
@@ -144,4 +144,4 @@ def test_a_workbook_may_not_choose_where_links_lead(small, tmp_path):
 
 
 def test_without_a_place_for_the_report_there_are_no_links(project):
-    assert stored(project / "results/trees").results == ""
+    assert build_stored_report(project / "results/trees").results == ""

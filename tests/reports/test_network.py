@@ -13,7 +13,7 @@ from commodel.compare.network import networks
 from commodel.hierarchy import Hierarchy
 from commodel.reports.html.page import page_html
 from commodel.reports.sections.network import describe_network, make_sections
-from commodel.reports.shape import Matrix, Report, Section, format_three_digits
+from commodel.reports.shape import Matrix, Report, Section, format_digits
 from commodel.reports.xlsx.workbook import write_xlsx
 
 LEAVES = Hierarchy.of({"leaf": [0, 1, 0, 1, 0, 1, 0, 1]})
@@ -166,4 +166,4 @@ def test_measured_groups_are_compared_with_slurm_s(hierarchy, said, verdict):
 
 @pytest.mark.parametrize(("value", "text"), [(1.2345, "1.23"), (123.4, "123"), (0.01234, "0.0123"), (np.nan, "n/a")])
 def test_three_digits(value, text):
-    assert format_three_digits(value) == text
+    assert format_digits(value) == text

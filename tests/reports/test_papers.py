@@ -11,7 +11,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, Row
 from commodel.records import PlatformKind
-from commodel.reports import stored, write_xlsx
+from commodel.reports import build_stored_report, write_xlsx
 from commodel.reports.html.page import page_html
 from commodel.reports.pictures.render import drawn
 from commodel.reports.sections.papers import make_sections
@@ -147,7 +147,7 @@ def test_a_fit_s_chart_has_another_place_than_a_figure_of_its_number():
 
 def test_figures_have_sheets_and_sections_the_same_every_time(named, tmp_path):
     folder = named("cluster")
-    report, again = stored(folder), stored(folder)
+    report, again = build_stored_report(folder), build_stored_report(folder)
     write_xlsx(report, tmp_path / "one.xlsx")
     write_xlsx(again, tmp_path / "two.xlsx")
     assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
@@ -167,7 +167,7 @@ def test_figures_have_sheets_and_sections_the_same_every_time(named, tmp_path):
 @pytest.mark.parametrize("hostile", ["clutser", "../../etc", "cluster.py", "__init__", "<script>", "a\nb", "x" * 5000])
 def test_an_unknown_paper_is_one_line_with_its_key(named, hostile):
     with pytest.raises(UserError) as refused:
-        stored(named(hostile))
+        build_stored_report(named(hostile))
     assert refused.value.message.count("\n") == 0
     assert "plan.json" in refused.value.message
     assert "paper" in refused.value.message
@@ -179,4 +179,4 @@ def test_an_unknown_paper_is_one_line_with_its_key(named, hostile):
 @pytest.mark.parametrize("hostile", [7, None, ["cluster"], {"name": "cluster"}])
 def test_a_paper_is_a_text(named, hostile):
     with pytest.raises(UserError, match=r"plan\.json.*paper"):
-        stored(named(hostile))
+        build_stored_report(named(hostile))

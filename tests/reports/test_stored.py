@@ -18,7 +18,7 @@ from commodel.cli.report import report as verb
 from commodel.errors import UserError
 from commodel.files.atomic import write_json
 from commodel.plan.planning import load_plan
-from commodel.reports import stored, write_xlsx
+from commodel.reports import build_stored_report, write_xlsx
 from commodel.reports.html.page import page_html
 from commodel.reports.stored import find_similar_names, make_anonymizer, shorten_machine_names, shorten_to_ranges
 from commodel.reports.verify import REPACKED, column_letters, verify
@@ -32,7 +32,7 @@ def unedited(inputs, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def made(unedited):
-    return stored(unedited)
+    return build_stored_report(unedited)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_a_damaged_story_stops_no_report(folder):
     for batch, state in zip(damaged, DAMAGES.values(), strict=True):
         shutil.copytree(folder / "raw" / other.name, folder / "raw" / batch.name)
         (folder / "raw" / batch.name / "state.json").write_bytes(state)
-    rows = entries(stored(folder), "Attempts")
+    rows = entries(build_stored_report(folder), "Attempts")
     assert [row["attempt"] for row in rows if row["batch"] == whole.name] == [1, 2]
     lost = [row for row in rows if row["batch"] != whole.name]
     assert [row["batch"] for row in lost] == [batch.name for batch in damaged]
@@ -120,7 +120,7 @@ def test_the_date_is_that_of_the_measurement(made, book):
 
 def test_two_reports_of_a_folder_are_the_same_bytes(folder, tmp_path):
     for name in ("one", "two"):
-        write_xlsx(stored(folder), tmp_path / f"{name}.xlsx")
+        write_xlsx(build_stored_report(folder), tmp_path / f"{name}.xlsx")
     assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
 
 
@@ -129,7 +129,7 @@ def test_no_folder_of_anybody_is_named(made):
 
 
 def test_an_anonymous_report_names_no_machine(folder, made):
-    page = page_html(stored(folder, anonymous=True))
+    page = page_html(build_stored_report(folder, anonymous=True))
     named = page_html(made)
     for machine in ("n001", "n002", "n009", "n017", "login1", "spare-a", "spare-b"):
         assert machine in named
@@ -141,7 +141,7 @@ def test_a_batch_that_never_ran_has_no_provenance(folder, inputs, tmp_path):
     there = write_results(tmp_path / "trees", inputs)
     for path in (there / "raw/ether16-1n-0").iterdir():
         path.unlink()
-    rows = entries(stored(there), "Files")
+    rows = entries(build_stored_report(there), "Files")
     assert "raw/ether16-1n-0" not in [row["file"] for row in rows]
 
 
@@ -180,7 +180,7 @@ def known(original, monkeypatch):
     """For a test that edits the workbook alone: the one that its results give was made before. Without this, it is made
     again, as in the tests that edit results."""
     module = import_module("commodel.reports.verify")
-    monkeypatch.setattr(module, "stored", lambda folder, **how: None)
+    monkeypatch.setattr(module, "build_stored_report", lambda folder, **how: None)
     monkeypatch.setattr(module, "write_xlsx", lambda report, path: shutil.copy(original.parent / "trees.xlsx", path))
 
 
@@ -207,7 +207,7 @@ def test_the_same_is_the_same(path, folder):
 
 
 def test_an_anonymous_workbook_is_the_same_too(folder, tmp_path):
-    write_xlsx(stored(folder, anonymous=True), tmp_path / "a.xlsx")
+    write_xlsx(build_stored_report(folder, anonymous=True), tmp_path / "a.xlsx")
     assert set(verdicts(verify(tmp_path / "a.xlsx", folder)[0]).values()) == {"same"}
 
 

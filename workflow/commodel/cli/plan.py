@@ -61,7 +61,7 @@ def plan(
         write_plan(made, experiment, Path.cwd())
     if style == "table":
         answer, *notes = summarize_plan(made, compare_with_earlier_durations(made, Path("results")))
-        print_answer(f"{answer}.", make_number_table(make_batch_rows(made)), [f"{note}." for note in notes], verbose)
+        print_answer(f"{answer}.", format_table(make_batch_rows(made)), [f"{note}." for note in notes], verbose)
     elif style == "xlsx":
         from commodel.plan import editable_matrix
         from commodel.plan.config import find
@@ -99,7 +99,7 @@ def _read_edited_workbook(workbook: Path, experiment: str | None, out: Path | No
         ):
             if name not in book.sheetnames:
                 raise UserError(f"found no sheet {name}, wanted a workbook of plan --format xlsx", file=workbook)
-            sheets[name] = list(make_object_frame(book[name], most, width, workbook))
+            sheets[name] = list(read_sheet_rows(book[name], most, width, workbook))
     write_text(out, editable_matrix.convert_to_text(sheets, workbook, Path.cwd()) + "\n")
     try:
         made = make_plan(str(out), Path.cwd())

@@ -47,10 +47,10 @@ def report(
         out = Path("reports") / folder.absolute().name
     written = []
     with show_waiting("writing the report"):
-        from commodel.reports import stored, write_pictures, write_report  # slow to load: not for --help
+        from commodel.reports import build_stored_report, write_pictures, write_report  # slow to load: not for --help
         from commodel.reports.pictures.render import find_obstacle
 
-        made = stored(folder, anonymous, output_folder=out, samples=samples)
+        made = build_stored_report(folder, anonymous, output_folder=out, samples=samples)
         if out:
             written = write_report(made, out)
         if pictures:

@@ -194,7 +194,7 @@ def _format_model(entry: Family) -> str:
     ]
     for name, allowed in (entry.settings or {}).items():
         lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.setting_meanings or {}).get(name, '')}")
-    lines += ["", make_number_table(parameters)] if parameters else ["", "no parameters"]
+    lines += ["", format_table(parameters)] if parameters else ["", "no parameters"]
     for path, values in read_published_sets(entry.name).items():
         ends = values.bytes_range
         sizes = f", {format_bytes(int(ends[0]))} to {format_bytes(int(ends[1]))}" if ends else ""

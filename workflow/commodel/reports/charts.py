@@ -93,7 +93,8 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
 def describe_accuracy(part: pd.DataFrame, model: str) -> str:
     """Return the share of a model's predictions that are within `BAND` of the measured time."""
     errors = part.loc[part["family"] == model, "relative_error"].abs()
-    return f"{format_percent((errors <= BAND_HALF_WIDTH).mean())} of {model}'s predictions are within {100 * BAND_HALF_WIDTH:.0f} %"
+    share = format_percent((errors <= BAND_HALF_WIDTH).mean())
+    return f"{share} of {model}'s predictions are within {100 * BAND_HALF_WIDTH:.0f} %"
 
 
 def chart_times(frame: pd.DataFrame) -> dict[str, list[Chart]]:

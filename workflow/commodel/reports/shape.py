@@ -114,7 +114,7 @@ def simulation_banner(names: Iterable[str]) -> str:
     return f"SIMULATED: every measurement on {listed} comes from a simulator, not from hardware." if listed else ""
 
 
-def name_with_simulation(platform: str, simulated: set[str]) -> str:
+def label_platform(platform: str, simulated: set[str]) -> str:
     return f"{platform} (simulated)" if platform in simulated else platform
 
 
@@ -624,7 +624,7 @@ def _parse_colour(colour: str) -> tuple[int, ...]:
     return tuple(int(colour[place : place + 2], 16) for place in (1, 3, 5))
 
 
-def format_three_digits(value: float) -> str:
+def format_digits(value: float) -> str:
     """Return a number with three significant digits, or n/a."""
     if not is_finite_number(value):
         return "n/a"

@@ -41,7 +41,7 @@ from commodel.reports.shape import (
     Text,
     Tiling,
     describe_origin,
-    format_three_digits,
+    format_digits,
     format_value,
     has_rank,
     is_finite_number,
@@ -331,13 +331,13 @@ def _block(matrix: Matrix, row: int, place: int, margin: float, side: float) -> 
 def _cell(matrix: Matrix, row: int, place: int, margin: float, side: float) -> str:
     value = matrix.values[row][place]
     x, y = margin + side * place, margin + side * row
-    hover = f"{matrix.labels[row]} – {matrix.labels[place]}: {format_three_digits(value)} {matrix.unit}"
+    hover = f"{matrix.labels[row]} – {matrix.labels[place]}: {format_digits(value)} {matrix.unit}"
     text = ""
     if side >= ROOMY:
-        small = min(11.0, 1.6 * side / max(len(format_three_digits(value)), 1))
+        small = min(11.0, 1.6 * side / max(len(format_digits(value)), 1))
         text = (
             f'<text x="{x + side / 2:.1f}" y="{y + side / 2 + small / 3:.1f}" font-size="{small:.1f}">'
-            f"{format_three_digits(value)}</text>"
+            f"{format_digits(value)}</text>"
         )
     box = f'<rect x="{x:.1f}" y="{y:.1f}" width="{side:.2f}" height="{side:.2f}" fill="{matrix.colour(value)}">'
     return f"<g>{box}<title>{escape(hover)}</title></rect>{text}</g>"
@@ -357,8 +357,9 @@ def _legend(matrix: Matrix) -> str:
     steps = [low * (high / low) ** (step / 8) for step in range(9)]
     colours = ",".join(matrix.colour(value) for value in steps)
     return (
-        f'<div class="scale"><span>{format_three_digits(low)}</span><i style="background:linear-gradient(90deg,{colours})"></i>'
-        f"<span>{format_three_digits(high)} {escape(matrix.unit)}</span></div>"
+        f'<div class="scale"><span>{format_digits(low)}</span>'
+        f'<i style="background:linear-gradient(90deg,{colours})"></i>'
+        f"<span>{format_digits(high)} {escape(matrix.unit)}</span></div>"
     )
 
 

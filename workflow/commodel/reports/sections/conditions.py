@@ -105,11 +105,12 @@ def _find_flagged_networks(comparison: pd.DataFrame, paired: Collection[str]) ->
         families = rank_models(part)["family"]
         rows = part[part["held_out"] & part["mu"].notna() & part["family"].isin(families[:1])]
         named = rows.loc[~are_of(ValidityKind.UNNAMED_LEVELS, rows["validity"]), "validity"]
-        doubts = named[[any(map(Validity.parse(text).is_of, NETWORK_FLAGS)) for text in named]]
-        if len(doubts) <= MIN_FLAGGED_SHARE * len(rows):
+        flagged = named[[any(map(Validity.parse(text).is_of, NETWORK_FLAGS)) for text in named]]
+        if len(flagged) <= MIN_FLAGGED_SHARE * len(rows):
             continue
-        why = doubts.mode().iloc[0]
-        line = f"{len(doubts)} of {format_count(len(rows), 'prediction')} of the best model, {families.iloc[0]}, are flagged"
+        why = flagged.mode().iloc[0]
+        line = f"{len(flagged)} of {format_count(len(rows), 'prediction')} of the best model, {families.iloc[0]}, "
+        line += "are flagged"
         unseen = (
             platform not in paired
             and Validity.parse(why).is_of(ValidityKind.CONTENTION)
@@ -131,7 +132,8 @@ def _find_unsteady_medians(real: pd.DataFrame) -> list[Remark]:
     lines = []
     for platform, points in real.drop_duplicates("point").groupby("platform"):
         if wild := int((points["spread"] > UNSTEADY).sum()):
-            known = f"{wild} of {format_count(len(points), 'median')} {'is' if wild == 1 else 'are'} uncertain by a factor of"
+            verb = "is" if wild == 1 else "are"
+            known = f"{wild} of {format_count(len(points), 'median')} {verb} uncertain by a factor of"
             worst = round_to_two_digits(points["spread"].max())
             lines.append(
                 Remark(platform, f"{known} {UNSTEADY:g} or more ({worst} at worst). Measure again on an idle machine.")
@@ -190,7 +192,8 @@ def describe_settings(drift: pd.DataFrame) -> list[Remark]:
             if differs_from_one(row[f"{key}_low"], row[f"{key}_high"])
         ]
         if parts:
-            text = f"In {to_plain_value(row['allocation'])}, {' and '.join(part for _, part in parts)} that of the campaign"
+            factors = " and ".join(part for _, part in parts)
+            text = f"In {to_plain_value(row['allocation'])}, {factors} that of the campaign"
             after = f"; mean μ there: {row['before']:.2f}, after `commodel calibrate`: {row['after']:.2f}"
             text = f"{text}{after if row['after'] == row['after'] else ''}."
             lines.append((max(parts)[0], Remark(to_plain_value(row["platform"]), text)))
@@ -304,7 +307,8 @@ def describe_unmeasured_probes(
         incomplete = raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(passes))]
         for platform, rows in incomplete.groupby("platform"):
             line = f"{format_count(len(rows), 'probe case')} {'has' if len(rows) == 1 else 'have'} only some passes"
-            text = f"{line} ({format_tally(rows['name'])}). Intervals of parameters lack part of the variation between passes."
+            text = f"{line} ({format_tally(rows['name'])}). "
+            text += "Intervals of parameters lack part of the variation between passes."
             lines.append(Remark(to_plain_value(platform), text))
     return lines
 
@@ -318,7 +322,8 @@ def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
     """Return how many predictions of a model on a platform have a parameter interval only, and why."""
     places = part.loc[part["family"] == family, "interval_basis"].map(lambda text: IntervalBasis.parse(text).unmeasured)
     return [
-        f"{format_count(number, 'prediction')} of {family} {'has' if number == 1 else 'have'} a parameter interval only: "
+        f"{format_count(number, 'prediction')} of {family} "
+        f"{'has' if number == 1 else 'have'} a parameter interval only: "
         f"no other workload was measured {place}."
         for place, number in places[places != ""].value_counts().items()
     ]

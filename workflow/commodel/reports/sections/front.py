@@ -51,10 +51,10 @@ from commodel.reports.shape import (
     Tile,
     count_by_frequency,
     format_count,
+    format_digits,
     format_percent,
     format_ratio,
     format_size,
-    format_three_digits,
     is_finite_number,
     join_words,
     mix_scale_colour,
@@ -112,7 +112,8 @@ def name_fastest(row) -> str:
 
 
 def describe_fastest(operation: str, label: str, row) -> str:
-    line = f"{operation}, {label}, {format_size(row.bytes)}: {name_fastest(row).removeprefix(TIED_PREFIX)}, {format_seconds(row.measured)}"
+    fastest = f"{name_fastest(row).removeprefix(TIED_PREFIX)}, {format_seconds(row.measured)}"
+    line = f"{operation}, {label}, {format_size(row.bytes)}: {fastest}"
     if row.ties:
         line += f"; statistically tied with {shorten_list(list(row.ties), 4)}"
     else:
@@ -255,7 +256,7 @@ def format_interval(low: float, high: float) -> str:
 
 def format_bandwidth(bandwidth: float) -> str:
     unit, scale = choose_bandwidth_unit(bandwidth)
-    return f"{format_three_digits(bandwidth / scale)} {unit}"
+    return f"{format_digits(bandwidth / scale)} {unit}"
 
 
 MOST_ANOMALIES, MOST_CONDITIONS = 3, 2  # sentences on the first screen; of these, on conditions of measurement
@@ -356,7 +357,7 @@ def describe_container(about: object) -> str:
 
 def format_error(mu: float) -> str:
     """Return the mean error of a mean μ: in percent below a factor of two, else the factor."""
-    return f"{float(f'{100 * (mu - 1):.2g}'):g} %" if mu < 2 else f"factor {format_three_digits(mu)}"
+    return f"{float(f'{100 * (mu - 1):.2g}'):g} %" if mu < 2 else f"factor {format_digits(mu)}"
 
 
 def summarize_prediction(
@@ -371,7 +372,8 @@ def summarize_prediction(
     row = found.iloc[0]
     line = f"Mean error on {format_count(row['points'], 'held-out point')}."
     if row["width"] == row["width"]:
-        line += f" {format_percent(row['coverage'])} of measured times lie in its intervals (median high/low {row['width']:.2f})."
+        line += f" {format_percent(row['coverage'])} of measured times lie in its intervals "
+        line += f"(median high/low {row['width']:.2f})."
     single = evaluation[evaluation["prediction"] != RECOMMENDED]
     for other in single.itertuples():
         line += f" Best single model there: {other.prediction} ({format_error(other.mu_mean)})."

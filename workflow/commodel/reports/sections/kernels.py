@@ -32,13 +32,13 @@ from commodel.reports.shape import (
     Table,
     Tiling,
     format_count,
+    format_digits,
     format_ratio,
     format_size,
-    format_three_digits,
     join_words,
+    label_platform,
     make_table,
     mix_scale_colour,
-    name_with_simulation,
     select_columns,
     to_plain_value,
 )
@@ -187,7 +187,7 @@ UNIFORM_COLOUR = "#D6E4F5"  # for processes of one kind on one node
 
 
 def list_platforms(partition: Partition, simulated: set[str]) -> str:
-    return join_words([name_with_simulation(to_plain_value(name), simulated) for name in partition.platforms])
+    return join_words([label_platform(to_plain_value(name), simulated) for name in partition.platforms])
 
 
 def name_unit(partition: Partition) -> str:
@@ -272,7 +272,7 @@ def assign_colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], 
 
 
 def format_speed(value: float) -> str:
-    return format_three_digits(float(f"{value:.3g}")) if value >= 1e-2 else f"{value:.3g}"
+    return format_digits(float(f"{value:.3g}")) if value >= 1e-2 else f"{value:.3g}"
 
 
 def tabulate_rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[str]) -> Table:

@@ -16,10 +16,10 @@ from commodel.reports.shape import (
     Section,
     Table,
     format_count,
-    format_three_digits,
+    format_digits,
     join_words,
+    label_platform,
     make_table,
-    name_with_simulation,
     select_columns,
     shorten_list,
     simulation_word,
@@ -61,7 +61,7 @@ def _title(network: Network) -> str:
 
 def _name_platform(network: Network) -> str:
     name = to_plain_value(network.platform)
-    return name_with_simulation(name, {name} if network.simulated else set())
+    return label_platform(name, {name} if network.simulated else set())
 
 
 def describe_network(network: Network) -> list[str]:
@@ -76,7 +76,8 @@ def describe_network(network: Network) -> list[str]:
     if distances.odd:
         names = [" – ".join(network.names[node] for node in network.pairs[pair]) for pair in distances.odd]
         lines.append(
-            f"{format_count(len(names), 'pair')} of nodes {'is' if len(names) == 1 else 'are'} slower than comparable pairs, "
+            f"{format_count(len(names), 'pair')} of nodes {'is' if len(names) == 1 else 'are'} "
+            "slower than comparable pairs, "
             f"while other pairs of both nodes are not: {shorten_list(names)}."
         )
     if distances.classes > 1:
@@ -126,9 +127,7 @@ def _describe_classes(network: Network) -> str:
 
 def _describe_class(row: pd.Series) -> str:
     unit, scale = choose_bandwidth_unit(row["bandwidth"])
-    return (
-        f"{format_three_digits(row['latency'] * MICRO)} µs and {format_three_digits(row['bandwidth'] / scale)} {unit}"
-    )
+    return f"{format_digits(row['latency'] * MICRO)} µs and {format_digits(row['bandwidth'] / scale)} {unit}"
 
 
 def _describe_groups(network: Network) -> str:
@@ -193,7 +192,7 @@ def _draw_matrix(network: Network, what: str, values: np.ndarray, unit: str, hig
     platform = _name_platform(network)
     known = values[np.isfinite(values)]
     named = f"; slow: {join_words([to_plain_value(network.names[node]) for node in slow])}" if slow else ""
-    span = f"{format_three_digits(known.min())} to {format_three_digits(known.max())} {unit}"
+    span = f"{format_digits(known.min())} to {format_digits(known.max())} {unit}"
     alt = f"{what} between {format_count(len(order), 'node')} of {platform}: {span}{named}"
     rows = tuple(map(tuple, matrix.tolist()))
     name = f"{what.partition(',')[0]} {platform}"

@@ -17,8 +17,8 @@ from commodel.reports.shape import (
     Series,
     format_count,
     format_size,
+    label_platform,
     make_table,
-    name_with_simulation,
     select_columns,
     simulation_word,
     to_plain_value,
@@ -71,8 +71,8 @@ def describe_overhead(pairs: pd.DataFrame, containers: Mapping[str, Mapping], si
         if not (native := to_plain_value(about.get("native") or "")):
             continue
         measured = pairs[pairs["platform"] == to_plain_value(name)] if len(pairs) else pairs
-        container = f"{name_with_simulation(to_plain_value(name), simulated)}, {describe_container(about)}"
-        where = f"{container}, beside {name_with_simulation(native, simulated)} without it"
+        container = f"{label_platform(to_plain_value(name), simulated)}, {describe_container(about)}"
+        where = f"{container}, beside {label_platform(native, simulated)} without it"
         if measured.empty:
             lines.append(f"{where}: no point was measured on both.")
             continue
@@ -114,7 +114,8 @@ def format_mean_interval(ratios: pd.Series) -> str:
 def describe_container(about: Mapping) -> str:
     """Return image, model and the begin of the digest of a container."""
     digest = to_plain_value(about.get("digest") or "of no digest")
-    return f"container {to_plain_value(about.get('image') or '')} ({to_plain_value(about.get('model') or 'model unknown')}, {digest[:19]})"
+    image, model = to_plain_value(about.get("image") or ""), to_plain_value(about.get("model") or "model unknown")
+    return f"container {image} ({model}, {digest[:19]})"
 
 
 def make_sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: set[str]) -> list[Section]:
@@ -122,8 +123,10 @@ def make_sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simula
     if pairs.empty:
         return []
     images = [
-        f"{to_plain_value(name)}: image {to_plain_value(about.get('image') or '')}, {to_plain_value(about.get('digest') or 'no digest')}, "
-        f"model {to_plain_value(about.get('model') or 'unknown')}, without it: {to_plain_value(about.get('native') or '')}."
+        f"{to_plain_value(name)}: image {to_plain_value(about.get('image') or '')}, "
+        f"{to_plain_value(about.get('digest') or 'no digest')}, "
+        f"model {to_plain_value(about.get('model') or 'unknown')}, "
+        f"without it: {to_plain_value(about.get('native') or '')}."
         for name, about in containers.items()
         if to_plain_value(name) in set(pairs["platform"])
     ]
@@ -166,7 +169,7 @@ def chart_overhead(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
             )
             for place, (operation, part) in enumerate(inside.groupby("operation"))
         ]
-        title = f"Container over native: {name_with_simulation(name, simulated)} beside {name_with_simulation(native, simulated)}"
+        title = f"Container over native: {label_platform(name, simulated)} beside {label_platform(native, simulated)}"
         axes = Axis(f"{native} [µs]"), Axis("container / native [×]", log=False)
         drawn.append(Chart(f"Overhead {name}", title, *axes, tuple(series), "1: no overhead"))
     return drawn

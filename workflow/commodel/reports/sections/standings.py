@@ -109,8 +109,9 @@ class Recommendation:
 
     @property
     def sentence(self) -> str:
-        line = f"Use {self.alternative} for {self.operation}{self.range}: {format_factor_range(self.least, self.most)} faster than "
-        return f"{line}the MPI default in {self.workloads} of {format_count(self.measured, 'workload')}."
+        line = f"Use {self.alternative} for {self.operation}{self.range}: "
+        line += f"{format_factor_range(self.least, self.most)} faster than the MPI default"
+        return f"{line} in {self.workloads} of {format_count(self.measured, 'workload')}."
 
 
 def list_recommendations(rows: pd.DataFrame) -> list[Recommendation]:

@@ -38,8 +38,8 @@ from commodel.reports.shape import (
     format_size,
     format_size_range,
     join_words,
+    label_platform,
     make_table,
-    name_with_simulation,
     select_columns,
     shorten_list,
     simulation_word,
@@ -80,7 +80,7 @@ class Findings:
         shown, most = list(self.sentences), MAX_SENTENCES[self.question]
         if not self.complete:
             shown = [*shown[: most - 1], f"{len(shown) - most + 1} more findings: see {FINDINGS}."]
-        return Answer(f"{self.question}: {name_with_simulation(self.platform, simulated)}", tuple(shown))
+        return Answer(f"{self.question}: {label_platform(self.platform, simulated)}", tuple(shown))
 
 
 def find_answers(
@@ -142,7 +142,8 @@ def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
                 f", regret {format_percent(row.regret_mean)} on average and {format_percent(row.regret_max)} at worst"
             )
         if row.width == row.width:
-            line += f"; {format_percent(row.coverage)} of medians lie in its intervals, with a median high/low of {row.width:.2f}"
+            line += f"; {format_percent(row.coverage)} of medians lie in its intervals, "
+            line += f"with a median high/low of {row.width:.2f}"
         remarks.append(Remark(row.platform, f"{line}."))
     return remarks
 
@@ -153,7 +154,8 @@ def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]
         return ["No point has both a prediction and a measurement."]
     if best is None:
         return ["Every model predicts 0 for some point. No model can be recommended."]
-    line = f"{best['family']} predicts best: mean μ {best['mu_mean']:.2f} on {format_count(best['points'], 'held-out point')}"
+    line = f"{best['family']} predicts best: mean μ {best['mu_mean']:.2f} "
+    line += f"on {format_count(best['points'], 'held-out point')}"
     line += (
         f", median |error| {format_percent(best['abs_error_median'])}, bias {format_percent(best['bias'], sign=True)} "
     )
@@ -188,7 +190,8 @@ def describe_uses(uses: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
         for (operation,), part in uses.groupby(["operation"]):
             row = part.loc[(part["count"] == part["count"].max())].iloc[-1]
             lines.append(
-                f"Use {row['use']} for {operation} on {row['size']} {format_size_range(row['smallest'], row['largest'])}."
+                f"Use {row['use']} for {operation} on {row['size']} "
+                f"{format_size_range(row['smallest'], row['largest'])}."
             )
         return lines
     recommended = standings.list_recommendations(rows)
@@ -203,7 +206,7 @@ def describe_uses(uses: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
 def list_leads(classes: pd.DataFrame, simulated: set[str]) -> Answer | None:
     """Return the classes in which one model alone is the best; None without any."""
     lines = [
-        f"{name_with_simulation(platform, simulated)}: {line}."
+        f"{label_platform(platform, simulated)}: {line}."
         for platform, rows in classes.groupby("platform")
         for line in describe_leads(rows)
     ]
@@ -217,7 +220,8 @@ def describe_certainty(part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series
     if once.empty:
         return []
     half = ((once["measured_high"] - once["measured_low"]) / 2 / once["measured"]).median()
-    line = f"{format_count(len(once), 'point')} measured; a median is typically known to ±{format_percent(half)} (95 % confidence)."
+    line = f"{format_count(len(once), 'point')} measured; "
+    line += f"a median is typically known to ±{format_percent(half)} (95 % confidence)."
     skewed = int((once["skew"] > 0.1 * once["measured"]).sum())
     if skewed:
         skew = format_seconds(once["skew"].median())
@@ -271,7 +275,8 @@ def describe_leads(rows: pd.DataFrame) -> list[str]:
         line = f"{family} is clearly the best for {shorten_list(places, 4)}"
         if len(gaps):
             widest = gaps.loc[(gaps["mu_next"] / gaps["mu"]).idxmax()]
-            line += f"; widest lead: μ {format_ratio(widest['mu'])}, next {widest['next']} at {format_ratio(widest['mu_next'])}"
+            line += f"; widest lead: μ {format_ratio(widest['mu'])}, "
+            line += f"next {widest['next']} at {format_ratio(widest['mu_next'])}"
         lines.append(line)
     return lines
 

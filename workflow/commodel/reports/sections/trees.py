@@ -13,7 +13,7 @@ from commodel.reports.shape import (
     format_count,
     format_percent,
     format_size,
-    name_with_simulation,
+    label_platform,
     select_columns,
     to_plain_value,
 )
@@ -48,7 +48,7 @@ def tree_name(predicted: PredictedTree) -> str:
 def describe_critical_path(predicted: PredictedTree, simulated: set[str]) -> str:
     waits = predicted.waits
     work = f", {format_percent(waits.work / waits.prediction)} of it for local work" if waits.work else ""
-    where = name_with_simulation(to_plain_value(waits.point.platform), simulated)
+    where = label_platform(to_plain_value(waits.point.platform), simulated)
     text = (
         f"{where}, {tree_name(predicted)}: {waits.family} predicts {format_seconds(waits.prediction)}{work}; measured "
     )
@@ -72,7 +72,7 @@ def draw_tree(number: int, predicted: PredictedTree, simulated: set[str]) -> Cha
         Axis("leaves, from the left", log=False, low=ends[0], high=ends[1], whole=True),
         Axis("level", log=False, low=-AXIS_MARGIN, high=max(level) + AXIS_MARGIN, whole=True),
     )
-    title = f"{name_with_simulation(to_plain_value(waits.point.platform), simulated)}, {tree_name(predicted)}"
+    title = f"{label_platform(to_plain_value(waits.point.platform), simulated)}, {tree_name(predicted)}"
     return Chart(f"Tree {number}", title, *axes, (*lines, nodes))
 
 

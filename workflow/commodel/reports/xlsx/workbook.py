@@ -148,7 +148,8 @@ class Workbook:
     def add_calculators(self) -> None:
         """Add a calculator for each platform that has values of models with formulas."""
         for platform, sets, refused in self.calculable:
-            note = f"{to_plain_value(platform)}: change a yellow cell and everything follows. No intervals: see Comparison."
+            note = f"{to_plain_value(platform)}: change a yellow cell and all predictions follow. "
+            note += "Intervals are in Comparison."
             sheet, row = self.sheet(calculator.SHEET, note)
             writer = calculator.Sheet(self, sheet, row, sets, refused)
             writer.write()
