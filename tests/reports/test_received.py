@@ -212,7 +212,7 @@ def test_what_is_no_number_names_sheet_and_cell(book_path):
 
 def test_of_several_platforms_one_is_named(tmp_path):
     path = written(tmp_path / "two.xlsx", (*sets("a"), *sets("b")))
-    with pytest.raises(UserError, match=r"is of a, b: say which, as two\.xlsx#a"):
+    with pytest.raises(UserError, match=r"has a, b: name one of them, as two\.xlsx#a"):
         read_changed_sets(path)
     changed_b = openpyxl.load_workbook(path)
     sheet = changed_b[f"{SHEET}_2"]

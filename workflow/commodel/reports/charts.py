@@ -32,12 +32,12 @@ PALE_COLOURS = (
     "#C9EEF5",
     "#F6D0C8",
 )
-MAX_TIME_CHARTS = 6  # time-over-bytes charts a platform
+MAX_TIME_CHARTS = 6  # charts of time over message size, a platform
 MAX_MODELS = 5  # in one chart: the best ones
 MAX_CURVES = 8  # drawn of one model on one platform
-MAX_DOTS = 5_000  # predictions in one chart: of more points some are left out
-MIN_RELATIVE_RANGE = 1e-6  # of its value: a curve that differs by less is a level line
-BAND_HALF_WIDTH = 0.1  # half width of the strip along the identity line, as a relative error
+MAX_DOTS = 5_000  # predictions in one chart; with more, some points are left out
+MIN_RELATIVE_RANGE = 1e-6  # a curve that varies by less is constant except for rounding
+BAND_HALF_WIDTH = 0.1  # of the strip along the identity line, as a relative error
 
 
 def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:

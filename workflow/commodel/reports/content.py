@@ -65,7 +65,7 @@ def build(
     # Text columns of pyarrow take a third of a report's time in many small tables.
     with pd.option_context("mode.string_storage", "python"):
         frame = prepare_comparison(comparison)
-        del comparison  # frees the memory, if the caller holds no reference
+        del comparison  # frees the memory, if the caller has no reference
         simulated = set(frame.loc[frame["simulated"], "platform"]) | {
             parameters.platform for parameters in parameter_sets if parameters.simulated
         }
@@ -111,7 +111,7 @@ def build(
             *answers,
             *of_kernels,
             *trees.make_sections(tree_predictions, simulated),
-            evidence.make_prediction_section(frame),  # last of those that need all rows: it keeps them
+            evidence.make_prediction_section(frame),  # the last section that needs all rows, and stores them
             errors,
             *choices,
             *overhead.make_sections(native_pairs, containers or {}, simulated),
@@ -132,8 +132,8 @@ def build(
         return Report(*about, sections, when, results, tuple(parameter_sets), first, samples)
 
 
-MAX_NAME_LENGTH = 60  # letters of a name in a command
-UNUSUAL_SIZE = 3072  # bytes: hardly any matrix has them
+MAX_NAME_LENGTH = 60  # letters of an experiment's name in a command
+UNUSUAL_SIZE = 3072  # bytes; an example of a size that a matrix does not have
 DOUBLES = "What if L doubles?"
 
 

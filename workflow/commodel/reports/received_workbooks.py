@@ -28,12 +28,12 @@ from commodel.reports.xlsx.calculator.sheet import FITTED_ON, SHEET, TABLE, VALU
 
 TABLE_HEADINGS = (VALUES[:2], ("family", "parameter"), ("family", "value"))  # of parameters; older ones last
 MAX_PARTS = 1000
-MAX_PART_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one part, unpacked; the first prefix that fits
-MAX_TOTAL_BYTES = {"xl/worksheets/": 2048 << 20, "": 256 << 20}  # of all these parts
-MAX_STRINGS = 1_000_000  # that cells share; a reader keeps them all
+MAX_PART_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one uncompressed part, by the prefix of its name
+MAX_TOTAL_BYTES = {"xl/worksheets/": 2048 << 20, "": 256 << 20}  # of all parts with the prefix
+MAX_STRINGS = 1_000_000  # shared by cells; openpyxl stores all of them in memory
 MAX_COMPRESSED_BYTES = 1024 << 20
 CHUNK_BYTES = 1 << 20
-# openpyxl's parser expands entities; no workbook needs any. Zeros are left out before looking: UTF-16 has them.
+# openpyxl's parser expands entities, which no workbook needs. Zero bytes are removed before searching, for UTF-16.
 STRING = re.compile(rb"<(?:[\w.-]+:)?si[\s/>]")
 FORBIDDEN = re.compile(rb"<!(DOCTYPE|ENTITY)", re.IGNORECASE)
 ENCODING = re.compile(rb"""^\W{0,4}<\?xml[^>]*encoding\s*=\s*["'](?!utf-8["'])""", re.IGNORECASE)
@@ -144,7 +144,7 @@ def read_changed_sets(path: Path, platform: str = "") -> list[ParameterSet]:
         if platform and platform not in platforms:
             raise UserError(f"no platform '{platform}'; {suggest(platform, platforms)}", file=path)
         if not platform and len(platforms) > 1:
-            raise UserError(f"is of {', '.join(platforms)}: say which, as {path.name}#{platforms[0]}", file=path)
+            raise UserError(f"has {', '.join(platforms)}: name one of them, as {path.name}#{platforms[0]}", file=path)
         chosen = [entry for entry in sets if entry.platform == (platform or entry.platform) and entry.values]
         if not chosen:
             raise UserError("found no values in it", file=path)

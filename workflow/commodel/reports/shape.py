@@ -48,7 +48,7 @@ def is_finite_number(value: object) -> bool:
 
 
 def has_rank(value: object) -> bool:
-    """Return whether a value has a place on a scale: infinity has one, n/a has none."""
+    """Return whether a value can be ordered: infinity can, n/a cannot."""
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
@@ -100,7 +100,7 @@ def format_undetermined(value: float) -> str:
 
 MAX_TALLIED_WORDS = 4  # words that are counted one by one
 ALL_OPERATIONS = "all"  # operations together
-TIED_PREFIX = "≈ "  # before an alternative with which others are statistically tied
+TIED_PREFIX = "≈ "  # before an alternative that is statistically tied with others
 
 
 def simulation_word(simulated: bool) -> str:
@@ -134,7 +134,7 @@ def format_factor_range(low: float, high: float) -> str:
 
 
 def count_by_frequency(words: Iterable[str]) -> list[tuple[str, int]]:
-    """Return each word with how often it is there, the most frequent first."""
+    """Return each word with its count, the most frequent first."""
     return sorted(Counter(words).items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -172,7 +172,7 @@ def format_percent(share: float, sign: bool = False) -> str:
     return f"{value:+.{digits}f} %" if sign else f"{value:.{digits}f} %"
 
 
-MAX_SPREADSHEET_INTEGER = 2**53  # of whole numbers that a spreadsheet has
+MAX_SPREADSHEET_INTEGER = 2**53  # a spreadsheet stores all whole numbers below it exactly
 
 
 class NumberColumn(Sequence):
@@ -242,7 +242,7 @@ class Rows(Sequence):
 
 
 def keep_numbers(column: pd.Series, plain: Callable[[object], object], blank: np.ndarray | None = None) -> Sequence:
-    """Return a column of a frame, its numbers as they are and all else as `plain` has it, equal texts once."""
+    """Return a column of a frame: numbers unchanged, other values converted by `plain`, equal texts stored once."""
     kind = column.dtype.kind
     if kind in "bf" or (kind == "i" and (column.empty or column.abs().max() < MAX_SPREADSHEET_INTEGER)):
         return NumberColumn(column.to_numpy(), blank)
@@ -351,7 +351,7 @@ def select_columns(table: str, first: str = "", last: str = "") -> tuple[Column,
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows of plain values: None is blank, NaN reads n/a. The first `fixed` columns name the row. The last `folded`
-    columns have a single value each, which the note repeats; a sheet hides them in a group."""
+    columns have a single value each, which the note repeats; a sheet hides them in an outline group."""
 
     name: str
     title: str
@@ -360,8 +360,8 @@ class Table:
     note: str = ""
     fixed: int = 1
     folded: int = 0
-    marks: frozenset[tuple[int, int]] = frozenset()  # (row, column) of the values to stand out
-    grounds: Mapping[tuple[int, int], str] = field(default_factory=dict)  # colours behind values
+    marks: frozenset[tuple[int, int]] = frozenset()  # (row, column) of highlighted values
+    grounds: Mapping[tuple[int, int], str] = field(default_factory=dict)  # background colours by (row, column)
 
     def column(self, key: str) -> list:
         return self.values([column.key for column in self.columns].index(key))
@@ -383,7 +383,7 @@ class Series:
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-    style: str = "dots"  # dots, line, both, dashed, bars; walk: a line through its points as they are given
+    style: str = "dots"  # dots, line, both, dashed, bars; walk: a line through its points in the given order
     colour: int = 0
     labels: tuple[str, ...] = ()
     low: tuple[float, ...] = ()
@@ -414,8 +414,8 @@ class Chart:
     y: Axis
     series: tuple[Series, ...]
     note: str = ""
-    number: int = 0  # by which a table refers to it; 0: none does
-    band: float = 0.0  # largest error of the strip along the identity line, as a share
+    number: int = 0  # of the figure, for tables that refer to it; 0: none does
+    band: float = 0.0  # half width of the strip along the identity line, as a relative error; 0: no strip
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,10 +458,10 @@ class Report:
     banner: str  # names simulated platforms; empty without any
     sections: tuple[Section, ...]
     measured: str = ""  # first and last day of measurements
-    results: str = ""  # the folder of the results, as seen from the report's own; empty where links cannot lead there
+    results: str = ""  # path of the results, relative to the report; empty: no links to them
     sets: tuple[ParameterSet, ...] = ()  # of the workbook's calculators
     fronts: tuple[Front, ...] = ()  # the first screen, of each platform
-    samples: Section | None = None  # all of them, for the workbook alone
+    samples: Section | None = None  # all samples, for the workbook only
 
     def section(self, name: str) -> Section:
         return next(section for section in self.sections if section.name == name)
@@ -480,7 +480,7 @@ class Report:
 
 
 def describe_origin(report: Report) -> str:
-    """Return the line below the title: which experiment, and when it was measured."""
+    """Return the line below the title: the experiment, and the dates of its measurement."""
     return f"experiment {report.experiment}" + (f", {report.measured}" if report.measured else "")
 
 
@@ -521,7 +521,7 @@ class Tile:
     question: str
     figure: str
     sentence: str
-    shares: tuple[tuple[str, int], ...] = ()  # a bar instead: how many are of which kind
+    shares: tuple[tuple[str, int], ...] = ()  # a bar in place of the number: kinds and their counts
     behind: SourceRows | None = None
 
 
@@ -530,10 +530,10 @@ class Cell:
     row: int
     column: int
     text: str
-    fill: str  # a colour on which dark letters can be read
-    about: str  # in words, for the tooltip
+    fill: str  # background colour, for dark letters
+    about: str  # text of the tooltip
     marked: bool = False  # outlined
-    picks: tuple[tuple[str, str], ...] = ()  # what a click chooses: names of filters and their values
+    picks: tuple[tuple[str, str], ...] = ()  # filters that a click sets: names and values
     behind: SourceRows | None = None
 
 
@@ -558,7 +558,7 @@ class Grid:
 class Front:
     platform: str
     simulated: bool
-    origin: str  # how and when it was measured
+    origin: str  # dates, hosts, MPI and commit of the measurement
     tiles: tuple[Tile, ...]
     use: Grid
     trust: Grid
@@ -567,10 +567,10 @@ class Front:
     times: Chart | None = None
 
 
-SHADE_COUNT = 24  # a workbook has a format of each
+SHADE_COUNT = 24  # steps of the colour scale; a workbook needs a format for each
 EMPTY = "#F1F3F4"
-PALE_SHARE = 0.35  # of the colour, where nothing was measured
-MIN_COLOUR_RATIO = 2.0  # smallest ratio from the best to the worst colour: differences of a few percent stay invisible
+PALE_SHARE = 0.35  # of the colour, in cells without a measurement
+MIN_COLOUR_RATIO = 2.0  # of the values with the worst and the best colour: small differences are not coloured
 
 
 @dataclass(frozen=True)
@@ -583,9 +583,9 @@ class Matrix:
     unit: str
     high_is_good: bool = False
     note: str = ""
-    marks: frozenset[int] = frozenset()  # labels to stand out
-    alt: str = ""  # what the picture shows, in words
-    expected: tuple[tuple[float, ...], ...] = ()  # between groups, in their order: for pairs that were not measured
+    marks: frozenset[int] = frozenset()  # places of highlighted labels
+    alt: str = ""  # description of the picture in words
+    expected: tuple[tuple[float, ...], ...] = ()  # value between two groups, for pairs that were not measured
 
     @cached_property
     def ends(self) -> tuple[float, float]:
@@ -638,6 +638,6 @@ RAW_FILE_PATH = re.compile(rf"raw/{NAME}/{NAME}\.csv")
 
 
 def make_raw_link(results: str, path: str) -> str:
-    """Return the path of a file of samples, relative to the report; empty for other files, and where links are not
-    wanted."""
+    """Return the path of a file of samples, relative to the report; empty for other files, and in reports without
+    links."""
     return f"{results}/{path}" if RESULTS_PATH.fullmatch(results) and RAW_FILE_PATH.fullmatch(path) else ""

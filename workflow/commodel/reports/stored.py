@@ -52,7 +52,7 @@ WORD = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 
 
 def shorten_to_ranges(names: Iterable[str]) -> list[str]:
-    """Return names as ranges that Slurm's tools read, too: `n1 n2 n3 login` as `login n[1-3]`. No name is left out."""
+    """Return names as ranges in Slurm's notation: `n1 n2 n3 login` as `login n[1-3]`."""
     stems: dict[str, list[int]] = {}
     others = []
     for name in names:
@@ -137,7 +137,7 @@ def find_relative_results(report: Path, results: str) -> str:
 
 
 PROGRAM_KEYS = ("mpi", "compiler", "flags", "clock")
-CLOCK_KEYS = ("clock_resolution", "clock_uncertainty")  # seconds, of which the worst counts
+CLOCK_KEYS = ("clock_resolution", "clock_uncertainty")  # seconds; the largest of a batch's programs is shown
 ANONYMOUS_KEY, SAMPLES_KEY = "anonymous", "samples"
 
 
@@ -285,7 +285,7 @@ def _read_batch_provenance(plan: Plan, results: Results) -> dict[str, dict]:
         for key in CLOCK_KEYS:
             numbers = [value for program in programs if (value := getattr(program, key)) is not None]
             about[key] = f"{max(numbers):.3g}" if numbers else ""
-        # Reports are passed on: the folders of users are private.
+        # Reports are passed on, so paths of users' folders are removed.
         about["compiler"] = re.sub(r"\S*/", "", about["compiler"])
         if computing := {re.sub(r"\S*/", "", program.computing) for program in programs} - {""}:
             about["computing"] = ", ".join(sorted(computing))

@@ -26,7 +26,7 @@ MARGIN_CELLS = 200  # rows and columns around the expected cells that are compar
 COMPARISON = "Comparison"
 TABLES = {"files": (FILE, SHA256), "tools": (PROGRAM, VERSION)}
 OTHER_CODE = "written by another version of commodel"
-REPACKED = "The file is not byte for byte what the results give; its charts, formats and links were not looked at."
+REPACKED = "The file differs in bytes from a report of the results; its charts, formats and links were not compared."
 
 
 @dataclass(frozen=True)
@@ -102,17 +102,17 @@ def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
         if not own and not name.startswith(COMPARISON):
             yield Finding(SKIPPED, label, OTHER_CODE)
             continue
-        expected = list(read_sheet_rows(wanted[name], 1 << 20, None, path))  # ours: each row as wide as it is
+        expected = list(read_sheet_rows(wanted[name], 1 << 20, None, path))  # our own sheet needs no limit of columns
         width = max((len(row) for row in expected), default=0)
         here = list(read_sheet_rows(book[name], len(expected) + MARGIN_CELLS, width + MARGIN_CELLS, path))
         if not own:
             expected, here = sort_by_header(expected), sort_by_header(here)
-        odd = list(find_differences(expected, here))
-        formulas = any(isinstance(value, Formula) for cell in odd for value in cell)
-        if odd and name.startswith(CALCULATOR) and not formulas:
-            yield Finding(SAME, label, f"its formulas; a reader has changed {len(odd)} of its cells")
+        different = list(find_differences(expected, here))
+        formulas = any(isinstance(value, Formula) for cell in different for value in cell)
+        if different and name.startswith(CALCULATOR) and not formulas:
+            yield Finding(SAME, label, f"its formulas; a reader has changed {len(different)} of its cells")
         else:
-            yield Finding(DIFFERS, label, describe_differences(odd)) if odd else Finding(SAME, label)
+            yield Finding(DIFFERS, label, describe_differences(different)) if different else Finding(SAME, label)
     for name in book.sheetnames:
         if name not in wanted.sheetnames:
             yield Finding(DIFFERS, f"sheet {one_line(name, 40)}", "not a sheet of the report")
@@ -135,10 +135,10 @@ def are_equal(one: object, other: object) -> bool:
     return one == other or (one in (None, "") and other in (None, ""))
 
 
-def describe_differences(odd: list[tuple[int, int, object, object]]) -> str:
-    row, column, value, wanted = odd[0]
+def describe_differences(different: list[tuple[int, int, object, object]]) -> str:
+    row, column, value, wanted = different[0]
     text = f"found {format_cell(value)}, the results give {format_cell(wanted)}, in {column_letters(column)}{row + 1}"
-    return text + (f" (and {len(odd) - 1} more)" if len(odd) > 1 else "")
+    return text + (f" (and {len(different) - 1} more)" if len(different) > 1 else "")
 
 
 def format_cell(value: object) -> str:

@@ -1,9 +1,9 @@
-"""Writes a report as one self-contained page: it can be read without a script, and a script answers questions. Nothing
-is loaded from elsewhere.
+"""A report as one self-contained page (`write_html`). It can be read without JavaScript; a script adds filters and
+interactive charts. Nothing is loaded from elsewhere.
 
-A short table is markup. Of a long table only the first rows are; all of its rows are data that the script draws where
-the reader looks. A chart is its static drawing, a description in words, its numbers as a table, and the specification
-by which the script draws it again.
+A short table is markup. Of a long table only the first rows are markup; all rows are data, of which the script draws the
+visible ones. A chart consists of its static drawing, a description in words, its numbers as a table, and the
+specification from which the script draws it again.
 """
 
 import json

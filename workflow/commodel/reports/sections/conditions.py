@@ -173,7 +173,7 @@ def _find_busy_machines(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -
 
 
 SETTINGS_NOTE = (
-    "A latency factor scales all parameters in seconds, a bandwidth factor all that grow with the message size. "
+    "A latency factor scales all parameters in seconds, a bandwidth factor all parameters per byte. "
     "Against the same points: times in the allocation over times in the campaign. Against predictions: the factors "
     "include the model's own error on other ranks and nodes."
 )

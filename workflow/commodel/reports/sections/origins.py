@@ -22,9 +22,9 @@ from commodel.reports.shape import (
 from commodel.results.provenance import ExperimentProvenance
 
 SHEET, INPUTS = "Provenance", "Inputs"
-FILE, SHA256, PROGRAM, VERSION = "file", "SHA-256", "program", "version"  # headers that --verify looks for
-RESULTS = "results, seen from here"  # the prefix of links to raw files
-MAX_COLUMNS = 12  # keys that differ between batches: up to so many become columns, more become rows
+FILE, SHA256, PROGRAM, VERSION = "file", "SHA-256", "program", "version"  # headers by which --verify finds tables
+RESULTS = "results, seen from here"  # key of the prefix of links to raw files
+MAX_COLUMNS = 12  # if more keys differ between batches, each becomes a row instead of a column
 LINE, MOST_LINES = 500, 2000  # characters of a line, and lines of a text, that are shown
 FILES_NOTE = (
     "Files in the folder of the results. For a batch: the digest of sha256sum's list of its samples and its programs' "

@@ -1,4 +1,4 @@
-"""What the processes of an overlay network did at each depth of its trees."""
+"""Counts of the processes of an overlay network, by the depth of its trees."""
 
 from collections.abc import Sequence
 

@@ -39,9 +39,9 @@ from commodel.reports.xlsx.overview import SHEET as OVERVIEW
 from commodel.reports.xlsx.overview import Overview
 
 LONGEST_CELL = 32_000  # XlsxWriter drops a longer text silently
-BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8, a line a row: long texts are cut off
-LEGIBLE = 22  # columns on A3
-PRINTED = 200  # rows of a sheet; all of the first ones
+BROAD, A3 = 20, 8  # tables with more columns are printed on A3 (paper 8 of Excel), with long texts cut off
+LEGIBLE = 22  # columns printed on A3
+PRINTED = 200  # rows printed of a sheet, except of those in FIRST
 FIRST = ("Summary", "Standings", "What to use")
 TEXT_WIDTH = 150  # characters of a sentence across columns
 RAW = "Raw summary"
