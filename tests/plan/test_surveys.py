@@ -119,7 +119,7 @@ def test_a_network_whose_file_is_deleted_is_surveyed_again(place, on_slurm):
     campaign = Campaign(on_slurm(), SafePath.at(Path("results/first")))
     survey, *others = campaign.plan.batches
     for batch in campaign.plan.batches:
-        write_text(campaign.done(batch), "")
+        write_text(campaign.done_file(batch), "")
     forget_surveys(campaign)
     assert campaign.unfinished == []
     path = write_network(learned(place(SLURM)))

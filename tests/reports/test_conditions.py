@@ -124,6 +124,20 @@ def test_the_terminal_has_the_anomalies_of_the_report_below_its_table(folder, ca
     assert anomaly in sentences(build_stored_report(folder), BEST_MODEL)
 
 
+def test_the_terminal_does_not_name_a_prediction_to_use_where_all_are_far_off(folder, capsys):
+    frame = pd.read_csv(folder / "comparison.csv")
+    off = frame["platform"] == "ether16"
+    frame.loc[off, ["measured", "measured_low", "measured_high"]] *= 50 ** (1 + frame.loc[off, "bytes"] % 3)
+    frame.loc[off, "mu"] = 50.0
+    frame.to_csv(folder / "comparison.csv", index=False)
+    print_outcome(Results.of(folder))
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "Prediction to use: " in first
+    used, _, useless = first.partition("No prediction is within a factor of 2 on average: best ")
+    assert "on ether16" not in used
+    assert "on ether16" in useless
+
+
 GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "regret", "skew"]
 
 

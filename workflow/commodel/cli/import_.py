@@ -168,10 +168,10 @@ def from_goal(file: Path, unit: str | None, out: Path) -> None:
         write_text(out, csv(schedule) + "\n")
     work = format_seconds(float(schedule.work.seconds.sum()))
     click.echo(f"{out}: {len(schedule.src)} messages of {schedule.ranks} ranks, {work} of work")
-    if not (unit or tasks.unit_is_said) and len(schedule.work.step):
-        click.echo("commodel: the file has no unit of calc, so 1 ns is assumed; for ps give --unit ps", err=True)
-    if tasks.elsewhere:
-        text = f"{tasks.elsewhere} tasks are for a second cpu or nic, but commodel gives a rank one of each"
+    if not (unit or tasks.unit_is_stated) and len(schedule.work.step):
+        click.echo("commodel: one unit of calc counts as 1 ns, the file does not say; else give --unit ps", err=True)
+    if tasks.other_units:
+        text = f"{tasks.other_units} tasks are for a second cpu or nic; here a rank has one of each"
         click.echo(f"commodel: {text}", err=True)
 
 

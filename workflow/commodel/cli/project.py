@@ -77,7 +77,7 @@ def _is_another(path: Path, text: str) -> bool:
 )
 def doctor(need: str | None) -> None:
     from commodel.platforms.tools import TOOLS, find, version
-    from commodel.platforms.transport import within_node
+    from commodel.platforms.transport import detect_node_transport
 
     if need:
         raise SystemExit(0 if find(need) else 1)
@@ -91,7 +91,7 @@ def doctor(need: str | None) -> None:
     missing = [row["tool"] for row in rows if row["found"] == "missing"]
     answer = f"{len(rows) - len(missing)} of {len(rows)} programs are here"
     answer += f"; missing: {', '.join(missing)}." if missing else "."
-    notes = [f"Messages between two ranks here: {carrier}."] if (carrier := within_node()) else []
+    notes = [f"Messages between two ranks here: {carrier}."] if (carrier := detect_node_transport()) else []
     notes.append(
         f"{os.cpu_count()} cores here: measure with at most {os.cpu_count()} ranks, because MPI libraries busy-wait."
     )

@@ -79,10 +79,21 @@ def print_outcome(results: Results) -> None:
     comparison = read_table(results.table("comparison"), COMPARISON)
     rows = tabulate_scores(pd.concat([evaluate(comparison), comparison], ignore_index=True))
     first = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
-    named = [f"{row['model']}, mean error μ {row['mean error μ']} on {row['platform']}" for row in first]
-    answer = f"Prediction to use: {'; '.join(named)}." if first else "No point has both a prediction and a measurement."
+    named = [(row, f"{row['model']}, mean error μ {row['mean error μ']} on {row['platform']}") for row in first]
+    useful = "; ".join(text for row, text in named if is_useful(row["mean error μ"]))
+    useless = "; ".join(text for row, text in named if not is_useful(row["mean error μ"]))
+    answers = [f"Prediction to use: {useful}."] * bool(useful)
+    answers += [f"No prediction is within a factor of {USEFUL_ERROR:g} on average: best {useless}."] * bool(useless)
+    answer = " ".join(answers) or "No point has both a prediction and a measurement."
     anomalies = [f"{remark.platform}: {remark.text}" for remark in list_anomalies(results, comparison)]
     print_answer(answer, format_table(rows), anomalies)
+
+
+USEFUL_ERROR = 2.0  # mean μ of a prediction to use, at most
+
+
+def is_useful(mu: float | str) -> bool:
+    return isinstance(mu, float) and mu <= USEFUL_ERROR
 
 
 def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
