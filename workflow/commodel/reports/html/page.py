@@ -1,8 +1,8 @@
 """A report as one self-contained page (`write_html`). It can be read without JavaScript; a script adds filters and
 interactive charts. Nothing is loaded from elsewhere.
 
-A short table is markup. Of a long table only the first rows are markup; all rows are data, of which the script draws the
-visible ones. A chart consists of its static drawing, a description in words, its numbers as a table, and the
+A short table is markup. Of a long table only the first rows are markup; all rows are data, of which the script draws
+the visible ones. A chart consists of its static drawing, a description in words, its numbers as a table, and the
 specification from which the script draws it again.
 """
 
