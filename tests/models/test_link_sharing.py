@@ -388,7 +388,7 @@ def test_ranks_that_differ_are_all_replayed():
 
 
 def test_nodes_that_the_levels_do_not_know_are_refused():
-    with pytest.raises(UserError, match="the levels know 24 nodes, found node 47"):
+    with pytest.raises(UserError, match="the levels have 24 nodes, found node 47"):
         find_representatives(
             rounds("alltoall", "pairwise", 48, "block:1", 8), Hierarchy.written({"leaf": 4}, 24), {}, MOST
         )

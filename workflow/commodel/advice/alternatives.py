@@ -34,7 +34,7 @@ from commodel.predictions.validity import (
 )
 from commodel.progress import report_within
 from commodel.records import Point
-from commodel.stats import NORMAL
+from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
 
 MOST_TREES = 400  # of a kind; of more, as many as that, evenly spread
@@ -206,7 +206,7 @@ class Assessment:
         return cls(
             np.maximum(seconds, seconds[0] * 1e-6),
             float(np.ravel(period)[0]),
-            float(np.log(find_widening_factor(model.entry, parameters, one_size)[0]) / NORMAL),
+            float(np.log(find_widening_factor(model.entry, parameters, one_size)[0]) / NORMAL_QUANTILE),
             float(single_message_ratios(parameters, one_size)[0]),
             validity,
             of_stream,

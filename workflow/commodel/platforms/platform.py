@@ -18,7 +18,7 @@ from commodel import units
 from commodel.errors import UserError
 from commodel.files import fields, quantities
 from commodel.files.fields import RANKS, WORD, FileMapping, field_type, make_refusal
-from commodel.hierarchy import MOST_LEVELS, NODE, Hierarchy
+from commodel.hierarchy import MAX_LEVELS, NODE, Hierarchy
 from commodel.platforms.container import Image
 from commodel.platforms.simulated_networks import check_name, check_value
 from commodel.records import digest
@@ -246,7 +246,7 @@ class Platform(FileMapping):
     )
     levels: dict[fields.NODE_TYPE, LEVEL] = Field(
         default_factory=dict,
-        max_length=MOST_LEVELS,
+        max_length=MAX_LEVELS,
         description="nested groups of nodes, such as leaf switches, innermost first: a size, or lists of nodes",
     )
     data_sheet: DataSheet | None = Field(

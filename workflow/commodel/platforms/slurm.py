@@ -18,7 +18,7 @@ from math import prod
 from pathlib import Path
 
 from commodel.errors import UserError, one_line
-from commodel.hierarchy import MOST_LEVELS, Hierarchy
+from commodel.hierarchy import MAX_LEVELS, Hierarchy
 from commodel.platforms import tools
 from commodel.platforms.platform import Platform
 from commodel.units import shown
@@ -108,8 +108,8 @@ def parse_levels(listing: str, names: Sequence[str]) -> Hierarchy:
         if not {"SwitchName", "BlockName"} & fields.keys():
             continue
         level = fields.get("Level", "0")
-        if not (level.isascii() and level.isdigit() and int(level[:3]) < MOST_LEVELS):
-            raise UserError(f"found {shown(line)}, wanted a switch of level 0 to {MOST_LEVELS - 1}")
+        if not (level.isascii() and level.isdigit() and int(level[:3]) < MAX_LEVELS):
+            raise UserError(f"found {shown(line)}, wanted a switch of level 0 to {MAX_LEVELS - 1}")
         column = groups.setdefault(int(level), [-1 - node for node in range(len(names))])
         for node in (node_of_name[name] for name in expand_names(fields.get("Nodes", "")) if name in node_of_name):
             if column[node] >= 0:
