@@ -51,12 +51,13 @@ def compile_words(words: Iterable[str]) -> re.Pattern:
 
 PROSE, SPOKEN = compile_words(RIDDLES), compile_words((*RIDDLES, *SPEECH))
 NAMES = """
-    a_level a_message after_all_was_done anew asked astray believe beside bends blind bracketed crowd crowded
-    crowding dear dearer died_in each few forgive handed_down haste heard heard_by hears hider identified
-    in_a_row knows lasting likeliest misfits moment offs on_the_curve on_trial price priced prices pricing rung
-    says shortened siblings sign_of_life singles slowed_by speaks standing_on steadied stories story supported
-    supposing telling tells told told_apart _told_apart unheard unplaced unpriced unsaid vote voted votes whose
-    workshop worth_a_proof
+    a_level a_message after_all_was_done anew asked asked_by astray believe bends beside blind bracketed came
+    carrier_of crowd crowded crowding dear dearer died_in downs each few forgive grace handed_down haste heard
+    heard_by hears hider hollow identified in_a_row in_image knows lasting learns likeliest misfits moment
+    offs on_the_curve on_trial owed price priced prices pricing refuse_what_cannot_be rig rung runs_in says
+    shortened siblings sign_of_life simulates singles slowed_by speaks standing_on steadied stories story
+    supported supposing talking TALKING telling tells told _told_apart told_apart unheard unplaced unpriced
+    unsaid USED_UP vote voted votes whose workshop worth_a_proof
 """
 IDENTIFIERS = set(NAMES.split())
 ALLOWED = {  # a path, words, and the reason

@@ -242,7 +242,7 @@ def back(pattern, folder, gamma=0.0):
     tasks = reader.tasks(path)
     (folder / "a.bin").write_bytes(packed(tasks))
     again, binary = reader.read(path), in_steps(goal_binary.tasks(folder / "a.bin"))
-    assert again.alike(binary)
+    assert again.has_same_structure(binary)
     assert again.bytes.tolist() == binary.bytes.tolist()
     return again
 

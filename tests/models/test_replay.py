@@ -175,7 +175,7 @@ def test_a_stack_of_draws_and_sizes_is_the_same_as_one_by_one():
 
     for same in zip(*points, strict=True):
         patterns = [schedule(point) for point in same]
-        if not all(patterns[0].alike(pattern) for pattern in patterns):
+        if not all(patterns[0].has_same_structure(pattern) for pattern in patterns):
             continue  # segments: another size, another shape
         together = predict(stack(patterns))
         for size, pattern in enumerate(patterns):

@@ -77,7 +77,7 @@ def ends(pattern, costs=LOGGP):
 def test_plain_steps_make_the_plain_schedule():
     pattern = rank_local(3, 0, [1, 2], 8, [0, 1], [0, 1], [0, 1], [0, 1])
     assert pattern.ends is None
-    assert pattern.alike(Schedule.of(3, [0, 1], 0, [1, 2], 8))
+    assert pattern.has_same_structure(Schedule.of(3, [0, 1], 0, [1, 2], 8))
 
 
 def test_a_ping_pong_may_be_one_step_of_one_rank():

@@ -410,7 +410,7 @@ def test_text_and_binary_state_the_same(tmp_path):
     for name, content in (("text", TEXT.encode()), ("binary", BINARY)):
         (tmp_path / name).write_bytes(content)
     text, binary = (written(f"file:{tmp_path / name}") for name in ("text", "binary"))
-    assert text.alike(binary)
+    assert text.has_same_structure(binary)
     assert text.bytes.tolist() == binary.bytes.tolist()
     assert sorted(binary.bytes) == [4, 8, 16]
     assert text.work.seconds.tolist() == binary.work.seconds.tolist() == [5e-6]

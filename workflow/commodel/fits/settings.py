@@ -8,11 +8,11 @@ uses Student's distribution, with one degree of freedom for each point beyond th
 wide as the intervals of the times. Two points determine two factors only if the model's residuals are known from
 elsewhere.
 
-    >>> from commodel.models.parameter_sets import set_given
+    >>> from commodel.models.parameter_sets import make_given_set
     >>> from commodel.predictions.predictions import predict
-    >>> known = set_given("hockney", ["alpha=10us", "beta=1ns"])
+    >>> known = make_given_set("hockney", ["alpha=10us", "beta=1ns"])
     >>> points = [Point("", "bcast", "linear", "", "block:1", 2, size) for size in (1, 10, 10**6, 10**7)]
-    >>> slower = set_given("hockney", ["alpha=20us", "beta=1.5ns"])
+    >>> slower = make_given_set("hockney", ["alpha=20us", "beta=1.5ns"])
     >>> times = [[row.seconds for row in predict(parameters, points)] for parameters in (slower, known)]
     >>> factors = estimate_factors(known, points, np.log(times[0]) - np.log(times[1]))
     >>> f"{factors.latency.value:.3f} {factors.per_byte.value:.3f}"

@@ -17,7 +17,7 @@ class SizeSelection:
     first."""
 
     def __init__(self, smallest: int, largest: int, tolerance: float, max_sizes: int) -> None:
-        self.tolerance, self.most = tolerance, max_sizes
+        self.tolerance, self.max_sizes = tolerance, max_sizes
         self.rows: dict[int, Sample] = {}
         self.ends = [smallest, largest] if smallest < largest else [smallest]
         self.intervals: list[tuple[float, int, int, int]] = []  # negative deviation from the line, ends and middle
@@ -27,7 +27,7 @@ class SizeSelection:
         """Return the next size to measure, None if there is none."""
         if self.ends:
             return self.ends[0]
-        if not self.intervals or len(self.rows) >= self.most:
+        if not self.intervals or len(self.rows) >= self.max_sizes:
             return None
         return self.intervals[0][-1]
 

@@ -24,7 +24,7 @@ from commodel.units import shown
 
 FORMS = ("piecewise", "akima")
 KERNELS = ("gemm", "wave")
-SMALLEST_NUMBER, LARGEST_NUMBER = 1e-30, 1e30  # of sizes and speeds, so that no time overflows
+SMALLEST_NUMBER, LARGEST_NUMBER = 1e-30, 1e30  # limits of sizes and speeds, so that no time overflows
 SPLINE_POINTS = 64  # points between two rows at which a spline is evaluated
 
 
@@ -70,8 +70,8 @@ class Speeds:
 
     def joined(self, kernel: str, block: int, rows: Mapping[str, tuple[tuple[float, ...], ...]]) -> "Speeds":
         """Return the speeds with the rows of some kinds replaced."""
-        before = self.kernels[kernel].kinds if kernel in self.kernels else {}
-        return replace(self, kernels={**self.kernels, kernel: KernelSpeeds({**before, **rows}, block)})
+        old_rows = self.kernels[kernel].kinds if kernel in self.kernels else {}
+        return replace(self, kernels={**self.kernels, kernel: KernelSpeeds({**old_rows, **rows}, block)})
 
 
 SPEEDS_ADAPTER = TypeAdapter(Speeds)
@@ -97,9 +97,9 @@ class Speed:
         """Return the curve of rows from a file."""
         if form not in FORMS:
             raise UserError(f"found interpolation {shown(form)}, wanted {' or '.join(FORMS)}")
-        full = np.array([row if len(row) == 4 else (row[0], row[1], row[1], row[1]) for row in rows], dtype=float)
-        growing = full[find_longest_growing(full[:, 0] / full[:, 1])]
-        return cls(*growing.T, form=form, dropped=len(full) - len(growing))
+        all_rows = np.array([row if len(row) == 4 else (row[0], row[1], row[1], row[1]) for row in rows], dtype=float)
+        growing = all_rows[find_longest_growing(all_rows[:, 0] / all_rows[:, 1])]
+        return cls(*growing.T, form=form, dropped=len(all_rows) - len(growing))
 
     def at(self, x: np.ndarray | float) -> np.ndarray:
         """Return the units per second with a share of x units.
@@ -132,10 +132,10 @@ class Speed:
             return seconds * size[0] / time[0]
         if seconds >= time[-1]:
             return seconds * size[-1] / time[-1]
-        after = int(np.searchsorted(time, seconds, side="right"))
-        (x0, x1), (s0, s1) = size[after - 1 : after + 1], size[after - 1 : after + 1] / time[after - 1 : after + 1]
-        bend = (s1 - s0) / (x1 - x0)
-        return (s0 - bend * x0) * seconds / (1 - bend * seconds)
+        right = int(np.searchsorted(time, seconds, side="right"))
+        (x0, x1), (s0, s1) = size[right - 1 : right + 1], size[right - 1 : right + 1] / time[right - 1 : right + 1]
+        slope = (s1 - s0) / (x1 - x0)
+        return (s0 - slope * x0) * seconds / (1 - slope * seconds)
 
     @cached_property
     def _spline(self) -> object | None:
@@ -165,14 +165,14 @@ def find_longest_growing(times: np.ndarray) -> list[int]:
     """Return the indices of a longest growing subsequence, so that an outlier removes itself only."""
     ends: list[float] = []
     last: list[int] = []
-    before: list[int] = []
+    predecessor: list[int] = []
     for index, time in enumerate(times):
         length = bisect_left(ends, time)
-        before.append(last[length - 1] if length else -1)
+        predecessor.append(last[length - 1] if length else -1)
         ends[length : length + 1], last[length : length + 1] = [time], [index]
     indices = [last[-1]]
-    while before[indices[-1]] >= 0:
-        indices.append(before[indices[-1]])
+    while predecessor[indices[-1]] >= 0:
+        indices.append(predecessor[indices[-1]])
     return indices[::-1]
 
 

@@ -225,9 +225,9 @@ def stacks(
         if isinstance(pattern, CompactSchedule):
             yield [number], pattern
             continue
-        entry = next((entry for entry in reversed(waiting) if entry[0].alike(pattern)), None)
+        entry = next((entry for entry in reversed(waiting) if entry[0].has_same_structure(pattern)), None)
         if entry is None:
-            entry = (last if last is not None and last.alike(pattern) else pattern), [], []
+            entry = (last if last is not None and last.has_same_structure(pattern) else pattern), [], []
             waiting.append(entry)
         first, numbers, schedules = entry
         numbers.append(number)

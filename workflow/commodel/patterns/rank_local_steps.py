@@ -100,13 +100,13 @@ def rank_local(
     ends = Ends(src_wait, dst_step, dst_wait)
     if all(np.array_equal(src_step, column) for column in ends.columns):
         return Schedule.of(ranks, src_step, src, dst, bytes, work=work, root=root, holds=holds)
-    clock = _Clock.of(src, dst, src_step, ends, work)
+    clock = _RankSteps.of(src, dst, src_step, ends, work)
     try:
-        levels = clock.levels(np.ones(len(src), dtype=bool))
+        numbered = clock.numbered(np.ones(len(src), dtype=bool))
     except UserError:
-        levels = clock.levels(np.zeros(len(src), dtype=bool))
-    work = replace(work, step=levels.work)
-    return Schedule.of(ranks, levels.step, src, dst, bytes, work=work, root=root, holds=holds, ends=levels.ends)
+        numbered = clock.numbered(np.zeros(len(src), dtype=bool))
+    work = replace(work, step=numbered.work)
+    return Schedule.of(ranks, numbered.step, src, dst, bytes, work=work, root=root, holds=holds, ends=numbered.ends)
 
 
 def _refuse_early_waits(rank: np.ndarray, post: np.ndarray, wait: np.ndarray, what: str) -> None:
@@ -121,59 +121,60 @@ def reorder_requests(schedule: Schedule, rendezvous: np.ndarray) -> tuple[Schedu
     """Return a schedule ordered by the last rule for rendezvous messages, and the original rows of its messages and
     work."""
     work = schedule.work
-    clock = _Clock.of(schedule.src, schedule.dst, schedule.step, schedule.ends, work)
-    levels = clock.levels(rendezvous)
-    rows, works = np.argsort(levels.step, kind="stable"), np.argsort(levels.work, kind="stable")
+    clock = _RankSteps.of(schedule.src, schedule.dst, schedule.step, schedule.ends, work)
+    numbered = clock.numbered(rendezvous)
+    rows, works = np.argsort(numbered.step, kind="stable"), np.argsort(numbered.work, kind="stable")
     moved = {name: getattr(schedule, name)[..., rows] for name in ("src", "dst", "bytes")}
-    work = Work(levels.work[works], *(column[..., works] for column in work.columns[1:]))
-    ends = levels.ends.of_rows(rows)
-    return replace(schedule, step=levels.step[rows], work=work, ends=ends, holds=None, **moved), rows, works
+    work = Work(numbered.work[works], *(column[..., works] for column in work.columns[1:]))
+    ends = numbered.ends.select_rows(rows)
+    return replace(schedule, step=numbered.step[rows], work=work, ends=ends, holds=None, **moved), rows, works
 
 
 @dataclass(frozen=True, eq=False)
-class _Levels:
+class _NumberedSteps:
     step: np.ndarray
     ends: Ends
     work: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class _Clock:
-    """The steps of all ranks in order, and in which of them every post, wait and work is.
+class _RankSteps:
+    """The steps of all ranks, sorted by rank and step. For each message the index of the step of its post (`post_of`),
+    of its sender's wait, of its receiver's post (`open_of`) and wait (`take_of`); for each work its step.
 
     A step is two nodes of a graph: step i begins at 2i and ends at 2i + 1.
     """
 
     rank: np.ndarray
     step: np.ndarray
-    posted: np.ndarray
-    waited: np.ndarray
-    opened: np.ndarray
-    taken: np.ndarray
-    worked: np.ndarray
+    post_of: np.ndarray
+    wait_of: np.ndarray
+    open_of: np.ndarray
+    take_of: np.ndarray
+    work_of: np.ndarray
 
     @classmethod
-    def of(cls, src: np.ndarray, dst: np.ndarray, src_step: np.ndarray, ends: Ends, work: Work) -> "_Clock":
+    def of(cls, src: np.ndarray, dst: np.ndarray, src_step: np.ndarray, ends: Ends, work: Work) -> "_RankSteps":
         rank = np.concatenate([src, src, dst, dst, work.rank]).astype(np.int64)
         step = np.concatenate([src_step, *ends.columns, work.step])
         span = int(step.max(initial=0)) + 1
         codes, numbers = np.unique(rank * span + step, return_inverse=True)
         return cls(codes // span, codes % span, *np.split(numbers, len(src) * np.arange(1, 5)))
 
-    def levels(self, rendezvous: np.ndarray) -> _Levels:
-        """Return the least numbers that satisfy the rules; the last rule holds for rendezvous messages."""
+    def numbered(self, rendezvous: np.ndarray) -> _NumberedSteps:
+        """Return the least common steps that satisfy the rules; the last rule holds for rendezvous messages."""
         own = np.arange(len(self.rank))
         next_ones = 1 + np.flatnonzero(self.rank[1:] == self.rank[:-1])
-        before = [2 * own, 2 * next_ones - 1, 2 * self.posted, 2 * self.opened[rendezvous]]
-        after = [2 * own + 1, 2 * next_ones, 2 * self.taken + 1, 2 * self.waited[rendezvous] + 1]
+        before = [2 * own, 2 * next_ones - 1, 2 * self.post_of, 2 * self.open_of[rendezvous]]
+        after = [2 * own + 1, 2 * next_ones, 2 * self.take_of + 1, 2 * self.wait_of[rendezvous] + 1]
         distance = np.repeat([0, 1, 0, 0], [len(column) for column in before])
         before, after = np.concatenate(before), np.concatenate(after)
         level, unresolved = find_longest_paths(before, after, distance, np.zeros(2 * len(self.rank)))
         if unresolved.any():
-            raise UserError(self._deadlock(find_cycle(before, after, unresolved)))
-        ends = Ends(level[2 * self.waited + 1], level[2 * self.opened], level[2 * self.taken + 1])
-        return _Levels(level[2 * self.posted], ends, level[2 * self.worked + 1])
+            raise UserError(self._describe_deadlock(find_cycle(before, after, unresolved)))
+        ends = Ends(level[2 * self.wait_of + 1], level[2 * self.open_of], level[2 * self.take_of + 1])
+        return _NumberedSteps(level[2 * self.post_of], ends, level[2 * self.work_of + 1])
 
-    def _deadlock(self, nodes: list[int]) -> str:
+    def _describe_deadlock(self, nodes: list[int]) -> str:
         ends = dict.fromkeys(node // 2 for node in nodes if node % 2)  # the steps that cannot end
         return f"a deadlock: {describe_cycle([f'rank {self.rank[end]} in step {self.step[end]}' for end in ends])}"

@@ -123,7 +123,7 @@ class CompactSchedule(Schedule):
         lengths = [part.sizes if isinstance(part, Rounds) else part.bytes for part in self.parts if part.messages]
         return np.array([min(sizes.min() for sizes in lengths)]), np.array([max(sizes.max() for sizes in lengths)])
 
-    def alike(self, other: Schedule) -> bool:
+    def has_same_structure(self, other: Schedule) -> bool:
         return False  # schedules of different sizes are not stacked, but predicted separately
 
     def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:

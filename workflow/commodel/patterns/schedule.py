@@ -187,7 +187,7 @@ class Ends:
     def columns(self) -> tuple[np.ndarray, ...]:
         return self.src_wait, self.dst_step, self.dst_wait
 
-    def of_rows(self, rows: np.ndarray) -> Ends:
+    def select_rows(self, rows: np.ndarray) -> Ends:
         return Ends(*(column[rows] for column in self.columns))
 
 
@@ -238,7 +238,7 @@ class Schedule:
             order = stable_order(step)
             step, src, dst, bytes = step[order], src[order], dst[order], bytes[order]
             holds = _reorder_contents(holds, order) if holds else None
-            ends = ends and ends.of_rows(order)
+            ends = ends and ends.select_rows(order)
         work = Work.empty() if work is None else work.in_order()
         for column in (src, dst, work.rank):
             check_ranks(column, ranks)
@@ -248,7 +248,7 @@ class Schedule:
         return replace(self, node=np.asarray(node))
 
     @cached_property
-    def known(self) -> dict:
+    def cache(self) -> dict:
         """Results computed from the schedule, cached with it."""
         return {}
 
@@ -331,7 +331,7 @@ class Schedule:
         finish = finish if self.overlapped_seconds is None else finish - self.overlapped_seconds
         return finish.max(axis=-1) if self.root is None else finish[..., self.root]
 
-    def alike(self, other: Schedule) -> bool:
+    def has_same_structure(self, other: Schedule) -> bool:
         """Return whether the two differ in sizes only."""
         if (self.ranks, self.root, len(self.src)) != (other.ranks, other.root, len(other.src)):
             return False
@@ -393,7 +393,7 @@ def _reorder_contents(holds: Callable[[], Runs], order: np.ndarray) -> Callable[
 
 
 def stack(schedules: Sequence[Schedule], like: Schedule | None = None) -> Schedule:
-    """Return one schedule with the sizes of several that are `alike`, along a new leading axis."""
+    """Return one schedule with the sizes of several that are `has_same_structure`, along a new leading axis."""
     first = like or schedules[0]
     work_bytes = np.stack([schedule.work.bytes for schedule in schedules])[:, None, :]
     return first.resized(np.stack([schedule.bytes for schedule in schedules])[:, None, :], work_bytes)

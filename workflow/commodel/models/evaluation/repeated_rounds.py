@@ -353,11 +353,11 @@ def place_rounds(
 ) -> dict[Rounds, PlacedRounds]:
     """Return the repeated rounds of a schedule on their nodes, computed once."""
     name = "placed rounds", *(types or {}).values(), *levels.stamp
-    if name not in schedule.known:
+    if name not in schedule.cache:
         rank_type = rank_types(schedule.node, types)
         rounds = dict.fromkeys(part for part in schedule.parts if isinstance(part, Rounds))
-        schedule.known[name] = {part: PlacedRounds(part, schedule.node, rank_type, levels) for part in rounds}
-    return schedule.known[name]
+        schedule.cache[name] = {part: PlacedRounds(part, schedule.node, rank_type, levels) for part in rounds}
+    return schedule.cache[name]
 
 
 def condense(
@@ -367,9 +367,9 @@ def condense(
     if not isinstance(schedule, CompactSchedule):
         return schedule, np.ones(len(schedule.steps), dtype=int)
     name = "condensed", *(types or {}).values(), *levels.stamp
-    if name not in schedule.known:
-        schedule.known[name] = _condense(schedule, types, levels)
-    return schedule.known[name]
+    if name not in schedule.cache:
+        schedule.cache[name] = _condense(schedule, types, levels)
+    return schedule.cache[name]
 
 
 def _condense(
@@ -502,9 +502,9 @@ def find_representative_ranks(
     if schedule.shift is None:
         return None
     name = "first ranks", *(types or {}).values(), *levels.stamp
-    if name not in schedule.known:
-        schedule.known[name] = _find_representative_ranks(schedule, types, levels)
-    return schedule.known[name]
+    if name not in schedule.cache:
+        schedule.cache[name] = _find_representative_ranks(schedule, types, levels)
+    return schedule.cache[name]
 
 
 def _find_representative_ranks(
@@ -523,7 +523,7 @@ def _find_representative_ranks(
         schedule,
         **{name: getattr(schedule, name)[..., rows] for name in ("step", "src", "dst", "bytes")},
         work=Work(*(column[..., works] for column in schedule.work.columns)),
-        ends=schedule.ends and schedule.ends.of_rows(rows),
+        ends=schedule.ends and schedule.ends.select_rows(rows),
         shift=None,
     )
     replayed = replace(sent, ranks=period, dst=sent.dst % period, node=node[:period])

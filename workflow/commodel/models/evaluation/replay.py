@@ -280,12 +280,12 @@ def _timelines(schedule: Schedule, pointers: _Pointers) -> list[_Timeline]:
     posted = pointers.timeline(schedule.step)
     if schedule.ends is None:
         return [posted] * 5
-    if "orders" not in schedule.known:
+    if "orders" not in schedule.cache:
         matched = np.maximum(schedule.step, schedule.dst_step)
         columns = schedule.dst_step, matched, schedule.dst_wait, schedule.src_wait
         orders = [(column, stable_order(column)) for column in columns]
-        schedule.known["orders"] = [(column[order], order) for column, order in orders]
-    return [posted, *(pointers.timeline(*order) for order in schedule.known["orders"])]
+        schedule.cache["orders"] = [(column[order], order) for column, order in orders]
+    return [posted, *(pointers.timeline(*order) for order in schedule.cache["orders"])]
 
 
 def _replay_rounds(costs: Costs, work_seconds: Array, state: State, rounds: Sequence[Round]) -> State:

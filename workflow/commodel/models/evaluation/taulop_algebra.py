@@ -17,7 +17,7 @@ Settings of a parameter set select among the readings of the paper (`SETTINGS`, 
 concurrent.
 
     >>> alike, sizes = np.zeros(2, dtype=int), np.array([100, 40])  # both over one channel into one node
-    >>> sums = terms(position=alike, channel=alike, target=alike, bytes=sizes, label=alike)
+    >>> sums = make_terms(position=alike, channel=alike, target=alike, bytes=sizes, label=alike)
     >>> [f"{n}‖T({m})" for n, m in zip(sums.count, sums.bytes)]
     ['2‖T(40)', '1‖T(60)']
 """

@@ -44,8 +44,8 @@ def gather_windowed(ranks: int, bytes: int, window: int) -> Schedule:
     source = np.arange(1, ranks)
     turn = (source - 1) // window
     blocks = phase(2 * turn, source, 0, bytes, lambda: source * bytes)
-    passing = source[: max(ranks - 1 - window, 0)]
-    tokens = phase(2 * ((passing - 1) // window) + 1, passing, passing + window, 0)
+    token_senders = source[: max(ranks - 1 - window, 0)]
+    tokens = phase(2 * ((token_senders - 1) // window) + 1, token_senders, token_senders + window, 0)
     return sequence(ranks, (blocks, tokens), root=0)
 
 

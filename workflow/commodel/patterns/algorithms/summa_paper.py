@@ -18,7 +18,7 @@ from commodel.patterns.operations.summa import blocks, group_iterations
 from commodel.patterns.rectangles import Rectangles
 from commodel.patterns.schedule import Ends, Runs, Schedule, Work, check_rows
 
-PACK, COLUMN, ROW = 0, 1, 2  # steps; ROW is the first of the row's
+PACK, COLUMN, ROW = 0, 1, 2  # steps of an iteration: packing, posting the column, and the first of several for the row
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,27 +36,30 @@ class Panels:
 
     @classmethod
     def of(cls, parts: Rectangles, k: int, overlapped: bool) -> "Panels":
-        """Return the messages of iteration k. The last step waits for all non-blocking messages.
+        """Return the messages of iteration k. Its last step waits for all non-blocking messages.
 
         Receives of the row are posted together with the column's sends.
         """
-        src, dst, count, first = _column(parts, k)
-        holder, other, width, left, turn = _row(parts, k)
+        src, dst, count, first = _list_column_messages(parts, k)
+        owner, receiver, width, first_of_row, turn = _list_row_messages(parts, k)
         last = COLUMN + 1 if overlapped else ROW + int(turn.max(initial=-1)) + 1
         row = (COLUMN, last, COLUMN, last) if overlapped else (ROW + turn, ROW + turn, ROW, ROW + turn)
         messages = np.concatenate(
-            [_messages(COLUMN, last, PACK, last, src, dst, count, first), _messages(*row, holder, other, width, left)],
+            [
+                _stack_columns(COLUMN, last, PACK, last, src, dst, count, first),
+                _stack_columns(*row, owner, receiver, width, first_of_row),
+            ],
             axis=1,
         )
         packers = np.unique(src)
         return cls(messages, packers, parts.height[packers], last + 1)
 
 
-def _messages(*columns: np.ndarray | int) -> np.ndarray:
+def _stack_columns(*columns: np.ndarray | int) -> np.ndarray:
     return np.stack(np.broadcast_arrays(*columns)).astype(np.int64)
 
 
-def _column(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
+def _list_column_messages(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
     """Return senders, receivers, blocks and the first block: from every owner of column k to all ranks whose rows it
     overlaps.
 
@@ -77,7 +80,7 @@ def _column(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
     return src[order], dst[order], count[order], first[order]
 
 
-def _row(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
+def _list_row_messages(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
     """Return senders, receivers, blocks, the index of the first block, and the turn of each message of a sender."""
     sent = []
     for column in parts.columns:
@@ -88,15 +91,15 @@ def _row(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
     return src, dst, parts.width[src], parts.side + parts.x[src], turn
 
 
-def _product(parts: Rectangles, step: int) -> Work:
+def _compute_product(parts: Rectangles, step: int) -> Work:
     """Return the computation of every rank in a step, if the speeds of ranks are known."""
     return Work.empty() if parts.speed is None else Work.compute(step, np.flatnonzero(parts.area), parts.seconds)
 
 
 def build(ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool) -> Schedule:
     parts = blocks(ranks, n, grid, partition, iteration)
-    messages, work, step, place = [], [], 0, 0
-    rows, hiding = 0, 0
+    messages, work, step, iterations_before = [], [], 0, 0
+    rows, overlapped_iterations = 0, 0
     for first, count in group_iterations(ranks, n, grid, partition, iteration, overlapped):
         panels = Panels.of(parts, first["iteration"], overlapped)
         rows += count * panels.messages.shape[1]
@@ -105,14 +108,14 @@ def build(ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration:
         steps = (step + panels.steps * turn) + np.zeros(panels.messages.shape[1], dtype=np.int64)
         columns = np.tile(panels.messages, count)
         columns[:4] += steps.ravel()
-        columns[7] += np.repeat(2 * parts.side * (place + turn.ravel()), panels.messages.shape[1])
+        columns[7] += np.repeat(2 * parts.side * (iterations_before + turn.ravel()), panels.messages.shape[1])
         messages.append(columns)
         packing = (step + panels.steps * turn + PACK).repeat(len(panels.packers), axis=1).ravel()
         work.append(Work.copy(packing, np.tile(panels.packers, count), np.tile(panels.packed, count) * bytes))
         if overlapped and first["iteration"]:
-            work += [_product(parts, step + panels.steps * number + COLUMN) for number in range(count)]
-            hiding += count
-        step, place = step + count * panels.steps, place + count
+            work += [_compute_product(parts, step + panels.steps * number + COLUMN) for number in range(count)]
+            overlapped_iterations += count
+        step, iterations_before = step + count * panels.steps, iterations_before + count
     step, src_wait, dst_step, dst_wait, src, dst, count, first = np.concatenate(messages, axis=1)
     return Schedule.of(
         ranks,
@@ -123,7 +126,7 @@ def build(ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration:
         work=Work.joined(work),
         ends=Ends(src_wait, dst_step, dst_wait),
         holds=lambda: Runs(np.arange(len(src)), first * bytes, count * bytes),
-        overlapped_seconds=hiding * parts.seconds if hiding else None,
+        overlapped_seconds=overlapped_iterations * parts.seconds if overlapped_iterations else None,
     )
 
 
