@@ -157,7 +157,7 @@ def test_what_the_user_has_set_himself_is_not_overruled_in_silence(tmp_path, mon
 @pytest.mark.parametrize(("version", "spread"), [("4.1.4", False), ("5.0.11", True), ("10.0.1", True)])
 def test_a_rule_changes_what_open_mpi_does_without_one_where_han_comes_first(monkeypatch, version, spread):
     monkeypatch.setattr(
-        "commodel.api.library_rules.library_of", lambda command: f"Open MPI v{version}, package: Debian"
+        "commodel.api.library_rules.find_library_version", lambda command: f"Open MPI v{version}, package: Debian"
     )
     assert find_dialect(Path("library")).spread == spread
 

@@ -208,6 +208,6 @@ def read_data_sheet(family: str, platform_file: Path) -> ParameterSet:
     platform = load_platform(platform_file)
     if (sheet := platform.data_sheet) is None:
         raise UserError("found no section data_sheet, wanted the links of its network", file=platform_file)
-    alone, shared = sheet.costs(platform.hierarchy)
-    costs = SheetTimes(platform.hierarchy, alone, shared, sheet.overhead or 0.0, sheet.eager)
-    return make_set_from_sheets(family, platform_file.stem, costs)
+    alone, shared = sheet.compute_message_costs(platform.hierarchy)
+    times = SheetTimes(platform.hierarchy, alone, shared, sheet.overhead or 0.0, sheet.eager)
+    return make_set_from_sheets(family, platform_file.stem, times)

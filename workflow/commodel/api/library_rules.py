@@ -45,7 +45,7 @@ from commodel.plan.config import find, load_platform
 from commodel.plan.planning import setting_of
 from commodel.platforms.build import build, find_starter, get_program_folder
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain, require_job
-from commodel.platforms.mpi_libraries import kind, library_of, shared_library
+from commodel.platforms.mpi_libraries import find_kind, find_library_version, find_shared_library
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT, find_build_root
 from commodel.records import LIBRARY, Choice, Measure, PlacedWorkload
@@ -92,11 +92,11 @@ class Dialect:
 def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
     """Return the rules dialect of the MPI library with which a native program was built. `start` is the command that
     starts one rank: some programs find their library only in the environment that it sets."""
-    version = library_of([str(program)]) or library_of([*start, str(program)])
-    if kind(version) == OPEN_MPI:
+    version = find_library_version([str(program)]) or find_library_version([*start, str(program)])
+    if find_kind(version) == OPEN_MPI:
         return replace(OF_OPEN_MPI, spread=HAN_VERSIONS.search(version) is not None)
-    if kind(version) == MPICH:
-        own = selection.read_builtin_tree(shared_library(program))
+    if find_kind(version) == MPICH:
+        own = selection.read_builtin_tree(find_shared_library(program))
         return replace(OF_MPICH, write=lambda choices, assumptions: selection.format_selection(choices, own))
     raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH: no rules of others are known here")
 
