@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from commodel.api.fits import parameters_of_sheet
+from commodel.api.fits import read_data_sheet
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.models.speeds import KernelSpeeds, Speeds, write_speeds
 from commodel.predictions.predictions import predict
@@ -137,7 +137,7 @@ def _write_files(project: Project) -> None:
     folder = project.folder
     _write(folder / "loggp.yaml", LOGGP)
     _write(folder / "logp.yaml", LOGP)
-    write_parameters(folder / "shares.yaml", parameters_of_sheet("shares", ROOT / "params/platforms/fat-tree-64.yaml"))
+    write_parameters(folder / "shares.yaml", read_data_sheet("shares", ROOT / "params/platforms/fat-tree-64.yaml"))
     shutil.copy(ROOT / "params/published/lop/infiniband-send.yaml", folder / "lop.yaml")
     shutil.copy(ROOT / "params/published/tan/cab-mrnet.yaml", folder / "tan.yaml")
     write_speeds(folder / "speeds.yaml", SPEEDS)

@@ -83,7 +83,7 @@ def test_hostile_settings_are_refused(levels):
 
 
 def test_a_node_that_the_levels_do_not_know_is_refused():
-    with pytest.raises(UserError, match="the levels know 8 nodes, found node 8"):
+    with pytest.raises(UserError, match="the levels have 8 nodes, found node 8"):
         Hierarchy.written({"leaf": 2}, 8).distance(0, 8)
 
 

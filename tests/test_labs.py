@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.platforms.mpi_libraries import kind
+from commodel.platforms.mpi_libraries import find_kind
 from commodel.platforms.tools import ROOT, find, find_sibling, version
 from tests.lab.pinned_mpi import first_on_path
 
@@ -51,7 +51,7 @@ def test_labs_have_their_own_mpi_whatever_stands_first_on_the_path(tmp_path, mon
     with first_on_path():
         starter = find_sibling("mpicc", "mpiexec")
         run = subprocess.run([starter, "--version"], capture_output=True, text=True, check=True)
-        assert kind(run.stdout) == "MPICH"
+        assert find_kind(run.stdout) == "MPICH"
         assert version([starter, "--version"]).endswith((ROOT / "envs/mpi.lock").read_text().strip().split("==")[1])
     assert find("mpicc") == str(tmp_path / "mpicc")
     find.cache_clear()

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from commodel.sources import PACKAGE, ROOT, file_of, imported, sources
+from commodel.sources import PACKAGE, ROOT, find_module_file, list_imported_files, list_source_files
 
 
 def named(*modules) -> set[str]:
-    return {str(Path(path).relative_to(PACKAGE)) for path in sources(*modules)}
+    return {str(Path(path).relative_to(PACKAGE)) for path in list_source_files(*modules)}
 
 
 @pytest.mark.parametrize(
@@ -38,12 +38,12 @@ def test_the_modules_that_rules_name_exist(rule):
     calls = re.findall(r"\bsources\(([^()]*)\)", text)
     assert len(calls) == len(re.findall(r"\bsources\(", text))
     for name in re.findall(r'(?<![\w"])"([a-z_.]+)"', " ".join(calls)):
-        assert file_of(name), (rule.name, name)
+        assert find_module_file(name), (rule.name, name)
 
 
 def test_a_name_that_is_no_module_is_an_error():
     with pytest.raises(ValueError, match=r"no module commodel\.fits\.nothing"):
-        sources("fits.nothing")
+        list_source_files("fits.nothing")
 
 
 def test_a_family_does_not_rest_on_the_others():
@@ -57,4 +57,6 @@ def test_what_is_read_off_the_text_is_what_the_syntax_tree_states():
         nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
         names = [f"{node.module}.{name}" for node in nodes for name in ("", *(alias.name for alias in node.names))]
         stems = [name.partition(".")[2].rstrip(".") for name in names if name.startswith("commodel.")]
-        assert set(imported(path)) == {file for stem in stems if stem and (file := file_of(stem))}, path
+        assert set(list_imported_files(path)) == {
+            file for stem in stems if stem and (file := find_module_file(stem))
+        }, path

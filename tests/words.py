@@ -30,6 +30,7 @@ RIDDLES = {  # what must not be written, and what to write instead
     r"pric(?:e|es|ed)|unpriced": "prediction, predict",
     r"shaky|in doubt": "limited validity",
     r"as good as told|last words|sign of life": "outcome",
+    r"byte for byte what|say which|goes? on from there|no program minds|going on with": "a named subject and its verb",
 }
 SPEECH = {  # computation does not speak, hear or know: words that are no longer in the folders of SILENT
     r"nobody|somebody|whoever": "name the subject",
@@ -57,6 +58,8 @@ NAMES = """
     says shortened siblings sign_of_life singles slowed_by speaks standing_on steadied stories story supported
     supposing telling tells told told_apart _told_apart unheard unplaced unpriced unsaid vote voted votes whose
     workshop worth_a_proof
+    aloud asked_by beats beside_estimates came downs dust following_default forgiven give_back grace is_whole
+    our_name owed patience placed_lines remembered remembering rests_on sizes_follow spoiled tell unsure whence
 """
 IDENTIFIERS = set(NAMES.split())
 ALLOWED = {  # a path, words, and the reason

@@ -18,7 +18,7 @@ from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
 from commodel.patterns.operations import operations
 from commodel.patterns.points import Setting
-from commodel.patterns.rank_mapping import graph
+from commodel.patterns.rank_mapping import make_traffic_graph
 from commodel.patterns.trees.topologies import tree
 from tests.patterns.catalogue import point
 
@@ -88,7 +88,7 @@ def test_a_grid_is_mapped_and_crosses_less():
     assert point.layout.startswith("nodes:")
     columns = [np.array(column) for _, column in LEAVES.levels]
     block, node = np.arange(64) // 8, place(point.layout, 64)
-    weights = graph(schedule(point))
+    weights = make_traffic_graph(schedule(point))
     assert count_crossings(weights, node, columns) < 0.8 * count_crossings(weights, block, columns)
     assert np.bincount(node).tolist() == [8] * 8
 

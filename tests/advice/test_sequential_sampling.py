@@ -14,7 +14,7 @@ from commodel.advice.sequential_sampling import (
     pool_measurements,
 )
 from commodel.records import LIBRARY, PlacedWorkload
-from commodel.stats import NOISE
+from commodel.stats import MIN_NOISE
 
 SIZES = (8, 1024, 1 << 17)
 
@@ -29,7 +29,7 @@ def arms_of(predictions):
     return Arms.of(rows)
 
 
-def seen(times, noise=NOISE):
+def seen(times, noise=MIN_NOISE):
     """Arms with their seconds, each in a start of its own."""
     return [Measured(arm, seconds, noise) for arm, seconds in times.items()]
 
@@ -63,7 +63,7 @@ def test_who_has_measured_all_chooses_the_fastest_up_to_noise(predictions, times
     arms = arms_of(predictions)
     seconds = np.array([arm.prediction for arm in arms_of(times).arms])
     *_, (chosen, _) = measured(arms, seconds, lambda belief, times: min(set(range(len(seconds))) - set(times)))
-    assert (np.log(seconds[chosen] / seconds[arms.choose_fastest(seconds)]) < 8 * NOISE).all()
+    assert (np.log(seconds[chosen] / seconds[arms.choose_fastest(seconds)]) < 8 * MIN_NOISE).all()
 
 
 @given(TIMES, st.floats(0.1, 10))
@@ -179,7 +179,7 @@ def test_of_two_that_seem_alike_the_one_that_was_measured_is_taken():
 def test_a_point_that_was_measured_badly_counts_less_and_is_measured_again():
     """Both are predicted alike. The first seemed to be twice as slow, but as noisily as where packets are lost."""
     arms = arms_of([(1e-3, 1e-3)] * len(SIZES))
-    sure, unsure = (compute_belief(arms, seen({0: 2e-3}, error)) for error in (NOISE, 0.5))
+    sure, unsure = (compute_belief(arms, seen({0: 2e-3}, error)) for error in (MIN_NOISE, 0.5))
     assert abs(unsure.mean[0] - arms.prior_mean[0]) < 0.8 * abs(sure.mean[0] - arms.prior_mean[0])
     assert 0 not in sure.next_points(len(arms.arms), 1.0)
     assert 0 in unsure.next_points(len(arms.arms), np.where(np.arange(len(arms.arms)) == 0, 1e-3, 1.0))
@@ -225,10 +225,12 @@ def test_a_start_in_which_all_is_slow_makes_no_way_look_slow():
     arms = arms_of([[1e-5, 1e-5], [2e-5, 2e-5], [3e-4, 3e-4]])
     predictions = [arm.prediction for arm in arms.arms]
     rows = [
-        Measured(arm, predictions[arm] * (1.5 if start else 1), NOISE, start) for arm, start in enumerate([0, 1] * 3)
+        Measured(arm, predictions[arm] * (1.5 if start else 1), MIN_NOISE, start)
+        for arm, start in enumerate([0, 1] * 3)
     ]
     again = [
-        Measured(arm, predictions[arm] * (1.5 if start else 1), NOISE, start) for arm, start in enumerate([1, 0] * 3)
+        Measured(arm, predictions[arm] * (1.5 if start else 1), MIN_NOISE, start)
+        for arm, start in enumerate([1, 0] * 3)
     ]
     apart = {
         timed: np.diff(compute_belief(arms, rows + also).mean)[::2] for timed, also in (("once", []), ("twice", again))
@@ -242,7 +244,8 @@ def test_measurements_that_no_start_repeats_are_trusted_less():
     off = (1, 1.4, 0.8, 1.3, 0.75)
     learned = [
         compute_belief(
-            arms, [Measured(0, 1e-5 * (1 + spread * (factor - 1)), NOISE, start) for start, factor in enumerate(off)]
+            arms,
+            [Measured(0, 1e-5 * (1 + spread * (factor - 1)), MIN_NOISE, start) for start, factor in enumerate(off)],
         )
         for spread in (0, 1)
     ]

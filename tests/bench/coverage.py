@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from tests.bench.heldout import oracle
 
-from commodel.cli._output import table
+from commodel.cli._output import format_table
 from commodel.compare.comparison_intervals import collect_residuals, scale_predictions
 from commodel.files.tables import COMPARISON, read_table
 from commodel.predictions.prediction_intervals import PointSeries, apply_residuals, find_residual_interval, fit_bands
@@ -174,7 +174,7 @@ def _to_a_side(widths: np.ndarray) -> str:
 def main(paths: list[Path]) -> None:
     folders = paths or [path.parent for path in Path("results").glob("*/comparison.csv")]
     rows = [row for folder in sorted(folders) for row in campaign(folder)]
-    print(table(rows))
+    print(format_table(rows))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from commodel.cli._output import table
+from commodel.cli._output import format_table
 from commodel.compare.baselines import BASELINES, predict_baselines
 from commodel.compare.comparison import add_choices, add_errors, summarize_choices
 from commodel.compare.held_out import Split, fit_seen, predict_held_out, recommend_held_out, split
@@ -120,7 +120,7 @@ def judged_table(path: Path, families: list[str]) -> Iterator[dict]:
 
 
 def main(path: Path, families: list[str]) -> None:
-    print(table(list(judged_table(path, families or list(TABLE_FAMILIES)))))
+    print(format_table(list(judged_table(path, families or list(TABLE_FAMILIES)))))
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ import yaml
 from tests.bench.heldout import scores
 from tests.bench.random_networks import DEFAULTS, HEAD, Drawn, draw_network, eager
 
-from commodel.api.fits import parameters_of_sheet
+from commodel.api.fits import read_data_sheet
 from commodel.api.surveys import find_network
-from commodel.cli._output import table
+from commodel.cli._output import format_table
 from commodel.compare.comparison import add_errors
 from commodel.compare.comparison_intervals import scale_predictions
 from commodel.compare.recommended import evaluate
@@ -59,7 +59,7 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
     points = [point for point in plan.points if point.predictable and point.id in times]
     sets = {name: fit(plan, observations, name, platform) for name in plan.families}
     if load_platform(find("platform", platform)).data_sheet:
-        sets["shares, sheet"] = parameters_of_sheet("shares", find("platform", platform))
+        sets["shares, sheet"] = read_data_sheet("shares", find("platform", platform))
     for name, parameters in sets.items():
         for prediction in predict(parameters, points, strict=False, draws=0):
             point = prediction.point
@@ -124,7 +124,9 @@ def scored(project: Path, kept: Path, platforms: list[str]) -> None:
     with chdir(project):  # where a plan's platforms are looked for
         plans = {name: planned(project, kept, name) for name in platforms}
         rows = {name: pd.DataFrame(rows_of(plan, name, project, kept)) for name, plan in plans.items()}
-    print(table([{"platform": name} | row for name, here in rows.items() for row in scores(with_intervals(here))]))
+    print(
+        format_table([{"platform": name} | row for name, here in rows.items() for row in scores(with_intervals(here))])
+    )
 
 
 DRAWN = 4  # networks drawn at random

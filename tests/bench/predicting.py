@@ -18,7 +18,7 @@ from tests.models.truths.shares import G, model
 from tests.patterns import slow_replay
 from tests.patterns.catalogue import point
 
-from commodel.api.fits import parameters_of_sheet
+from commodel.api.fits import read_data_sheet
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family
 from commodel.models.parameter_sets import make_given_set
@@ -154,7 +154,7 @@ def kernels() -> None:
 
 def sharing() -> None:
     """Family shares, one draw, by the processor's clock: the best of three."""
-    sheet = Model.of_set(parameters_of_sheet("shares", find_file("platform", "fat-tree-64")))
+    sheet = Model.of_set(read_data_sheet("shares", find_file("platform", "fat-tree-64")))
     chosen = [("alltoall", "pairwise", 128, 1 << 14), ("alltoall", "linear", 128, 1 << 14)]
     chosen += [("allgather", "ring", 128, 1 << 14), ("bcast", "chain:8KiB", 64, 1 << 24)]
     for operation, choice, ranks, size in chosen:

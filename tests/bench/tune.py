@@ -22,7 +22,7 @@ import numpy as np
 
 from commodel.advice.sequential_sampling import Arm, Arms, Measured, compute_belief, seconds_of
 from commodel.api.library_rules import FEWEST_SAMPLES, SECONDS
-from commodel.cli._output import table
+from commodel.cli._output import format_table
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
 from commodel.models.parameter_sets import make_given_set
@@ -275,12 +275,12 @@ def main(path: Path, rates: dict[str, str]) -> None:
             | {"in a tenth of the time": f"{100 * np.mean([tenth for _, tenth in runs]):.1f}"}
             | shown
         )
-        print(table(rows[-1:]), flush=True)
+        print(format_table(rows[-1:]), flush=True)
     print("\nRegret in % in a tenth of the time and after so many points, and after how many it stays within the goal")
-    print(table(rows))
+    print(format_table(rows))
     print(f"\nRegret in %, expected and real, over {STARTS} searches from {LOT} points by lot, {AT_ONCE} at once")
     known = {"prices": arms, "no predictions": without_predictions(arms)}
-    print(table([tabulate_regrets(name, ways, seconds) for name, ways in known.items()]))
+    print(format_table([tabulate_regrets(name, ways, seconds) for name, ways in known.items()]))
 
 
 if __name__ == "__main__":

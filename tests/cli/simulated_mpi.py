@@ -7,7 +7,7 @@ from commodel.api.library_rules import OF_OPEN_MPI
 from commodel.files.safe_paths import SafePath
 from commodel.measure.library_collectives import LibraryTimer
 from commodel.records import LIBRARY, Measure, PlacedWorkload
-from commodel.stats import NOISE
+from commodel.stats import MIN_NOISE
 
 SIZES = (64, 2048, 65536)
 WAYS = {"bcast": ("linear", "binomial-near", "scatter-allgather"), "alltoall": ("linear", "bruck", "pairwise")}
@@ -42,7 +42,7 @@ class Machine(LibraryTimer):
         rules = self.chosen_by[text] if settings else {}
         in_time = [case for case in cases if case not in self.late]
         return {
-            case: (cost(case.operation, self._way(case, rules), case.bytes) / self._faster(case, rules), NOISE)
+            case: (cost(case.operation, self._way(case, rules), case.bytes) / self._faster(case, rules), MIN_NOISE)
             for case in in_time
         }
 

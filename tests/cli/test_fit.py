@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel import sources
-from commodel.api.fits import digest_of
+from commodel.api.fits import digest_fit_inputs
 from commodel.cli import main
 from commodel.compare.baselines import ALWAYS, NEAREST, REGRESSION
 from commodel.files.parameter_sets import read_parameters
@@ -95,12 +95,12 @@ def test_several_families_beside_each_other_the_nearest_first(table):
 def test_a_set_is_fitted_again_where_the_code_that_it_rests_on_was_edited(table, tmp_path, monkeypatch, edited, other):
     package = tmp_path / "package"
     shutil.copytree(sources.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-    before = {family: digest_of(table, family) for family in ("logp", "hockney")}
+    before = {family: digest_fit_inputs(table, family) for family in ("logp", "hockney")}
     monkeypatch.setattr(sources, "PACKAGE", package)
-    assert {family: digest_of(table, family) for family in before} == before  # wherever it lies
+    assert {family: digest_fit_inputs(table, family) for family in before} == before  # wherever it lies
     with open(package / edited, "a") as file:
         file.write("# edited\n")
-    assert {family for family in before if digest_of(table, family) != before[family]} == other
+    assert {family for family in before if digest_fit_inputs(table, family) != before[family]} == other
 
 
 @pytest.mark.parametrize("style", ["csv", "json"])
@@ -236,8 +236,8 @@ def test_a_table_that_is_none(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--points", "t.csv", "--platform", "local"], "--points stands alone: found --platform beside it"),
-        (["--points", "t.csv", "--in", "o.csv"], "found --in beside it"),
+        (["--points", "t.csv", "--platform", "local"], "found --platform together with --points, wanted one of them"),
+        (["--points", "t.csv", "--in", "o.csv"], "found --in together with --points"),
         (["--in", "o.csv", "--platform", "local"], "--plan is missing"),
         ([], "--in is missing; give --in, --plan and --platform, or --points alone"),
     ],

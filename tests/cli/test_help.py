@@ -9,8 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from commodel.cli import GROUPS, RENAMED, main
-from commodel.sources import PACKAGE, ROOT, sources
+from commodel.cli import GROUPS, OLD_VERBS, main
+from commodel.sources import PACKAGE, ROOT, list_source_files
 from tests.cli.running import run
 from tests.cli.test_import import NETGAUGE
 from tests.docs_project import make_project, smaller
@@ -127,7 +127,7 @@ def test_the_overview_has_22_verbs_in_groups_in_the_order_of_use():
     text = run("--help").output
     titles = re.findall(r"^(\w+):$", text, re.MULTILINE)
     assert [title for title in titles if title in GROUPS] == list(GROUPS)
-    assert not [old for old in RENAMED if re.search(rf"^  {old} ", text, re.MULTILINE)]
+    assert not [old for old in OLD_VERBS if re.search(rf"^  {old} ", text, re.MULTILINE)]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -182,7 +182,7 @@ def test_an_old_spelling_gives_a_notice_and_the_same(project, old, new):
     with chdir(project.folder):
         was, now = run(old), run(new)
         assert was.stdout == now.stdout
-        assert was.stderr.splitlines()[0] == f"commodel {name} is now commodel {RENAMED[name]}"
+        assert was.stderr.splitlines()[0] == f"commodel {name} is now commodel {OLD_VERBS[name]}"
         assert was.stderr.replace("old.csv", "new.csv").splitlines()[1:] == now.stderr.splitlines()
         if "old.csv" in old:
             assert (project.folder / "old.csv").read_bytes() == (project.folder / "new.csv").read_bytes()
@@ -190,8 +190,8 @@ def test_an_old_spelling_gives_a_notice_and_the_same(project, old, new):
 
 def test_every_old_spelling_is_tried_and_has_the_new_page():
     tried = {old.split()[0] for old in SPELLINGS}
-    assert set(RENAMED) - tried == {"speeds"}  # measures
-    for old, new in RENAMED.items():
+    assert set(OLD_VERBS) - tried == {"speeds"}  # measures
+    for old, new in OLD_VERBS.items():
         place = new.partition(" --")[0]
         assert run(f"{old} --help").stdout.splitlines()[2:] == run(f"{place} --help").stdout.splitlines()[2:]
 
@@ -224,4 +224,4 @@ def test_help_texts_are_no_code_that_results_rest_on():
     calls = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow/rules").glob("*.smk"))
     names = re.findall(r'(?<![\w"])"([a-z_.]+)"', " ".join(re.findall(r"\bsources\(([^()]*)\)", calls)))
     assert names
-    assert not [file for name in names for file in sources(name) if file.startswith(str(PACKAGE / "cli"))]
+    assert not [file for name in names for file in list_source_files(name) if file.startswith(str(PACKAGE / "cli"))]

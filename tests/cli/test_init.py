@@ -7,7 +7,7 @@ from contextlib import chdir
 
 import pytest
 
-from commodel.cli.project import COPIED
+from commodel.cli.project import COPIED_FILES
 from commodel.plan.config import load_experiment, load_platform
 from commodel.platforms.tools import ROOT
 from tests.cli.running import run
@@ -60,7 +60,7 @@ def test_a_file_is_no_folder(tmp_path):
 
 
 def test_the_files_are_the_project_s_own(own):
-    for name in COPIED:
+    for name in COPIED_FILES:
         assert (own / name).read_text().splitlines()[1:] == (ROOT / name).read_text().splitlines()[1:]
 
 

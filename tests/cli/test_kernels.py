@@ -96,7 +96,7 @@ def test_what_a_product_does_not_hide(model_sets, tmp_path):
         for row in unknown["families"]
     )
     text = run("predict", "--kernel", *requested[:-3], "--partition", FIGURE_8, "--overlapped").output
-    assert "Overlapped, but nobody says how long processes compute: give --speeds, or speeds in --partition" in text
+    assert "Overlapped, but computation times are unknown: give --speeds, or speeds in --partition" in text
 
 
 def test_the_wave_equation_and_a_csv(model_sets):
@@ -174,7 +174,7 @@ def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, mor
         (["summa", "--params", "SETS"], "ranks: ranks are missing"),
         (
             ["summa", "--params", "SETS", "--ranks", "4", "--speeds", "params/speeds/fermi.yaml"],
-            "--speeds: only --overlapped asks how long processes compute; leave it out",
+            "--speeds has a meaning only with --overlapped; leave it out",
         ),
         (
             ["summa", "--params", "SETS", "--ranks", "4", "--overlapped", "--speeds", "params/speeds/fermi.yaml"],
@@ -368,7 +368,7 @@ def test_a_workbook_without_the_columns_is_refused(tmp_path):
     ("change", "wanted"),
     [
         ({"--blocks": "5"}, "found 29 processes for 25 blocks"),
-        ({"--blocks": None}, "give --blocks, or --from"),
+        ({"--blocks": None}, "give either --blocks, or --from"),
         ({"--format": "xlsx"}, "give -o NAME.xlsx"),
         ({"--within": "200%"}, "200%"),
         ({"--layout": "processes:params/layouts/fermi/M99.csv"}, "M99.csv"),
@@ -496,12 +496,12 @@ def test_a_family_that_is_blind_to_sizes_neither_decides_nor_stands_beside(layou
     rows = read_rows(f"advise --kernel gemm {WAVE} {given} --layout {layouts}")
     assert {(row["communication bsp"], row["validity"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
     text = output(f"advise --kernel gemm {WAVE} {given} --layout {layouts}")
-    assert ". loggp doubts 3 of 3 predictions: extrapolated: messages of" in text
+    assert ". 3 of 3 predictions of loggp are flagged: extrapolated: messages of" in text
     assert "found values of bsp, wanted a family that sees sizes" in output(
         f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts}", code=2
     )
     requested = output(f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts} --family bsp")
-    assert ". bsp doubts 3 of 3 predictions: size not modelled: valid for 8 B" in requested
+    assert ". 3 of 3 predictions of bsp are flagged: size not modelled: valid for 8 B" in requested
 
 
 def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_programs, taulop, layouts):

@@ -117,7 +117,7 @@ def test_values_by_hand_stand_with_the_predictions_and_not_among_results(folder)
     (folder / "results/e/plan.json").write_text("{}")
     for out in ("results/e/b.csv", "results/e/more/b.csv"):
         refused = run(*what_if[:-1], out, code=2)
-        assert refused.output.startswith("commodel: --set: these predictions would lie among the results in ")
+        assert refused.output.startswith("commodel: --set: --out lies in the results ")
     refused = run(*plain, "--set", "loggp:l=1ms", "--out", "c.csv", code=2)
     mistake = "commodel: --set l: family loggp has no parameter or setting 'l'; did you mean 'L'?"
     assert refused.output.startswith(mistake)

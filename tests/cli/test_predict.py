@@ -178,7 +178,7 @@ NO_WAVES = "family bsp adds up steps for all ranks at once: it has no prediction
         ),
         (
             f"{LOGP} --operation barrier --ranks 4 --waves 5 --pipelined",
-            "give --waves or --pipelined, which is of a stream without end",
+            "give --waves, or --pipelined for an endless stream",
         ),
         ("--family bsp --set g=1us --set l.a=1us --operation barrier --ranks 4 --waves 5", NO_WAVES),
         ("--family bsp --set g=1us --set l.a=1us --operation barrier --ranks 4 --pipelined", NO_WAVES),
@@ -321,7 +321,7 @@ def test_predictions_of_a_plan_with_values_by_hand_are_not_the_campaign_s(tmp_pa
     (tmp_path / "plan.json").write_text("{}")
     write_parameters(tmp_path / "set.yaml", make_given_set("hockney", ["alpha=1us", "beta=1ns"]))
     plan = f"--plan {tmp_path}/plan.json --set alpha=2us --out {tmp_path}/predictions/hockney.csv"
-    assert "these predictions would lie among the results" in refused(f"predict --params {tmp_path}/set.yaml {plan}")
+    assert "--out lies in the results" in refused(f"predict --params {tmp_path}/set.yaml {plan}")
 
 
 def test_sets_of_other_platforms_are_marked(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from commodel.api import snakemake_runs
 from commodel.api.snakemake_runs import JobErrors
 from commodel.cli import _output
-from commodel.cli._output import CopiedStream, Line, count_progress, show_waiting
+from commodel.cli._output import CopiedStream, ProgressLine, count_progress, show_waiting
 from commodel.progress import report_step, report_within
 
 CLEARED = "\r\x1b[K"
@@ -33,9 +33,9 @@ def screen(monkeypatch):
     """Takes what is printed, as a terminal or not, with so much patience."""
 
     def make(terminal, patience=0.0):
-        monkeypatch.setattr(_output, "PATIENCE", patience)
-        monkeypatch.setattr(_output, "PATIENCE_ALOUD", patience)
-        monkeypatch.setattr(_output, "REFRESH", 0.001)
+        monkeypatch.setattr(_output, "PROGRESS_DELAY", patience)
+        monkeypatch.setattr(_output, "PLAIN_PROGRESS_DELAY", patience)
+        monkeypatch.setattr(_output, "REFRESH_INTERVAL", 0.001)
         monkeypatch.setattr(sys, "stderr", Screen(terminal))
         return sys.stderr
 
@@ -61,7 +61,7 @@ def test_waiting_states_its_reason(screen):
 
 def test_where_nobody_looks_what_takes_very_long_leaves_lines(screen):
     shown, ends = screen(terminal=False), time.monotonic() + 60
-    with show_waiting("predicting", aloud=True), report_within("bcast"):
+    with show_waiting("predicting", plain_lines=True), report_within("bcast"):
         report_step("part 2 of 3")
         while not shown.getvalue():
             assert time.monotonic() < ends
@@ -109,7 +109,7 @@ def test_a_line_is_rewritten_only_where_somebody_sees_it(screen, monkeypatch, na
     """Jobs of Snakemake share its terminal, and say nothing of their own there."""
     monkeypatch.setenv(name, value)
     shown = screen(terminal=True)
-    with show_waiting("fitting", aloud=name == "COMMODEL_JOB"):
+    with show_waiting("fitting", plain_lines=name == "COMMODEL_JOB"):
         assert list(count_progress([1, 2], "numbers")) == [1, 2]
         time.sleep(0.05)
     assert shown.getvalue() == ""
@@ -250,7 +250,7 @@ def test_what_snakemake_itself_complains_about():
 
 def test_what_sbatch_refuses():
     lines, _ = shown(SBATCH + SBATCH)
-    said = "sbatch refuses the job: invalid partition specified: nosuch; what a site needs is in profiles/README.md"
+    said = "sbatch refuses the job: invalid partition specified: nosuch; see profiles/README.md for a site's settings"
     assert lines == [f"commodel: {said}"]
 
 
@@ -271,7 +271,7 @@ def test_a_stopped_run_names_jobs_that_may_still_be_in_the_queue(monkeypatch, tm
     campaign = SimpleNamespace(results=SimpleNamespace(log=lambda name: tmp_path / name), plan=None, lock=None)
     monkeypatch.setattr(snakemake_runs, "StatusReader", lambda campaign: None)
     with pytest.raises(snakemake_runs.RunStoppedError) as ended:
-        snakemake_runs.follow(campaign, [], "run", Line(quiet=True))
+        snakemake_runs.follow(campaign, [], "run", ProgressLine(quiet=True))
     assert ended.value.number == signal.SIGINT
     out, err = capsys.readouterr()
     assert out == ""

@@ -50,7 +50,7 @@ def test_what_needs_slurm_jobs_is_refused_without_a_profile_that_hands_them_in(p
     monkeypatch.setattr(FOLLOW, lambda *arguments: pytest.fail("Snakemake was started"))
     result = CliRunner().invoke(main, ["run", "on-lab", *profile])
     assert result.exit_code == 2, result.output
-    said = "platform 'lab' is measured inside Slurm jobs, which no profile hands in; "
+    said = "platform 'lab' is measured inside Slurm jobs, which no profile submits; "
     assert result.stderr == f"commodel: {said}wanted: commodel run on-lab --profile slurm\n"
     assert not Path("results/on-lab/plan.json").exists()
 

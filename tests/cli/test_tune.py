@@ -25,7 +25,7 @@ from commodel.advice.tuning import choose_algorithms, search
 from commodel.api.library_rules import OF_OPEN_MPI, find_dialect
 from commodel.cli import tune
 from commodel.errors import UserError
-from commodel.records import LIBRARY, Choice, PlacedWorkload, Timed
+from commodel.records import LIBRARY, Choice, PlacedWorkload, StartTimings
 from tests.cli.simulated_mpi import CASES, OWN, SIZES, WAYS, arms, cost, machine
 
 
@@ -157,7 +157,7 @@ def test_what_the_user_has_set_himself_is_not_overruled_in_silence(tmp_path, mon
 @pytest.mark.parametrize(("version", "spread"), [("4.1.4", False), ("5.0.11", True), ("10.0.1", True)])
 def test_a_rule_changes_what_open_mpi_does_without_one_where_han_comes_first(monkeypatch, version, spread):
     monkeypatch.setattr(
-        "commodel.api.library_rules.library_of", lambda command: f"Open MPI v{version}, package: Debian"
+        "commodel.api.library_rules.find_library_version", lambda command: f"Open MPI v{version}, package: Debian"
     )
     assert find_dialect(Path("library")).spread == spread
 
@@ -181,7 +181,7 @@ def test_a_rule_for_barriers_has_a_start_of_its_own(tmp_path):
     place, barrier = machine(tmp_path), PlacedWorkload("barrier", 8, "block", 0)
     requested = []
     object.__setattr__(
-        place, "_start", lambda name, cases, rows: requested.append((name, cases, rows)) or Timed({}, 1.0)
+        place, "_start", lambda name, cases, rows: requested.append((name, cases, rows)) or StartTimings({}, 1.0)
     )
     rules = [Choice("barrier", 8, 0, "linear"), Choice("bcast", 8, 64, "linear")]
     assert place.time("a", [CASES[0], barrier], rules).took == 2
@@ -270,13 +270,12 @@ def test_gains_are_held_against_cases_without_a_rule(tmp_path):
     assert rows[CASES[2]].gain.low == pytest.approx(real, rel=1e-3)
     for stay in (select_for_proof(turning), confirm_rules(turning, quiet)):
         assert [case for case, way in stay.items() if way != LIBRARY] == [CASES[2]]
-    assert tune._control("trial", quiet) == [
-        "In the trial 0 of 4 cases that rules leave as they were took other times, no more than by chance."
+    assert tune._describe_control("trial", quiet) == [
+        "In the trial, times of 0 of 4 cases without a rule changed, no more than by chance."
     ]
-    assert (
-        "4 of 4 cases that rules leave as they were took other times: the machine changed meanwhile. So all intervals "
-    )
-    assert "reach 20 % further" in tune._control("trial", turning)[0]
+    sentence = tune._describe_control("trial", turning)[0]
+    assert "In the trial, times of 4 of 4 cases without a rule changed: the machine's speed changed." in sentence
+    assert "All intervals are widened by 20 %" in sentence
 
 
 def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_path):

@@ -17,8 +17,8 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.cli._options import File, project
-from commodel.cli._output import table
+from commodel.cli._options import File, find_project
+from commodel.cli._output import format_table
 from commodel.interchange import extrap, goal
 from commodel.patterns import schedule_files
 from commodel.patterns.algorithms import find_algorithms
@@ -171,9 +171,9 @@ def test_another_folder_by_its_name(folder, tmp_path_factory):
 
 
 def test_a_folder_of_somebody_else_above_is_no_project(folder, monkeypatch):
-    assert project(folder) == folder.parents[1]
+    assert find_project(folder) == folder.parents[1]
     monkeypatch.setattr(os, "getuid", lambda: 12345)
-    assert project(folder) == folder
+    assert find_project(folder) == folder
 
 
 @pytest.mark.parametrize(
@@ -298,25 +298,27 @@ def test_a_table_that_is_wider_than_the_terminal_is_wrapped_in_its_columns_or_st
     rows = [{"name": "loggp", "title": "LogGP", "parameters": "L o_s o_r g G gamma", "n": 3}]
     monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: True))
     monkeypatch.setenv("COLUMNS", "35")
-    assert table(rows).splitlines() == [
+    assert format_table(rows).splitlines() == [
         "name   title  parameters          n",
         "loggp  LogGP  L o_s o_r g G       3",
         "              gamma",
     ]
     monkeypatch.setenv("COLUMNS", "26")
-    assert table(rows) == ("name        loggp\ntitle       LogGP\nparameters  L o_s o_r g G gamma\nn           3")
+    assert format_table(rows) == (
+        "name        loggp\ntitle       LogGP\nparameters  L o_s o_r g G gamma\nn           3"
+    )
     monkeypatch.setenv("COLUMNS", "44")
-    assert table(rows).count("\n") == 1
+    assert format_table(rows).count("\n") == 1
     monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: False))
     monkeypatch.delenv("COLUMNS")
-    assert table(rows).count("\n") == 1
+    assert format_table(rows).count("\n") == 1
     wide = [{"name": "loggp", "text": "word " * 30, "last": "x" * 10}]
-    assert {len(line) <= 100 for line in table(wide).splitlines()} == {True}
+    assert {len(line) <= 100 for line in format_table(wide).splitlines()} == {True}
 
 
 def test_times_of_a_table_have_one_unit_and_columns_with_one_value_stand_above():
     rows = [{"family": "loggp", "bytes": size, "time": size * 1.2345e-6} for size in (1, 10, 100)]
-    assert table(rows, ("time",), fold=True).splitlines() == [
+    assert format_table(rows, ("time",), fold=True).splitlines() == [
         "family loggp",
         "",
         "bytes  time [µs]",

@@ -22,7 +22,7 @@ from commodel.predictions.prediction_intervals import PARAMETERS, IntervalBasis,
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import Batch, Point
-from commodel.reports.frames import prepare
+from commodel.reports.frames import prepare_comparison
 from tests.patterns.catalogue import catalogue
 from tests.planning import planned
 
@@ -447,7 +447,7 @@ def test_a_table_survives_its_file_and_an_older_one_is_read_as_what_it_is(tmp_pa
     assert set(read_table(tmp_path / "new.csv", COMPARISON)["interval_basis"]) == set(table["interval_basis"])
     older = table.drop(columns=["interval_basis", "parameters_low", "parameters_high"])
     write_table(tmp_path / "old.csv", older)
-    shown = prepare(read_table(tmp_path / "old.csv", COMPARISON))
+    shown = prepare_comparison(read_table(tmp_path / "old.csv", COMPARISON))
     assert set(shown["interval_basis"]) == {PARAMETERS}
     assert (shown["parameters_low"] == shown["predicted_low"]).all()
 

@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json
 from commodel.hierarchy import Hierarchy
 from commodel.models.probes.node_pairs import MAX_PAIRS
-from commodel.reports.sections.network import describe_mixed_classes, sections, sentences
+from commodel.reports.sections.network import describe_mixed_classes, describe_network, make_sections
 from tests.compare.pairs import TIMES, summary
 
 CLASS_TIMES = np.array([[1.2e-6, 2.2e-5], [1.6e-6, 2.3e-5], [2.6e-6, 4.0e-5]])  # of the classes, of 8 B and of 256 KiB
@@ -268,8 +268,8 @@ def test_a_class_that_may_hold_further_levels_is_named_unless_the_place_names_it
     lines = describe_mixed_classes(network)
     assert [line.split(" differ")[0] for line in lines] == ["Pairs of class 1", "Pairs of class 2"]
     assert "repeated measurements of one pair by 1.02" in lines[0]
-    assert sentences(network)[-2:] == lines
-    assert "by a factor of" in " ".join(sections([network])[0][0].blocks[0].sentences)
+    assert describe_network(network)[-2:] == lines
+    assert "by a factor of" in " ".join(make_sections([network])[0][0].blocks[0].sentences)
     (network,) = networks(rows, {"p": {"levels": {"leaf": column}}})
     assert describe_mixed_classes(network) == []
 
@@ -279,7 +279,7 @@ def test_nodes_of_one_mixed_class_are_not_called_alike():
     flat = Hierarchy.of({"leaf": [0] * 16})
     (network,) = networks(summary(flat, 16, {node: 1.1 ** (node % 4) for node in range(16)}), {})
     assert network.distances.classes == 1
-    assert "No groups of nodes were found." in sentences(network)
-    assert not any("alike" in line for line in sentences(network))
-    drawn, _ = sections([network])
+    assert "No groups of nodes were found." in describe_network(network)
+    assert not any("alike" in line for line in describe_network(network))
+    drawn, _ = make_sections([network])
     assert len(drawn) == 1

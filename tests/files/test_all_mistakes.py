@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.errors import MOST_SHOWN, Mistakes, UserError
+from commodel.errors import MAX_SHOWN_MISTAKES, Mistakes, UserError
 from commodel.files.parameter_sets import read_parameters
 from commodel.files.tables import OBSERVATIONS, read_table
 from commodel.plan.config import load_experiment, load_platform
@@ -79,7 +79,7 @@ def test_a_table_that_a_stage_left_and_somebody_changed(tmp_path):
 def test_of_thousands_of_mistakes_ten_are_shown(tmp_path):
     text = "platform: local\n" + "".join(f"k{number}: 1\n" for number in range(20_000))
     lines = lines_of(load_experiment, tmp_path / "e.yaml", text)
-    assert len(lines) == MOST_SHOWN + 1
+    assert len(lines) == MAX_SHOWN_MISTAKES + 1
     assert lines[-1].startswith("and ")
     assert lines[-1].endswith(" more mistakes in this file")
 

@@ -103,7 +103,7 @@ def test_predictions_of_messages_that_wait_for_each_other_are_flagged(rounds, wo
     ring = stack([Schedule.of(4, step, np.tile(ranks, rounds), np.tile((ranks + 1) % 4, rounds), 1024)])
     texts = [check.text for check in assess_validity(Model.of_set(parameters), parameters, ring)]
     assert [text.partition(":")[0] for text in texts] == [word]
-    monkeypatch.setattr(build, "WRITTEN", 0)
+    monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
     described = build.schedule(point("allgather", "ring", ranks=rounds + 1, bytes=1024))
     assert isinstance(described, CompactSchedule)
     assert [check.label for check in assess_validity(Model.of_set(parameters), parameters, described)] == [word]

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.reports import stored
+from commodel.reports import build_stored_report
 from tests.fuzz import native
 from tests.fuzz.mutation import edited
 from tests.results.received import FOLDER, Received, make_received
@@ -48,7 +48,7 @@ def received_folder(given: tuple, folder: Path) -> None:
         plant(here.results / name, what, precious)
     try:
         if verb == "stored":
-            stored(here.results, anonymous=True)
+            build_stored_report(here.results, anonymous=True)
             return
         done = here.invoke(verb)
         if not isinstance(done.exception, SystemExit | None):

@@ -29,8 +29,8 @@ from commodel.patterns.schedule import Schedule, Work
 from commodel.patterns.written import goal as reader
 from commodel.patterns.written import goal_binary
 from commodel.patterns.written import tasks as goal_tasks
-from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND, Needs, Tasks, find_shift
-from commodel.patterns.written.tasks import schedule as in_steps
+from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND, Dependencies, Tasks, find_shift
+from commodel.patterns.written.tasks import make_schedule as in_steps
 from commodel.predictions.predictions import predict
 from tests.interchange.goal_simulator import play, read
 from tests.models.exact import numbers
@@ -350,7 +350,7 @@ def repeated(own, needs, turn, turns):
         all_needs += [(first + before, first + after, begun) for before, after, begun in needs[rank % turn]]
     columns = np.array(rows, dtype=np.int64).T
     before, after, begun = np.array(all_needs, dtype=np.int64).reshape(-1, 3).T
-    return Tasks("made up", ranks, *columns, Needs(before, after, begun.astype(bool)))
+    return Tasks("made up", ranks, *columns, Dependencies(before, after, begun.astype(bool)))
 
 
 @st.composite

@@ -15,7 +15,7 @@ from commodel.interchange.selection import (
     read_builtin_tree,
 )
 from commodel.patterns.algorithms import find_algorithms
-from commodel.platforms.mpi_libraries import kind, library_of, shared_library
+from commodel.platforms.mpi_libraries import find_kind, find_library_version, find_shared_library
 from commodel.platforms.tools import find_build_root
 from commodel.records import Choice
 
@@ -115,8 +115,8 @@ def test_a_library_without_a_tree_is_named(tmp_path):
 
 def test_the_tree_of_the_library_at_hand():
     program = find_build_root() / "build" / "mpi" / "library"
-    if not program.exists() or kind(library_of([str(program)])) != "MPICH":
+    if not program.exists() or find_kind(find_library_version([str(program)])) != "MPICH":
         pytest.skip("no MPICH here")
-    tree = read_builtin_tree(shared_library(program))
+    tree = read_builtin_tree(find_shared_library(program))
     assert all(f"collective={name}" in tree for name, _ in COLLECTIVES.values())
     assert len(tree) > 20

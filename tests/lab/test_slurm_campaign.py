@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from commodel.plan.surveys import is_survey
-from commodel.platforms.slurm import node_levels
+from commodel.platforms.slurm import find_node_levels
 from tests.lab.slurm_lab import make_project, running_slurm
 
 pytestmark = pytest.mark.lab
@@ -160,8 +160,8 @@ matrix:
 def test_the_nodes_of_a_job_are_mapped_to_their_switches(tmp_path):
     with running_slurm(TREE) as slurm:
         srun = str(slurm.folder / "bin" / "srun")
-        assert node_levels(srun, ("n0", "n1", "n2", "n3")).settings == {"leaf": [0, 1, 0, 1]}
-        assert node_levels(srun, ("n3", "n1", "n0")).settings == {"leaf": [0, 0, 1]}
+        assert find_node_levels(srun, ("n0", "n1", "n2", "n3")).settings == {"leaf": [0, 1, 0, 1]}
+        assert find_node_levels(srun, ("n3", "n1", "n0")).settings == {"leaf": [0, 0, 1]}
         project = make_project(slurm, tmp_path)
         project.write(ON_SWITCHES)
         code, said = project.run("snakemake", "--profile", "slurm", "--config", "experiment=mine")
@@ -176,4 +176,4 @@ def test_the_nodes_of_a_job_are_mapped_to_their_switches(tmp_path):
 
 
 def test_a_slurm_that_knows_no_switches_gives_no_levels(slurm):
-    assert not node_levels(str(slurm.folder / "bin" / "srun"), ("n0", "n1")).groups
+    assert not find_node_levels(str(slurm.folder / "bin" / "srun"), ("n0", "n1")).groups

@@ -173,6 +173,6 @@ def test_a_survey_that_fails_costs_only_its_levels(project):
         lost.add(job)
     said, _ = process.communicate(timeout=300)
     assert process.returncode == 0, said
-    assert "the survey of lab failed: going on with the levels of platform files" in said
+    assert "the survey of lab failed: the levels of platform files are used instead" in said
     assert not (project.folder / "networks").exists()
     assert (project.folder / "reports/mine/mine.xlsx").exists()

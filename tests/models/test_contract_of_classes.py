@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.files.parameter_sets import write_parameters
 from commodel.fits.probe_fits import fit_set, make_parameter_set
-from commodel.fits.validity_checks import nodes_of
+from commodel.fits.validity_checks import list_nodes
 from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation.values import Values
 from commodel.models.families import family, family_names
@@ -66,7 +66,7 @@ def placed(entry, site):
     for case in probe(entry).cases("synthetic", site, SIZES):
         about = {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair}
         about["where"] = "+".join(map(str, case.where))
-        nodes = nodes_of(case.layout, case.ranks, about["where"])
+        nodes = list_nodes(case.layout, case.ranks, about["where"])
         same = about["pair"].endswith(".same")
         yield about, nodes, "node" if same else LEVELS.names[int(LEVELS.distance(nodes[0], nodes).max())]
 

@@ -254,7 +254,7 @@ def test_both_ways_of_a_half_duplex_line_share_it():
 @pytest.mark.parametrize(("operation", "choice", "near"), [("allreduce", "ring", 1e-6), ("alltoall", "pairwise", 0.12)])
 def test_rounds_replayed_one_by_one_take_about_as_long_as_expanded_ones(operation, choice, near, monkeypatch):
     """Exactly so where no message of a round meets one of the next."""
-    monkeypatch.setattr(build, "WRITTEN", 0)
+    monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
     rounds = build.schedule(point(operation, choice, ranks=12, bytes=12 * 4096))
     assert isinstance(rounds, CompactSchedule)
     predicted = model(**{"c_out.leaf.a": C_OUT})
@@ -337,7 +337,7 @@ def rounds(operation, algorithm, ranks, layout, size, more=0):
     """Return repeated rounds that are not expanded, with a block of `bytes` in each message; `more` blocks are a byte
     longer."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "WRITTEN", 0)
+        patch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
         bytes = size if operation in ("alltoall", "allgather") else size * ranks + more
         return build.schedule(point(operation, algorithm, ranks=ranks, bytes=bytes, layout=layout))
 
@@ -388,7 +388,7 @@ def test_ranks_that_differ_are_all_replayed():
 
 
 def test_nodes_that_the_levels_do_not_know_are_refused():
-    with pytest.raises(UserError, match="the levels know 24 nodes, found node 47"):
+    with pytest.raises(UserError, match="the levels have 24 nodes, found node 47"):
         find_representatives(
             rounds("alltoall", "pairwise", 48, "block:1", 8), Hierarchy.written({"leaf": 4}, 24), {}, MOST
         )

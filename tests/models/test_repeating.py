@@ -28,7 +28,7 @@ NODES = 18  # that the families with types of nodes know
 def long(operation, choice, ranks, size, node=None):
     """Return a schedule whose rounds are not expanded, however few."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "WRITTEN", 0)
+        patch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
         pattern = build.schedule(point(operation, choice, ranks=ranks, bytes=size))
     return pattern if node is None else pattern.placed(node)
 

@@ -10,7 +10,7 @@ from commodel.interchange import selection
 from commodel.models.probes.verify import INPUTS, list_cases
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.libraries import MPICH
-from commodel.platforms.mpi_libraries import kind, library_of
+from commodel.platforms.mpi_libraries import find_kind, find_library_version
 from commodel.records import Choice
 
 US = 1e-6
@@ -106,7 +106,7 @@ def selected(folder, mpi_programs, operation, spec, counts):
 def test_every_algorithm_of_mpich_s_selection_is_right(oversubscribed, mpi_programs, tmp_path, operation):
     """Alltoall in place, and Rabenseifner's reductions by a user's own operation that commutes, ended with a failed
     assertion."""
-    if kind(library_of([str(mpi_programs / "library")])) != MPICH:
+    if find_kind(find_library_version([str(mpi_programs / "library")])) != MPICH:
         pytest.skip("no MPICH here")
     specs = [spec for spec in find_algorithms(operation) if OF_MPICH.can_name(operation, spec, 2)]
     assert specs
@@ -119,7 +119,7 @@ def test_every_algorithm_of_mpich_s_selection_is_right(oversubscribed, mpi_progr
 @pytest.mark.parametrize("operation", ["allreduce", "reduce", "reduce-scatter"])
 def test_what_is_said_to_reorder_operands_does_in_mpich(oversubscribed, mpi_programs, tmp_path, operation, monkeypatch):
     """Without a condition in the file that the operation commutes, or is MPI's own."""
-    if kind(library_of([str(mpi_programs / "library")])) != MPICH:
+    if find_kind(find_library_version([str(mpi_programs / "library")])) != MPICH:
         pytest.skip("no MPICH here")
     monkeypatch.setattr(selection, "REORDERING", ())
     monkeypatch.setattr(selection, "BUILT_IN_OPERATION_FUNCTIONS", ())

@@ -52,7 +52,7 @@ def packed(tasks, places=None, more=b""):
             )
             rows += struct.pack("<BB", *places[task])
             for begun in (False, True):
-                behind = needs.after[(needs.before == task) & (needs.begun == begun)]
+                behind = needs.after[(needs.before == task) & (needs.on_start == begun)]
                 rows += struct.pack("<II", len(behind), len(followers))
                 followers += [own.index(after) for after in behind]
             rows += more

@@ -14,7 +14,7 @@ import pytest
 from commodel.patterns.identity import MAX_RANKS_BUILT, MAX_ROWS, add_digests
 from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
-from commodel.patterns.schedule import Work, whole_bytes
+from commodel.patterns.schedule import Work, encode_integers
 from commodel.patterns.trees.topologies import tree
 from commodel.records import LIBRARY
 from commodel.registry import discover
@@ -105,7 +105,7 @@ def test_words_and_processes_change_no_id(tree_file, tmp_path):
 
 def test_bytes_are_the_same_on_every_machine():
     numbers = [1, -2, 1 << 20]
-    assert {whole_bytes(np.array(numbers, dtype=kind)) for kind in ("<i4", ">i4", "<i8", ">i8")} == {
+    assert {encode_integers(np.array(numbers, dtype=kind)) for kind in ("<i4", ">i4", "<i8", ">i8")} == {
         b"".join(number.to_bytes(8, "little", signed=True) for number in numbers)
     }
 

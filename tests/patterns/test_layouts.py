@@ -31,7 +31,7 @@ from commodel.patterns.layouts import (
 )
 from commodel.patterns.layouts.regular import write_nodes
 from commodel.patterns.points import Setting, library_beside, make_point
-from commodel.patterns.rank_mapping import graph, map_ranks
+from commodel.patterns.rank_mapping import make_traffic_graph, map_ranks
 from commodel.patterns.rectangles import read
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import list_named_files as files_named
@@ -414,7 +414,7 @@ def messages(operation, algorithm, ranks, size=4096):
     point = make_point(
         Setting.unlimited(), {"operation": operation, "algorithm": algorithm, "ranks": ranks, "bytes": size}
     )
-    return graph(schedule(point))
+    return make_traffic_graph(schedule(point))
 
 
 def crossing(weights, node, hierarchy=None):

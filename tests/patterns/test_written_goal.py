@@ -14,7 +14,16 @@ from commodel.errors import UserError
 from commodel.files.safe_reading import CHUNK_BYTES
 from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.written import goal, goal_binary, written
-from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND, Needs, Steps, Tasks, match, schedule
+from commodel.patterns.written.tasks import (
+    CALCULATE,
+    RECEIVE,
+    SEND,
+    Dependencies,
+    Steps,
+    Tasks,
+    make_schedule,
+    match_messages,
+)
 from tests.patterns.goal_files import BINARY, TEXT, packed
 from tests.refusals import message
 
@@ -45,7 +54,7 @@ def programs(draw):
     rank = np.repeat(np.arange(ranks), [len(own) for own in rows])
     kind, size, peer, tag = np.array([row for own in rows for row in own]).T
     before, after, begun = np.array(needs, dtype=int).reshape(-1, 3).T
-    return Tasks("made up", ranks, rank, kind, size, peer, tag, Needs(before, after, begun.astype(bool)))
+    return Tasks("made up", ranks, rank, kind, size, peer, tag, Dependencies(before, after, begun.astype(bool)))
 
 
 LOGGP = Costs(send=1.0, receive=1.0, wire=1.0, gap_out=1.0, gap_in=1.0)  # L = o = g = 1 s, G = 0
@@ -300,9 +309,9 @@ def test_whole_ranks_read_at_once_are_what_they_are_line_by_line(tmp_path, bodie
         except UserError as error:
             found.append(str(error).replace(" // c", ""))
             continue
-        needs = np.stack([tasks.needs.before, tasks.needs.after, tasks.needs.begun])
+        needs = np.stack([tasks.needs.before, tasks.needs.after, tasks.needs.on_start])
         columns = np.stack([tasks.rank, tasks.kind, tasks.size, tasks.peer, tasks.tag, tasks.line])
-        found.append((tasks.ranks, tasks.elsewhere, columns.tolist(), needs[:, np.lexsort(needs)].tolist()))
+        found.append((tasks.ranks, tasks.other_units, columns.tolist(), needs[:, np.lexsort(needs)].tolist()))
     assert found[0] == found[1]
 
 
@@ -313,8 +322,8 @@ def test_ranks_of_many_lines_are_read_at_once(tmp_path, monkeypatch):
     pairs = [((rank + 1) % 64, (rank - 1) % 64) for rank in range(64)]
     (tmp_path / "a.goal").write_text(ranks(*(body.format(*pair * 2000) for pair in pairs)) + "\n")
     assert (tmp_path / "a.goal").stat().st_size > CHUNK_BYTES
-    taken, take = [], goal._Reader.take
-    monkeypatch.setattr(goal._Reader, "take", lambda reader, text: taken.append(text) or take(reader, text))
+    taken, take = [], goal._Reader.read_line
+    monkeypatch.setattr(goal._Reader, "read_line", lambda reader, text: taken.append(text) or take(reader, text))
     tasks = goal.tasks(tmp_path / "a.goal")
     assert taken == ["num_ranks 64"]
     assert len(tasks.rank) == 64 * 4000
@@ -324,7 +333,7 @@ def test_ranks_of_many_lines_are_read_at_once(tmp_path, monkeypatch):
 
 def slow_order(tasks):
     """In which order all begin, and which ends of messages belong together; None where they cannot all be done."""
-    needs = list(zip(tasks.needs.before, tasks.needs.after, tasks.needs.begun, strict=True))
+    needs = list(zip(tasks.needs.before, tasks.needs.after, tasks.needs.on_start, strict=True))
     posted, over, queues, other = [], set(), {}, {}
     while len(over) < len(tasks.rank):
         ready = [
@@ -355,16 +364,16 @@ def test_steps_keep_all_that_is_required(tasks):
     expected = slow_order(tasks)
     if expected is None:
         with pytest.raises(UserError, match=r"^made up: (a deadlock|a circle of requires): task \d+ of rank") as caught:
-            schedule(tasks)
+            make_schedule(tasks)
         event(caught.value.message.split(":")[1])
         return
     event("schedule")
     posted, other = expected
-    matching = match(tasks)
-    assert matching.other.tolist() == [other.get(task, -1) for task in range(len(tasks.rank))]
+    matching = match_messages(tasks)
+    assert matching.other_end.tolist() == [other.get(task, -1) for task in range(len(tasks.rank))]
     assert posted == sorted(posted, key=lambda task: (matching.round[task], task))
     assert_kept(tasks, posted, Steps.of(tasks, matching))
-    pattern = schedule(tasks)
+    pattern = make_schedule(tasks)
     sent, time = (tasks.size[tasks.kind == kind] for kind in (SEND, CALCULATE))
     assert sorted(pattern.bytes) == sorted(sent)
     assert pattern.work.seconds.sum() == pytest.approx(time.sum() / 1e9)
@@ -374,12 +383,12 @@ def test_steps_keep_all_that_is_required(tasks):
 def assert_kept(tasks, posted, steps):
     """Within a step a rank posts receives, then sends, waits, and calculates."""
     begun, over = {}, {}
-    needs = list(zip(tasks.needs.before, tasks.needs.after, tasks.needs.begun, strict=True))
+    needs = list(zip(tasks.needs.before, tasks.needs.after, tasks.needs.on_start, strict=True))
     for task in posted:
         before = [(begun if begins else over)[b] for b, a, begins in needs if a == task]
-        if tasks.idle[task]:
+        if tasks.is_zero_calc[task]:
             begun[task] = over[task] = max(before, default=(-1, 0))
-        elif tasks.works[task]:
+        elif tasks.is_calculation[task]:
             begun[task] = over[task] = steps.post[task], 3
             assert all(place <= over[task] for place in before)
         else:
@@ -407,7 +416,7 @@ def test_text_and_binary_state_the_same(tmp_path):
     assert text.work.seconds.tolist() == binary.work.seconds.tolist() == [5e-6]
     tasks = goal.tasks(tmp_path / "text")
     assert packed(tasks, [(0, 0), (0, 0), (1, 0), (0, 0), (0, 0), (0, 1), (0, 0), (0, 0)]) == BINARY
-    assert tasks.elsewhere == goal_binary.tasks(tmp_path / "binary").elsewhere == 2
+    assert tasks.other_units == goal_binary.tasks(tmp_path / "binary").other_units == 2
 
 
 @given(programs())

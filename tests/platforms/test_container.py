@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.plan.config import TRUSTED_VARIABLE, load_platform
 from commodel.platforms.container import Image, image_digest, make_prefix
 from commodel.platforms.launchers import LAUNCHERS, Job
-from commodel.platforms.mpi_libraries import kind
+from commodel.platforms.mpi_libraries import find_kind
 from tests.configfiles import NETWORK
 
 LOCAL = "launcher: local\nnodes: 1\ncores: 2\n"
@@ -166,4 +166,4 @@ def test_what_is_simulated_needs_no_image_of_its_own(project):
     ],
 )
 def test_an_mpi_and_the_starter_that_it_understands_are_of_one_kind(said, of):
-    assert kind(said) == of
+    assert find_kind(said) == of

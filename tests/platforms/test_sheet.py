@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from commodel.api.fits import parameters_of_sheet
+from commodel.api.fits import read_data_sheet
 from commodel.cli import main
 from commodel.errors import UserError
 from commodel.files.parameter_sets import write_parameters
@@ -49,13 +49,13 @@ def cost(parameters, src, dst, size):
     ("to", "links", "slowest"), [(1, 2 * NODE, FAST), (9, 2 * (NODE + UP), FAST), (31, 2 * (NODE + 2 * UP), FAST / 2)]
 )
 def test_one_flow_takes_its_links_and_the_slowest_bandwidth(tmp_path, name, to, links, slowest):
-    predicted = cost(parameters_of_sheet(name, written(tmp_path)), [0], [to], 10**6)
+    predicted = cost(read_data_sheet(name, written(tmp_path)), [0], [to], 10**6)
     assert predicted == pytest.approx(2 * AT_END + links + 10**6 / slowest, rel=1e-5)
 
 
 @pytest.mark.parametrize("flows", [2, 4, 5, 8])
 def test_flows_over_the_links_up_of_a_leaf_get_equal_shares(tmp_path, flows):
-    predicted = cost(parameters_of_sheet("shares", written(tmp_path)), range(flows), range(8, 8 + flows), 10**6)
+    predicted = cost(read_data_sheet("shares", written(tmp_path)), range(flows), range(8, 8 + flows), 10**6)
     shared = max(10**6 / FAST, flows * 10**6 / (4 * FAST))
     assert predicted == pytest.approx(2 * AT_END + 2 * (NODE + UP) + shared, rel=1e-5)
 
@@ -63,38 +63,38 @@ def test_flows_over_the_links_up_of_a_leaf_get_equal_shares(tmp_path, flows):
 @pytest.mark.parametrize("count", ["oversubscription: 2", "ports: 12", "uplinks: 4"])
 def test_what_goes_up_is_stated_in_three_ways(tmp_path, count):
     other = written(tmp_path, SHEET.replace("uplinks: 4", count))
-    assert parameters_of_sheet("shares", other).values["c_out.leaf.a"].value == pytest.approx(1 / (4 * FAST))
+    assert read_data_sheet("shares", other).values["c_out.leaf.a"].value == pytest.approx(1 / (4 * FAST))
 
 
 def test_of_a_higher_level_groups_count_not_nodes(tmp_path):
     pods = SHEET.replace("500 MB/s, latency: 2us, uplinks: 2", "1 GB/s, latency: 2us, {}")
     for said, links in (("ports: 10", 2), ("oversubscription: 4", 2)):
-        values = parameters_of_sheet("shares", written(tmp_path, pods.replace("{}", said))).values
+        values = read_data_sheet("shares", written(tmp_path, pods.replace("{}", said))).values
         assert values["c_out.pod.a"].value == pytest.approx(1 / (links * FAST))
 
 
 def test_a_prediction_states_that_nobody_measured(tmp_path):
-    parameters = parameters_of_sheet("shares", written(tmp_path))
+    parameters = read_data_sheet("shares", written(tmp_path))
     (prediction,) = predict(parameters, [point("bcast", "linear", ranks=4, bytes=8)])
     assert prediction.validity_text == parameters.source == "from data sheets, not measured"
-    (apart,) = predict(parameters_of_sheet("loggp", written(tmp_path)), [point("bcast", "linear", ranks=4, bytes=8)])
+    (apart,) = predict(read_data_sheet("loggp", written(tmp_path)), [point("bcast", "linear", ranks=4, bytes=8)])
     assert apart.validity_text == prediction.validity_text
 
 
 def test_within_a_node_nothing_is_known_without_memory(tmp_path):
     two = point("bcast", "linear", ranks=2, bytes=8, layout="block:2")
     for name in ("shares", "loggp", "hockney"):
-        (prediction,) = predict(parameters_of_sheet(name, written(tmp_path)), [two], strict=False)
+        (prediction,) = predict(read_data_sheet(name, written(tmp_path)), [two], strict=False)
         assert "not probed: ranks in same node" in prediction.validity_text
         memory = written(tmp_path, SHEET + "  memory: {bandwidth: 4 GB/s, latency: 0.2us}\n")
-        (prediction,) = predict(parameters_of_sheet(name, memory), [two])
+        (prediction,) = predict(read_data_sheet(name, memory), [two])
         assert prediction.seconds == pytest.approx(2 * AT_END + 2e-7 + 8 / 4e9, rel=1e-2)
 
 
 def test_one_switch_without_levels(tmp_path):
     flat = "launcher: slurm\nnodes: 4\ncores: 1\ndata_sheet:\n  links: {node: {bandwidth: 1 GB/s, latency: 1us}}\n"
     for name in ("shares", "loggp", "hockney"):
-        assert cost(parameters_of_sheet(name, written(tmp_path, flat)), [0], [3], 1000) == pytest.approx(3e-6, rel=1e-3)
+        assert cost(read_data_sheet(name, written(tmp_path, flat)), [0], [3], 1000) == pytest.approx(3e-6, rel=1e-3)
 
 
 REFUSED = {
@@ -149,7 +149,7 @@ def test_the_verb_states_what_it_wants(tmp_path, options, message):
 
 def test_advice_and_its_rules_state_it_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    write_parameters(tmp_path / "s.yaml", parameters_of_sheet("shares", written(tmp_path)))
+    write_parameters(tmp_path / "s.yaml", read_data_sheet("shares", written(tmp_path)))
     ask = ["advise", "--params", "s.yaml", "--platform", "planned.yaml", "--operation", "bcast", "--ranks", "8"]
     ask += ["--bytes", "8", "--layout", "block:1"]
     shown = CliRunner().invoke(main, ask).output
@@ -161,12 +161,12 @@ def test_advice_and_its_rules_state_it_too(tmp_path, monkeypatch):
 def test_a_platform_without_sheets_is_named(tmp_path):
     path = written(tmp_path, HEAD)
     with pytest.raises(UserError, match="found no section data_sheet"):
-        parameters_of_sheet("shares", path)
+        read_data_sheet("shares", path)
 
 
 def test_the_page_s_example_is_predicted(tmp_path):
     text = (ROOT / "docs/platforms.md").read_text(encoding="utf-8")
     (example,) = [block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "data_sheet:" in block]
-    values = parameters_of_sheet("shares", written(tmp_path, example)).values
+    values = read_data_sheet("shares", written(tmp_path, example)).values
     assert values["c_out.leaf.a"].value == pytest.approx(2 / (16 * 12.5e9))
     assert values["L.beyond.a"].value == pytest.approx(2 * (300 + 350 + 500) * 1e-9)

@@ -17,16 +17,16 @@ from commodel.errors import UserError
 from commodel.plan.config import load_platform
 from commodel.platforms import slurm
 from commodel.platforms.slurm import (
-    by_type,
-    constraint,
     end_steps,
     expand_names,
-    features_of,
-    levels,
-    mpi_types,
-    node_names,
+    find_node_names,
+    list_wanted_features,
+    make_constraint,
+    order_by_type,
+    parse_features,
+    parse_levels,
+    parse_mpi_types,
     run_slurm,
-    wanted_types,
     was_refused,
 )
 from snakemake_executor_plugin_slurm_patient import UNLISTED, Executor
@@ -53,21 +53,21 @@ def typed(tmp_path):
     ("nodes", "asked"), [(1, "[bigmem*1]"), (2, "[bigmem*2]"), (3, "[bigmem*2&std*1]"), (5, "[bigmem*2&std*3]")]
 )
 def test_an_allocation_holds_the_first_nodes_of_the_platform(typed, nodes, asked):
-    assert constraint(typed(), nodes) == asked
+    assert make_constraint(typed(), nodes) == asked
 
 
 def test_nodes_that_are_alike_need_no_constraint(typed):
-    assert constraint(typed("launcher: slurm\nnodes: 5\ncores: 2\n"), 3) == ""
-    assert constraint(typed("launcher: local\nnodes: 1\ncores: 2\n"), 1) == ""
+    assert make_constraint(typed("launcher: slurm\nnodes: 5\ncores: 2\n"), 3) == ""
+    assert make_constraint(typed("launcher: local\nnodes: 1\ncores: 2\n"), 1) == ""
 
 
 def test_nodes_are_ordered_by_type_each_once(typed):
     names = ("a1", "a2", "b1", "b2", "b3")
-    features = features_of(NODES)
+    features = parse_features(NODES)
     assert features["a2"] == {"std", "bigmem"}
-    assert by_type(names, features, wanted_types(typed(), 4)) == ("a2", "b1", "a1", "b2")
+    assert order_by_type(names, features, list_wanted_features(typed(), 4)) == ("a2", "b1", "a1", "b2")
     with pytest.raises(UserError, match="2 nodes with feature 'std', wanted 3"):
-        by_type(names, features, wanted_types(typed(), 5))
+        order_by_type(names, features, list_wanted_features(typed(), 5))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_surveyed_hosts_are_the_first_nodes_of_an_allocation(typed, command, mon
     command(name="scontrol", answers="n1 n2 n3")
     command(name="srun", answers="pmi2")
     platform = typed("launcher: slurm\nnodes: 5\ncores: 2\n")
-    assert node_names(platform, os.fspath(folder / "srun"), 2, hosts) == names
+    assert find_node_names(platform, os.fspath(folder / "srun"), 2, hosts) == names
 
 
 @pytest.mark.parametrize("features", ["{fat: bigmem}", "{}", "{fat: a, thin: b, slim: c}", "{fat: 'a&b', thin: c}"])
@@ -98,7 +98,7 @@ def test_types_need_a_feature_each(typed, features):
     ],
 )
 def test_what_srun_offers(listing):
-    assert mpi_types(listing) == ["pmix", "none", "pmi2", "pmix_v4", "pmix_v3"]
+    assert parse_mpi_types(listing) == ["pmix", "none", "pmi2", "pmix_v4", "pmix_v3"]
 
 
 # What Slurm 22.05 prints while slurmctld is killed, or stopped.
@@ -212,24 +212,24 @@ def test_a_list_that_is_none_is_refused(listed):
 
 def test_the_nodes_of_an_allocation_are_grouped_in_their_order():
     """The spine parts nobody: all nodes hang on it."""
-    hierarchy = levels(THREE, ["n5", "n0", "n2", "n1"])
+    hierarchy = parse_levels(THREE, ["n5", "n0", "n2", "n1"])
     assert hierarchy.settings == {"leaf": [0, 1, 2, 1], "group": [0, 1, 1, 1]}
     assert hierarchy.distance(1, [0, 1, 2, 3]).tolist() == [3, 0, 2, 1]
 
 
 def test_an_allocation_on_one_switch_is_marked():
-    assert levels(THREE, ["n3", "n2"]).settings == {"leaf": [0, 0]}
+    assert parse_levels(THREE, ["n3", "n2"]).settings == {"leaf": [0, 0]}
 
 
 def test_a_node_on_no_switch_is_a_group_by_itself():
-    assert levels(THREE, ["n0", "login", "n1"]).settings["leaf"] == [0, 1, 0]
+    assert parse_levels(THREE, ["n0", "login", "n1"]).settings["leaf"] == [0, 1, 0]
 
 
 def test_blocks_are_leaves():
     listing = (
         "BlockName=b0 BlockIndex=0 Nodes=n[00-01] BlockSize=2\nBlockName=b1 BlockIndex=1 Nodes=n[02-03] BlockSize=2"
     )
-    assert levels(listing, ["n03", "n00", "n01"]).settings == {"leaf": [0, 1, 1]}
+    assert parse_levels(listing, ["n03", "n00", "n01"]).settings == {"leaf": [0, 1, 1]}
 
 
 @pytest.mark.parametrize(
@@ -243,11 +243,11 @@ def test_blocks_are_leaves():
 )
 def test_what_is_no_tree_is_refused(listing):
     with pytest.raises(UserError, match="found"):
-        levels(listing, ["n0", "n1"])
+        parse_levels(listing, ["n0", "n1"])
 
 
 def test_where_slurm_knows_nothing_there_are_no_levels():
-    assert not levels("", ["n0"]).groups
+    assert not parse_levels("", ["n0"]).groups
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 9), st.randoms())
@@ -256,7 +256,7 @@ def test_any_tree_of_switches_comes_back(leaves, per_leaf, first, random):
     lists = [f"n[{first + leaf * per_leaf}-{first + leaf * per_leaf + per_leaf - 1}]" for leaf in range(leaves)]
     listing = "\n".join(f"SwitchName=s{leaf} Level=0 LinkSpeed=1 Nodes={text}" for leaf, text in enumerate(lists))
     order = random.sample(range(len(nodes)), len(nodes))
-    column = levels(listing, [nodes[node] for node in order]).settings["leaf"]
+    column = parse_levels(listing, [nodes[node] for node in order]).settings["leaf"]
     for here, beside in zip(range(len(order)), range(1, len(order)), strict=False):
         assert (column[here] == column[beside]) == (order[here] // per_leaf == order[beside] // per_leaf)
 

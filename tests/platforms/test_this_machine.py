@@ -93,8 +93,8 @@ OB1 = """[n:1] selected ob1 best priority 20
     ],
 )
 def test_what_a_library_states_of_itself(text, words):
-    assert transport.carrier_of(text).startswith(words)
-    assert bool(transport.carrier_of(text)) == bool(words)
+    assert transport.parse_transport(text).startswith(words)
+    assert bool(transport.parse_transport(text)) == bool(words)
 
 
 def test_what_does_not_compile_or_end_is_stated(tmp_path, monkeypatch):
@@ -103,12 +103,12 @@ def test_what_does_not_compile_or_end_is_stated(tmp_path, monkeypatch):
         (tmp_path / name).chmod(0o755)
     monkeypatch.setattr(transport, "find", lambda program: str(tmp_path / program))
     monkeypatch.setattr(transport, "find_sibling", lambda program, other: str(tmp_path / other))
-    assert transport.within_node() == "unknown: mpicc ended with code 3"
+    assert transport.detect_node_transport() == "unknown: mpicc ended with code 3"
     (tmp_path / "mpicc").write_text("#!/bin/sh\n")
-    assert transport.within_node() == "Open MPI: pml ob1 sm; mpiexec ended with code 1"
+    assert transport.detect_node_transport() == "Open MPI: pml ob1 sm; mpiexec ended with code 1"
     monkeypatch.setattr(transport, "find", lambda program: None)
-    assert transport.within_node() == ""
+    assert transport.detect_node_transport() == ""
 
 
 def test_what_is_here_states_what_it_uses():
-    assert transport.within_node().startswith(("MPICH: ", "Open MPI: pml ")) or not transport.find("mpicc")
+    assert transport.detect_node_transport().startswith(("MPICH: ", "Open MPI: pml ")) or not transport.find("mpicc")

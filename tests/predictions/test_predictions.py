@@ -143,7 +143,7 @@ def test_with_a_replay_of_all_messages_of_rounds_there_are_fewer_draws(monkeypat
 
     The result does not depend on the number of draws at a time.
     """
-    monkeypatch.setattr("commodel.patterns.build.WRITTEN", 0)
+    monkeypatch.setattr("commodel.patterns.build.MAX_EXPANDED_MESSAGES", 0)
     monkeypatch.setattr("commodel.predictions.predictions.MAX_CELLS", 24 * 23 * FEWEST_DRAWS)
     requested, rows = point("alltoall", "pairwise", ranks=24, bytes=64), []
 

@@ -100,7 +100,7 @@ def test_ratios_of_repeated_rounds_are_those_of_expanded_ones(monkeypatch, opera
     """Also where of many rounds one stands for all, beside messages of other sizes."""
     requested = point(operation, algorithm, ranks=ranks, bytes=100 * ranks)
     whole = build.schedule(requested)
-    monkeypatch.setattr(build, "WRITTEN", 0)
+    monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
     described = build.schedule(requested)
     assert isinstance(described, CompactSchedule)
     assert not isinstance(whole, CompactSchedule)

@@ -98,10 +98,10 @@ def book(workbook):
 @pytest.fixture(scope="session")
 def original(inputs, tmp_path_factory):
     """A folder of results, and beside it the workbook of them."""
-    from commodel.reports import stored, write_xlsx
+    from commodel.reports import build_stored_report, write_xlsx
 
     folder = write_results(tmp_path_factory.mktemp("results") / "trees", inputs)
-    write_xlsx(stored(folder), folder.parent / "trees.xlsx")
+    write_xlsx(build_stored_report(folder), folder.parent / "trees.xlsx")
     return folder
 
 

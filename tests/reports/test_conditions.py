@@ -12,8 +12,8 @@ from commodel.compare.model_ranking import rank_models
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, UNMEASURED, add_default_columns, list_columns
 from commodel.predictions.validity import Validity, ValidityKind
-from commodel.reports import build, stored
-from commodel.reports.frames import prepare
+from commodel.reports import build, build_stored_report
+from commodel.reports.frames import prepare_comparison
 from commodel.reports.sections import conditions
 
 BEST_MODEL, MISSING = "Which model predicts best", "What is missing"
@@ -21,7 +21,7 @@ BEST_MODEL, MISSING = "Which model predicts best", "What is missing"
 
 def describe_missing(comparison, platform="ether16"):
     """The findings of a platform, of which the Summary has the first few."""
-    frame = prepare(comparison)
+    frame = prepare_comparison(comparison)
     return conditions.describe_missing(frame[frame["platform"] == platform], simulated=False)
 
 
@@ -88,7 +88,7 @@ def test_levels_missing_in_the_platform_file_are_one_anomaly_a_platform(small):
     assert "--levels" not in other.text
 
 
-@pytest.mark.parametrize(("paired", "hint"), [((), conditions.LOOK), (("ether16",), "")])
+@pytest.mark.parametrize(("paired", "hint"), [((), conditions.NETWORK_HINT), (("ether16",), "")])
 def test_flagged_predictions_of_the_best_model_are_an_anomaly(small, paired, hint):
     small = add_default_columns(small, COMPARISON)
     crowded = Validity(
@@ -121,7 +121,7 @@ def test_the_terminal_has_the_anomalies_of_the_report_below_its_table(folder, ca
     anomaly = anomaly.removeprefix("1. ")
     assert anomaly.startswith("ether16: ")
     assert "uncertain by a factor of 2 or more" in anomaly
-    assert anomaly in sentences(stored(folder), BEST_MODEL)
+    assert anomaly in sentences(build_stored_report(folder), BEST_MODEL)
 
 
 def test_the_terminal_does_not_name_a_prediction_to_use_where_all_are_far_off(folder, capsys):

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.reading import sentences
 
 from commodel.reports import build, write_xlsx
-from commodel.reports.frames import prepare
+from commodel.reports.frames import prepare_comparison
 from commodel.reports.html.page import page_html
 from commodel.reports.sections import conditions, summary
-from commodel.reports.shape import Answer, Remark, number_format, show
+from commodel.reports.shape import Answer, Remark, choose_number_format, format_value
 
 BEST_MODEL, WHAT_TO_USE, MISSING = "Which model predicts best", "What to use", "What is missing"
 
@@ -40,7 +40,7 @@ def test_the_best_model_of_each_platform_is_named(report, comparison):
 
 def questions(report):
     """The questions of the Summary about a platform: question, platform and sentences."""
-    asked = tuple(summary.LIMITS)
+    asked = tuple(summary.MAX_SENTENCES)
     answers = [block for block in report.section("Summary").blocks if isinstance(block, Answer)]
     parts = [(answer.question.partition(": "), answer.sentences) for answer in answers]
     return [(question, platform, lines) for (question, _, platform), lines in parts if question in asked]
@@ -50,14 +50,14 @@ def test_a_platform_has_at_most_fourteen_sentences_and_measured_platforms_come_f
     flagged = small["validity"].mask(small["platform"] == "ether16", "extrapolated: 2.0 doublings beyond")
     asked = questions(build(small.assign(validity=flagged), experiment="short"))
     assert [platform for _, platform, _ in asked] == ["ether16"] * 5 + ["fattree (simulated)"] * 5
-    assert [question for question, *_ in asked] == 2 * list(summary.LIMITS)
+    assert [question for question, *_ in asked] == 2 * list(summary.MAX_SENTENCES)
     for name in ("ether16", "fattree (simulated)"):
         assert 5 <= sum(len(lines) for _, platform, lines in asked if platform == name) <= 14
 
 
 @pytest.mark.parametrize("number", [1, 2, 5])
 def test_further_findings_are_counted_and_the_answer_stays(small, number):
-    frame = prepare(small)
+    frame = prepare_comparison(small)
     frame = frame[frame["platform"] == "ether16"]
     remarks = [Remark("ether16", f"Anomaly {place}.") for place in range(number)]
     others = [Remark("fattree", "Elsewhere.")]
@@ -123,7 +123,7 @@ def test_use_names_the_sizes_of_an_alternative(report):
 
 
 def test_missing_is_counted(report, comparison):
-    frame, lines = prepare(comparison), {}
+    frame, lines = prepare_comparison(comparison), {}
     for platform, simulated in (("ether16", False), ("fattree", True)):
         lines[platform] = conditions.describe_missing(frame[frame["platform"] == platform], simulated)
     first, *others = lines["ether16"]
@@ -226,8 +226,8 @@ def test_points_without_any_prediction(small):
     kind=st.sampled_from(["number", "percent", "signed", "ratio", "times"]),
 )
 def test_numbers_read_back(value, kind):
-    text = show(kind, value)
-    assert len(number_format(kind, value)) < 40
+    text = format_value(kind, value)
+    assert len(choose_number_format(kind, value)) < 40
     digits = {"percent": 0.05, "signed": 0.05, "ratio": 0.0005, "times": 0.005}.get(kind, abs(value) * 5.1e-4)
     assert float(text.replace(",", "")) == pytest.approx(value, abs=digits * 1.001 + abs(value) * 1e-3)
 
@@ -251,4 +251,4 @@ def test_numbers_read_back(value, kind):
     ],
 )
 def test_how_values_read(kind, value, text):
-    assert show(kind, value) == text
+    assert format_value(kind, value) == text

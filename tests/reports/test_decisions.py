@@ -5,7 +5,13 @@ import pandas as pd
 import pytest
 
 from commodel.advice.decision_tables import COLUMNS, NOTES, summarize_notes
-from commodel.reports.workbooks import CLOSE, MOST_WEIGHTS, PALE, describe_grounds, write_decision_workbook
+from commodel.reports.workbooks import (
+    MAX_WEIGHT_SETS,
+    PALE_COLOURS,
+    TIED_PREFIX,
+    describe_basis,
+    write_decision_workbook,
+)
 
 SIMULATED = "SIMULATED: the parameters were fitted to a simulated platform"
 
@@ -67,7 +73,7 @@ def test_the_matrix_has_each_choice_at_its_place(table, tmp_path):
     ways, times = tables(book(table, tmp_path)["bcast"])
     assert [[cell.value for cell in cells] for cells in ways] == [
         ["ranks", "8\N{NO-BREAK SPACE}B", "4\N{NO-BREAK SPACE}KiB"],
-        [2, "binomial", f"{CLOSE}chain:8KiB"],
+        [2, "binomial", f"{TIED_PREFIX}chain:8KiB"],
         [16, "binomial", "chain:64KiB"],
     ]
     assert times[2][2].value == pytest.approx(16 + 4.096)
@@ -78,13 +84,13 @@ def test_one_colour_for_an_algorithm_whatever_its_argument(table, tmp_path):
         colours = [[cell.fill.fgColor.rgb[2:] for cell in line[1:]] for line in cells[1:]]
         assert colours[0] == colours[1]
         assert len(set(colours[0])) == 2
-        assert {f"#{colour}" for colour in colours[0]} <= set(PALE)
+        assert {f"#{colour}" for colour in colours[0]} <= set(PALE_COLOURS)
 
 
 def test_layouts_are_named_where_they_differ(table, tmp_path):
     mixed = table.assign(layout=["block:1", "cyclic:2", "block:1", "block:2", "block:1"])
     sheets = book(mixed, tmp_path)
-    assert tables(sheets["bcast"])[0][1][2].value == f"{CLOSE}chain:8KiB, cyclic:2"
+    assert tables(sheets["bcast"])[0][1][2].value == f"{TIED_PREFIX}chain:8KiB, cyclic:2"
     assert "Layout: block." in " ".join(str(cell.value) for cells in sheets["barrier"] for cell in cells)
 
 
@@ -118,9 +124,9 @@ def test_each_kind_of_note_appears_once(table):
 
 
 def test_weights_are_listed_by_operation(table):
-    lines = describe_grounds(table, summarize_notes(table)).sentences
+    lines = describe_basis(table, summarize_notes(table)).sentences
     assert "Weights for bcast: loggp 100 %." in lines
-    many = pd.concat([table.assign(weights=f"loggp {share} %") for share in range(MOST_WEIGHTS + 2)])
-    lines = describe_grounds(many, summarize_notes(many)).sentences
+    many = pd.concat([table.assign(weights=f"loggp {share} %") for share in range(MAX_WEIGHT_SETS + 2)])
+    lines = describe_basis(many, summarize_notes(many)).sentences
     assert "Weights for bcast at 4 of 20 workloads: loggp 0 %." in lines
     assert "Weights for bcast at other workloads: 2 more sets." in lines

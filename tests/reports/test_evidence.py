@@ -14,8 +14,8 @@ from commodel.files.tables import SUMMARY, read_table, write_table
 from commodel.parameters import Estimate, ParameterSet
 from commodel.plan.planning import load_plan
 from commodel.reports import build, charts, write_xlsx
-from commodel.reports.sections.evidence import UNITS
-from commodel.reports.shape import finite, format_undetermined
+from commodel.reports.sections.evidence import SHOWN_UNITS
+from commodel.reports.shape import format_undetermined, is_finite_number
 from commodel.results.raw_samples import JOINED_HEADERS, checksum
 
 
@@ -44,7 +44,7 @@ def test_every_value_is_in_one_of_the_two_tables(report, inputs):
     assert {name.partition(".")[0] for _, _, name in samples} == {"o_s", "L_1"}
     for key, estimate in every.items():
         row = (scalars | samples)[key]
-        unit, factor = UNITS.get(estimate.unit, (estimate.unit, 1.0))
+        unit, factor = SHOWN_UNITS.get(estimate.unit, (estimate.unit, 1.0))
         assert row["unit"] == unit
         assert row["known"] is estimate.known
         if estimate.known:
@@ -60,7 +60,7 @@ def test_values_that_the_data_do_not_determine_have_one_digit(report):
     assert (row["value"], row["low"], row["high"]) == ("≈ 0.3", "≈ 0", "≈ 1")
     assert row["known"] is False
     for row in rows.values():
-        assert finite(row["value"]) is row["known"]
+        assert is_finite_number(row["value"]) is row["known"]
 
 
 def test_values_that_could_not_be_observed_have_a_reason(comparison):
@@ -147,10 +147,10 @@ def test_of_many_curves_the_worst_are_drawn(inputs, comparison):
     good, bad = plogp.curves[0], plogp.curves[2]
     curves = tuple(replace(good, title=f"good {place}", left_out=0.001 * place) for place in range(20))
     many = replace(plogp, curves=(*curves, bad))
-    assert charts.worst_fitted(many.curves) == [*curves[-charts.MOST_CURVES + 1 :], bad]
+    assert charts.select_worst_curves(many.curves) == [*curves[-charts.MAX_CURVES + 1 :], bad]
     section = build(comparison.iloc[:0], [many], experiment="many").section("Fits")
-    assert sum(row["figure"] is not None for row in records(section.tables[0])) == charts.MOST_CURVES
-    assert f"the {charts.MOST_CURVES} worst" in section.tables[0].note
+    assert sum(row["figure"] is not None for row in records(section.tables[0])) == charts.MAX_CURVES
+    assert f"the {charts.MAX_CURVES} worst" in section.tables[0].note
 
 
 def test_one_sample_is_no_curve(inputs, comparison):

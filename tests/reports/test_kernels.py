@@ -17,8 +17,8 @@ from commodel.plan.planning import record_files
 from commodel.records import Batch, Point
 from commodel.reports.html.page import page_html
 from commodel.reports.pictures.render import pictures
-from commodel.reports.sections.kernels import EVEN, digits_of, sections
-from commodel.reports.shape import MOST_RECTANGLES, Report, Tiling, shade
+from commodel.reports.sections.kernels import UNIFORM_COLOUR, format_speed, make_sections
+from commodel.reports.shape import MAX_RECTANGLES, Report, Tiling, mix_scale_colour
 from commodel.reports.xlsx.workbook import write_xlsx
 
 TILES = "rank,x,y,width,height,speed\n0,0,0,3,4,600\n1,3,0,1,1,100\n2,3,1,1,3,150\n"
@@ -65,7 +65,7 @@ def made(tiles):
         for family, off in (("loggp", 1.5), ("taulop", 1.1))
     ]
     speeds = {"s.yaml": Speeds({"gemm": KernelSpeeds({"node/1": ((4.0, 50.0, 40.0, 60.0), (16.0, 70.0, 65.0, 75.0))})})}
-    (section,) = sections(*partitions(plan), frame_of(rows), speeds, None, set())
+    (section,) = make_sections(*partitions(plan), frame_of(rows), speeds, None, set())
     return Report("e", "Kernels", "", (section,)), section
 
 
@@ -91,8 +91,12 @@ def test_the_picture_has_every_rectangle_coloured_by_speed(made):
         ("1", 3, 0, 1, 1),
         ("2", 3, 1, 1, 3),
     ]
-    assert [rectangle.fill for rectangle in tiling.rectangles] == [shade(0), shade(1), shade(np.log(4) / np.log(6))]
-    assert tiling.legend[0] == (shade(0), "600 blocks/s")
+    assert [rectangle.fill for rectangle in tiling.rectangles] == [
+        mix_scale_colour(0),
+        mix_scale_colour(1),
+        mix_scale_colour(np.log(4) / np.log(6)),
+    ]
+    assert tiling.legend[0] == (mix_scale_colour(0), "600 blocks/s")
     assert "4×4 blocks over 3 processes as rectangles of 1 to 12 blocks, coloured by speed" in tiling.alt
     rows = table(section, "Rectangles")
     assert [row["computes"] for row in rows] == [20.0, 10.0, 20.0]
@@ -102,7 +106,7 @@ def test_without_speeds_processes_are_coloured_by_kind(tmp_path, tiles):
     (tmp_path / "tiles.csv").write_text("\n".join(line.rpartition(",")[0] for line in TILES.splitlines()))
     (tmp_path / "who.csv").write_text("rank,node,cores,device\n0,0,4,cpu\n1,0,1,gpu\n2,1,4,cpu\n")
     plan = plan_of(point(tiles, layout="processes:who.csv"), point(tiles, layout="block:2"))
-    (section,) = sections(*partitions(plan), frame_of([]), {}, None, set())
+    (section,) = make_sections(*partitions(plan), frame_of([]), {}, None, set())
     assert [row["least"] for row in table(section, "Partitions")] == [1, 1]
     by_kind, by_node = [block for block in section.blocks if isinstance(block, Tiling)]
     assert [text for _, text in by_kind.legend] == ["node/4", "node/gpu"]
@@ -118,7 +122,7 @@ def test_page_and_workbook_draw_it_with_a_text(made, tmp_path):
     page = page_html(report)
     (drawing,) = re.findall(r'id="tiling-1" role="img"[^>]*aria-label="([^"]*)">(.*?)</svg>', page, re.DOTALL)
     assert drawing[0] == tiling.alt
-    assert drawing[1].count(f'fill="{shade(0)}"') == 2  # the rectangle and its colour beside
+    assert drawing[1].count(f'fill="{mix_scale_colour(0)}"') == 2  # the rectangle and its colour beside
     write_xlsx(report, tmp_path / "k.xlsx")
     with zipfile.ZipFile(tmp_path / "k.xlsx") as book:
         shapes = "".join(book.read(name).decode() for name in book.namelist() if "drawings/drawing" in name)
@@ -147,7 +151,7 @@ def test_speeds_state_where_they_come_from(made):
     chart = next(chart for chart in section.charts if chart.name.startswith("Speeds"))
     assert chart.series[0].low == (40.0, 65.0)
     declared = Speeds({"wave": KernelSpeeds({"node/1": ((4.0, 50.0),)})}, "sim", simulated=True, source="by hand")
-    (other,) = sections([], ["a line"], frame_of([]), {"s": declared}, None, {"sim"})
+    (other,) = make_sections([], ["a line"], frame_of([]), {"s": declared}, None, {"sim"})
     assert table(other, "Speeds")[0]["whence"] == "declared, not measured (simulated): by hand"
     assert "(simulated)" in other.charts[0].title
 
@@ -162,22 +166,22 @@ def test_what_kernels_took_to_compute_is_a_speed_of_the_slowest():
         [("point", "here", False, p.id, value) for p, value in zip(points, seconds, strict=True)],
         columns=["kind", "platform", "simulated", "id", "computation"],
     )
-    (section,) = sections(*partitions(plan_of(*points)), frame_of([]), {}, raw, set())
+    (section,) = make_sections(*partitions(plan_of(*points)), frame_of([]), {}, raw, set())
     small, large = table(section, "Speeds")
     assert (small["size"], small["speed"], small["unit"]) == (8, 80.0, "blocks of 32×32")
     assert (large["size"], large["speed"], large["low"], large["high"]) == (32, 32.0, 16.0, 64.0)
     assert "the slowest of 2 processes, median and ends of 3 points" in large["whence"]
     simulated = raw.assign(simulated=True)
-    (section,) = sections(*partitions(plan_of(*points)), frame_of([]), {}, simulated, {"here"})
+    (section,) = make_sections(*partitions(plan_of(*points)), frame_of([]), {}, simulated, {"here"})
     assert not [table for table in section.tables if table.name == "Speeds"]
 
 
 def test_a_stranger_s_plan_makes_us_read_no_other_file_and_draw_nothing_endless(tiles, tmp_path):
     (tmp_path / "secret.csv").write_text("token=abc\n")
-    many = f"summa:n={MOST_RECTANGLES + 1}:grid=1x{MOST_RECTANGLES + 1}"
-    layout = f"block:{MOST_RECTANGLES + 1}"
+    many = f"summa:n={MAX_RECTANGLES + 1}:grid=1x{MAX_RECTANGLES + 1}"
+    layout = f"block:{MAX_RECTANGLES + 1}"
     even = point("summa:n=3:grid=1x3")
-    plan = plan_of(even, point(tiles), point(many, ranks=MOST_RECTANGLES + 1, layout=layout))
+    plan = plan_of(even, point(tiles), point(many, ranks=MAX_RECTANGLES + 1, layout=layout))
     strange = [point("summa:partition=secret.csv"), point("summa:n=4:grid=1000x1000"), point("summa:no=1")]
     strange += [point("summa:n=4", ranks=1 << 40, layout="block:1"), point("summa:n=4", layout="processes:secret.csv")]
     batch = plan.batches[0]
@@ -188,19 +192,19 @@ def test_a_stranger_s_plan_makes_us_read_no_other_file_and_draw_nothing_endless(
     assert len(unread) == 4
     assert "secret.csv" in unread[0]
     assert not any("token" in line for line in unread)
-    (section,) = sections(made, unread, frame_of([]), {}, None, set())
+    (section,) = make_sections(made, unread, frame_of([]), {}, None, set())
     assert [block.alt[:18] for block in section.blocks if isinstance(block, Tiling)] == ["summa, tiles.csv: "]
     assert any(line.startswith("1 of 3 partitions are drawn ") for line in section.blocks[0].sentences)
-    (section,) = sections(*partitions(plan_of(even)), frame_of([]), {}, None, set())
+    (section,) = make_sections(*partitions(plan_of(even)), frame_of([]), {}, None, set())
     (alone,) = [block for block in section.blocks if isinstance(block, Tiling)]
-    assert alone.legend == ((EVEN, "node/1, node 0"),)
+    assert alone.legend == ((UNIFORM_COLOUR, "node/1, node 0"),)
     assert by_iteration(frame_of([]).assign(operation=[])).empty
 
 
 def test_a_report_without_kernels_has_no_such_sheet():
-    assert sections(*partitions(plan_of(point("bcast", size=8))), frame_of([]), {}, None, set()) == []
+    assert make_sections(*partitions(plan_of(point("bcast", size=8))), frame_of([]), {}, None, set()) == []
 
 
 def test_speeds_of_a_legend_are_numbers_as_people_write_them():
     speeds = {1.3e6: "1,300,000", 986_123.0: "986,000", 12.345: "12.3", 0.5: "0.500", 0.00123: "0.00123"}
-    assert {speed: digits_of(speed) for speed in speeds} == speeds
+    assert {speed: format_speed(speed) for speed in speeds} == speeds

@@ -11,11 +11,11 @@ from click.testing import CliRunner
 
 from commodel.cli.report import report as verb
 from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
-from commodel.reports import build, stored, write_xlsx
+from commodel.reports import build, build_stored_report, write_xlsx
 from commodel.reports.html.page import page_html
 from commodel.reports.sections.origins import RESULTS
-from commodel.reports.shape import raw_link
-from commodel.reports.stored import results_from
+from commodel.reports.shape import make_raw_link
+from commodel.reports.stored import find_relative_results
 from commodel.reports.verify import verify
 from commodel.results.provenance import ExperimentProvenance
 
@@ -121,19 +121,19 @@ FAR = "../" * 21
 
 @pytest.mark.parametrize("text", ["raw/b/../../c.csv", "raw/b/c.exe", "/raw/b/c.csv", "raw/b/c.csv#x", "raw/.b/c.csv"])
 def test_what_is_no_raw_file_has_no_link(text):
-    assert raw_link("../../results/e", "raw/b/c.csv") == "../../results/e/raw/b/c.csv"
-    assert raw_link("../../results/e", text) == ""
+    assert make_raw_link("../../results/e", "raw/b/c.csv") == "../../results/e/raw/b/c.csv"
+    assert make_raw_link("../../results/e", text) == ""
 
 
 @pytest.mark.parametrize("way", ["", "/etc", "http://x", "results/../..", "a/b/c", "//x/y", "file:", "a b", f"{FAR}r"])
 def test_a_way_that_we_did_not_write_is_not_gone(way):
-    assert raw_link(way, "raw/b/c.csv") == ""
+    assert make_raw_link(way, "raw/b/c.csv") == ""
 
 
 def test_the_way_to_the_results_ends_at_the_project():
-    assert results_from(Path("reports/e"), Path("results/e")) == "../../results/e"
-    assert results_from(Path("results/e"), Path("results/e")) == "."
-    assert results_from(Path("/tmp/r"), Path("/home/someone/project/results/e")) == ""
+    assert find_relative_results(Path("reports/e"), Path("results/e")) == "../../results/e"
+    assert find_relative_results(Path("results/e"), Path("results/e")) == "."
+    assert find_relative_results(Path("/tmp/r"), Path("/home/someone/project/results/e")) == ""
 
 
 def test_a_workbook_may_not_choose_where_links_lead(small, tmp_path):
@@ -144,4 +144,4 @@ def test_a_workbook_may_not_choose_where_links_lead(small, tmp_path):
 
 
 def test_without_a_place_for_the_report_there_are_no_links(project):
-    assert stored(project / "results/trees").results == ""
+    assert build_stored_report(project / "results/trees").results == ""

@@ -12,8 +12,8 @@ from tests.compare.pairs import summary
 from commodel.compare.network import networks
 from commodel.hierarchy import Hierarchy
 from commodel.reports.html.page import page_html
-from commodel.reports.sections.network import sections, sentences
-from commodel.reports.shape import Matrix, Report, Section, digits
+from commodel.reports.sections.network import describe_network, make_sections
+from commodel.reports.shape import Matrix, Report, Section, format_digits
 from commodel.reports.xlsx.workbook import write_xlsx
 
 LEAVES = Hierarchy.of({"leaf": [0, 1, 0, 1, 0, 1, 0, 1]})
@@ -25,7 +25,7 @@ def seen(hierarchy=LEAVES, count=8, slow=None, **place):
 
 
 def report(networks):
-    pictures, numbers = sections(networks)
+    pictures, numbers = make_sections(networks)
     return Report("e", "A network", "", (*pictures, *numbers))
 
 
@@ -45,7 +45,7 @@ class Drawing(HTMLParser):
 
 
 def test_nodes_stand_by_group_and_every_pair_has_its_number():
-    pictures, _ = sections(seen())
+    pictures, _ = make_sections(seen())
     latency, bandwidth = [block for block in pictures[0].blocks if isinstance(block, Matrix)]
     assert latency.labels == tuple("02461357")
     assert latency.borders == bandwidth.borders == (4,)
@@ -93,10 +93,10 @@ def test_the_workbook_has_the_same_numbers_and_colours(tmp_path):
 
 
 def test_where_all_nodes_are_alike_no_picture_leads_the_report():
-    pictures, numbers = sections(seen(FLAT))
+    pictures, numbers = make_sections(seen(FLAT))
     assert not pictures
     assert numbers[0].name == "Distances"
-    assert sections([]) == ([], [])
+    assert make_sections([]) == ([], [])
 
 
 def test_pairs_that_were_not_measured_are_pale_not_made_up(tmp_path):
@@ -115,7 +115,7 @@ def test_pairs_that_were_not_measured_are_pale_not_made_up(tmp_path):
 
 def test_of_hundreds_of_nodes_groups_are_drawn():
     hierarchy = Hierarchy.of({"leaf": [node // 30 for node in range(300)]})
-    matrix = next(block for block in sections(seen(hierarchy, 300))[0][0].blocks if isinstance(block, Matrix))
+    matrix = next(block for block in make_sections(seen(hierarchy, 300))[0][0].blocks if isinstance(block, Matrix))
     assert matrix.labels == tuple(f"group {number}" for number in range(10))
     assert matrix.values[3][3] == pytest.approx(1.5)
     assert matrix.values[3][4] == pytest.approx(3.0)
@@ -140,7 +140,7 @@ def test_a_hostile_name_is_text_in_both(tmp_path):
 def test_measured_groups_are_compared_with_named_levels(levels, verdict):
     (network,) = seen(levels=levels)
     (name,) = levels
-    line = sentences(network)[-1]
+    line = describe_network(network)[-1]
     assert f"2 groups ({name})" in line
     assert line.endswith(verdict)
 
@@ -160,10 +160,10 @@ def test_measured_groups_are_compared_with_named_levels(levels, verdict):
 )
 def test_measured_groups_are_compared_with_slurm_s(hierarchy, said, verdict):
     found = seen(hierarchy, levels=said.settings, levels_from="slurm")
-    assert sentences(found[0])[-1] == f"Slurm's topology {verdict}"
-    assert bool(sections(found)[0]) == (hierarchy is LEAVES or said is LEAVES)
+    assert describe_network(found[0])[-1] == f"Slurm's topology {verdict}"
+    assert bool(make_sections(found)[0]) == (hierarchy is LEAVES or said is LEAVES)
 
 
 @pytest.mark.parametrize(("value", "text"), [(1.2345, "1.23"), (123.4, "123"), (0.01234, "0.0123"), (np.nan, "n/a")])
 def test_three_digits(value, text):
-    assert digits(value) == text
+    assert format_digits(value) == text

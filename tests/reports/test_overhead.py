@@ -6,7 +6,7 @@ import pytest
 from tests.reading import sentences
 
 from commodel.reports import build
-from commodel.reports.frames import prepare
+from commodel.reports.frames import prepare_comparison
 from commodel.reports.sections import overhead
 from commodel.stats import median_interval
 
@@ -84,7 +84,7 @@ def test_coverage_of_the_interval_of_the_ratio(comparison):
         pair = [median_interval(random.lognormal(np.log(time), 0.1, 40)) for time in (1.2, 1.0)]
         rows.append([*pair[0], *pair[1]])
     names = [f"measured{end}{side}" for side in ("", "_native") for end in ("", "_low", "_high")]
-    ratios = overhead.ratios(pd.DataFrame(rows, columns=names))
+    ratios = overhead.compute_ratios(pd.DataFrame(rows, columns=names))
     held = ((ratios["low"] <= 1.2) & (ratios["high"] >= 1.2)).mean()
     assert 0.93 < held < 0.99
     theory = 1.96 * 0.1 * np.sqrt(np.pi / 2 / 40 * 2)  # of the difference of two medians of logarithms
@@ -95,13 +95,13 @@ def test_the_ratio_is_highest_where_the_time_without_the_container_is_lowest():
     """Ends of intervals that are not even, as logarithms: hypot(0.3, 0.4) below and hypot(0.05, 0.12) above."""
     pair = {"measured": 0.7, "measured_low": 0.7 - 0.3, "measured_high": 0.7 + 0.05}
     pair |= {"measured_native": 0.0, "measured_low_native": -0.12, "measured_high_native": 0.4}
-    (row,) = overhead.ratios(np.exp(pd.DataFrame([pair]))).to_dict("records")
+    (row,) = overhead.compute_ratios(np.exp(pd.DataFrame([pair]))).to_dict("records")
     assert np.log([row["low"], row["ratio"], row["high"]]) == pytest.approx([0.7 - 0.5, 0.7, 0.7 + 0.13])
 
 
 def test_an_interval_down_to_zero_is_a_tie(small):
     both = with_container(small, 3.0)
     both.loc[both["platform"] == "boxed", "measured_low"] = 0.0
-    ratios = overhead.pair_with_native(prepare(both), CONTAINERS)
+    ratios = overhead.pair_with_native(prepare_comparison(both), CONTAINERS)
     assert (ratios["low"] == 0).all()
     assert set(ratios["outcome"]) == {"tied"}

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from commodel.errors import UserError
-from commodel.reports.sections.overlay import sections
+from commodel.reports.sections.overlay import make_sections
 from commodel.results.process_counts import COLUMNS, join_counts, read_counts
 
 PASS = """depth,processes,packets_up,packets_down,bytes_up,bytes_down,waves,filter_seconds,cpu_seconds,round_trip
@@ -33,11 +33,11 @@ def study(tmp_path):
 
 
 def test_counts_are_summed_over_passes_and_shown(study):
-    assert sections(study.plan, study.results, study.summary) == ()
+    assert make_sections(study.plan, study.results, study.summary) == ()
     join_counts(study.passes, study.raw, "a")
     join_counts(study.passes, study.raw, "b")
     assert [path.name for path in study.raw.iterdir()] == ["a.levels"]
-    (section,) = sections(study.plan, study.results, study.summary)
+    (section,) = make_sections(study.plan, study.results, study.summary)
     (shown,) = section.tables
     assert section.name == "Overlay processes"
     assert shown.column("name") == ["reduce", "reduce"]

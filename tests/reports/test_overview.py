@@ -18,12 +18,18 @@ from commodel.compare.recommended import evaluate
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import UNMEASURED
 from commodel.reports import build, write_pictures, write_xlsx
-from commodel.reports.frames import prepare
+from commodel.reports.frames import prepare_comparison
 from commodel.reports.html.page import page_html
 from commodel.reports.pictures.render import pictures, svg
 from commodel.reports.pictures.specifications import fit_text, grid, lines, share_width, width
-from commodel.reports.sections.front import OUT, format_error, summarize_network, trust_grid, use_grid
-from commodel.reports.shape import Answer, Axis, Cell, Chart, Grid, Series, percent
+from commodel.reports.sections.front import (
+    FLAGGED_COLOUR,
+    format_error,
+    make_trust_grid,
+    make_use_grid,
+    summarize_network,
+)
+from commodel.reports.shape import Answer, Axis, Cell, Chart, Grid, Series, format_percent
 from commodel.reports.xlsx import overview
 from commodel.reports.xlsx.workbook import Workbook
 from commodel.units import format_bytes, format_seconds
@@ -39,8 +45,8 @@ def list_workloads(comparison, platform):
 
 @pytest.mark.parametrize("platform", ["ether16", "fattree"])
 def test_the_map_has_the_fastest_alternatives(comparison, platform):
-    frame = prepare(comparison)
-    grid = use_grid(frame[frame["platform"] == platform])
+    frame = prepare_comparison(comparison)
+    grid = make_use_grid(frame[frame["platform"] == platform])
     cells = {}
     for cell in grid.cells:
         operation, label = grid.rows[cell.row]
@@ -69,15 +75,17 @@ def holds(label, row):
 
 def test_the_other_map_has_the_mean_errors(comparison):
     here = comparison[(comparison["platform"] == "ether16") & comparison["held_out"] & comparison["mu"].notna()]
-    frame = prepare(comparison)
-    grid = trust_grid(frame[(frame["platform"] == "ether16") & frame["held_out"] & (frame["algorithm"] != "library")])
+    frame = prepare_comparison(comparison)
+    grid = make_trust_grid(
+        frame[(frame["platform"] == "ether16") & frame["held_out"] & (frame["algorithm"] != "library")]
+    )
     means = here.groupby(["family", "operation"])["mu"].mean()
     reached = (here["validity"] == "valid").groupby([here["family"], here["operation"]]).mean()
     cells = {(grid.rows[cell.row][1], grid.columns[cell.column]): cell for cell in grid.cells}
     assert {key for key in cells if key[1] != "all"} == set(means.index)
     for key, mean in means.items():
         assert cells[key].text == ("∞" if mean == math.inf else f"{mean:.2f}" if mean < 10 else f"{mean:,.0f}")
-        assert (cells[key].fill == OUT) == (reached[key] < 0.5)
+        assert (cells[key].fill == FLAGGED_COLOUR) == (reached[key] < 0.5)
     totals = [cells[label, "all"].text for _, label in grid.rows]
     assert grid.rows[0][1] == here.groupby("family")["mu"].mean().idxmin()
     assert totals[1:] == sorted(totals[1:], key=lambda text: math.inf if text == "∞" else float(text.replace(",", "")))
@@ -95,7 +103,7 @@ def test_sentences_are_few_and_do_not_name_the_platform(report):
 
 def test_regret_is_the_mean_of_all_choices(comparison, report):
     """Most of them have none; not the mean of the wrong ones alone."""
-    rows = evaluate(prepare(comparison))
+    rows = evaluate(prepare_comparison(comparison))
     for front in report.fronts:
         here = rows[rows["platform"] == front.platform]
         assert front.tiles[0].figure == f"error {format_error(here['mu'].mean())}"
@@ -104,7 +112,7 @@ def test_regret_is_the_mean_of_all_choices(comparison, report):
         regret = chosen / several.groupby("workload")["measured"].min() - 1
         assert f" of {len(chosen)} workloads." in front.tiles[2].sentence
         assert 0 < (regret > 0).mean() < 0.5
-        ends = f" Regret: {percent(regret.mean())} mean, {percent(regret.max())} worst."
+        ends = f" Regret: {format_percent(regret.mean())} mean, {format_percent(regret.max())} worst."
         assert front.tiles[2].sentence.endswith(ends)
 
 

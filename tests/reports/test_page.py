@@ -16,13 +16,13 @@ from tests.documented import ROOT
 
 from commodel.files.parameter_sets import write_parameters
 from commodel.reports import build, write_html
-from commodel.reports.content import DOUBLES, commands
+from commodel.reports.content import DOUBLES, list_commands
 from commodel.reports.glossary import explain_terms, read_glossary
 from commodel.reports.html import page as html_page
 from commodel.reports.html.page import TermMarkup, page_html, terms_of
 from commodel.reports.pictures import specifications
 from commodel.reports.pictures.specifications import SCHEMA, decade_ticks
-from commodel.reports.shape import Cell, show
+from commodel.reports.shape import Cell, format_value
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def page(text, parse):
 def texts(table):
     """All rows of a table as a reader should see them."""
     kinds = [column.kind for column in table.columns]
-    return [[show(kind, value) for kind, value in zip(kinds, row, strict=True)] for row in table.rows]
+    return [[format_value(kind, value) for kind, value in zip(kinds, row, strict=True)] for row in table.rows]
 
 
 def data_of(text):
@@ -157,10 +157,10 @@ def test_too_many_rows_leave_the_first_screens_and_state_where_the_rest_is(repor
 
 @pytest.mark.parametrize("value", [0.0, 0.7, 1.0, 1.13, 1.25, 1.3, 2.0, 40.0])
 def test_every_shade_has_its_rule(value):
-    from commodel.reports.shape import MU, REGRET
+    from commodel.reports.shape import MU_SCALE, REGRET_SCALE
 
     rules = html_page.shades()
-    for scale in (MU, REGRET):
+    for scale in (MU_SCALE, REGRET_SCALE):
         for name in html_page.shade(scale, value):
             assert f"td.{name}{{".replace("s-", "s\\-") in rules
 
@@ -211,7 +211,7 @@ def test_documentation_workbook_and_page_have_the_same_definitions(report):
 
 def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(report, inputs, tmp_path, monkeypatch):
     (front,) = [front for front in report.fronts if front.platform == "ether16"]
-    command = dict(commands(report, front))[DOUBLES]
+    command = dict(list_commands(report, front))[DOUBLES]
     verb, *words = shlex.split(command.removeprefix("commodel "))
     file = tmp_path / words[words.index("--params") + 1]
     (used,) = [entry for entry in inputs["parameter_sets"] if (entry.platform, entry.family) == ("ether16", file.stem)]
@@ -222,7 +222,7 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
     monkeypatch.chdir(tmp_path)
     assert "in place of" in run(verb, *words).stdout
     worst = replace(front.trust, rows=(("", "pmnf"), ("", "pmnf"), ("", file.stem)))
-    assert DOUBLES not in dict(commands(report, replace(front, trust=worst)))
+    assert DOUBLES not in dict(list_commands(report, replace(front, trust=worst)))
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,9 @@ def test_the_command_for_another_workload_has_predictions(report, rows, sizes, w
         use=replace(front.use, rows=tuple(rows), cells=tuple(cells)),
         trust=replace(front.trust, columns=names),
     )
-    options = [command.partition("--operation ")[2] for _, command in commands(report, front) if "advise" in command]
+    options = [
+        command.partition("--operation ")[2] for _, command in list_commands(report, front) if "advise" in command
+    ]
     assert options == ([workload] if workload else [])
 
 
@@ -254,7 +256,7 @@ def test_page_and_workbook_have_the_commands(report, workbook):
     sheets, page = openpyxl.load_workbook(workbook, read_only=True).worksheets, page_html(report)
     for sheet, front in zip(sheets, report.fronts, strict=False):
         cells = {cell for row in sheet.iter_rows(values_only=True) for cell in row}
-        listed = commands(report, front)
+        listed = list_commands(report, front)
         assert DOUBLES in dict(listed)
         for question, command in listed:
             assert command in page

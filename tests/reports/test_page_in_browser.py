@@ -14,7 +14,7 @@ import pytest
 
 from commodel.reports import build
 from commodel.reports.html.page import page_html
-from commodel.reports.shape import show
+from commodel.reports.shape import format_value
 
 # Said by the page to its own markup, which the browser prints at the end: a line for each thing that was done.
 WORDS = "COPY1 fattree ring 65,536 bsp"
@@ -153,7 +153,7 @@ def test_all_rows_are_within_reach(comparison, tmp_path):
     front, *lines = driven(report, tmp_path, REACH.replace("WORDS", WORDS))
     first, last, only, most = (line.split("|") for line in lines)
     kinds = [column.kind for column in table.columns]
-    every = [[show(kind, value) for kind, value in zip(kinds, row, strict=True)] for row in table.rows]
+    every = [[format_value(kind, value) for kind, value in zip(kinds, row, strict=True)] for row in table.rows]
     keys = [column.key for column in table.columns]
     rows = [row for row in every if row[0] == front]
     about = [[row[keys.index(key)] for key in ("alternative", "bytes", "family")] for row in rows]

@@ -11,10 +11,10 @@ import pytest
 from commodel.errors import UserError
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, Row
 from commodel.records import PlatformKind
-from commodel.reports import stored, write_xlsx
+from commodel.reports import build_stored_report, write_xlsx
 from commodel.reports.html.page import page_html
 from commodel.reports.pictures.render import drawn
-from commodel.reports.sections.papers import sections
+from commodel.reports.sections.papers import make_sections
 from commodel.reports.shape import Axis, Chart, Remark, Report, Section, Series
 
 ROWS = (
@@ -35,7 +35,7 @@ PAPER = Paper("some", "A. Body, Some paper, 1999", lambda evidence: (FIGURE,), "
 
 
 def made(simulated=True):
-    return sections(
+    return make_sections(
         PAPER, Evidence(None, None, (), {"there": PlatformKind.SIMULATED if simulated else PlatformKind.REAL})
     )
 
@@ -69,7 +69,7 @@ def test_a_chart_is_in_microseconds_and_draws_what_has_a_place():
 def test_a_panel_without_numbers_is_no_chart(tmp_path):
     empty = replace(FIGURE, panels=(Panel("p = 4", "size [B]", "time [s]", (Line("none", (1,), (math.nan,)),)),))
     paper = replace(PAPER, figures=lambda evidence: (empty,))
-    made_of = sections(paper, Evidence(None, None, (), {"there": PlatformKind.REAL}))
+    made_of = make_sections(paper, Evidence(None, None, (), {"there": PlatformKind.REAL}))
     assert not made_of[1].charts
     write_xlsx(Report("e", "t", "", tuple(made_of)), tmp_path / "none.xlsx")
 
@@ -79,7 +79,7 @@ def test_bars_stand_above_their_names_where_one_is_missing_too(tmp_path):
     lines = tuple(Line(name, (0, 1, 2), bars, "bars") for name, bars in (("left", left), ("right", right)))
     figure = replace(FIGURE, panels=(Panel("p = 4", "model", "error", lines, "", names, 1.0),))
     paper = replace(PAPER, figures=lambda evidence: (figure,))
-    _, section = sections(paper, Evidence(None, None, (), {"there": PlatformKind.SIMULATED}))
+    _, section = make_sections(paper, Evidence(None, None, (), {"there": PlatformKind.SIMULATED}))
     (chart,) = section.charts
     assert (chart.x.names, chart.y.low, chart.y.high) == (names, 1.0, pytest.approx(3.2))
     bars = {(row["s"], row["t"]): row for layer in drawn(chart)["layer"] for row in layer["data"]["values"]}
@@ -119,7 +119,7 @@ def test_the_first_sheet_lists_the_figures_with_the_spread_of_ratios():
 
 def test_the_first_sheet_names_the_platforms_where_processes_share_processors():
     evidence = Evidence(None, None, (), {"there": PlatformKind.REAL})
-    lead, *_ = sections(PAPER, evidence, [Remark("there", "65 processes share 2 processors.")])
+    lead, *_ = make_sections(PAPER, evidence, [Remark("there", "65 processes share 2 processors.")])
     assert lead.blocks[0].sentences[-1] == "there: 65 processes share 2 processors."
     assert "there: 65 processes share 2 processors." in page_html(Report("e", "t", "", (lead,)))
 
@@ -147,7 +147,7 @@ def test_a_fit_s_chart_has_another_place_than_a_figure_of_its_number():
 
 def test_figures_have_sheets_and_sections_the_same_every_time(named, tmp_path):
     folder = named("cluster")
-    report, again = stored(folder), stored(folder)
+    report, again = build_stored_report(folder), build_stored_report(folder)
     write_xlsx(report, tmp_path / "one.xlsx")
     write_xlsx(again, tmp_path / "two.xlsx")
     assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
@@ -167,7 +167,7 @@ def test_figures_have_sheets_and_sections_the_same_every_time(named, tmp_path):
 @pytest.mark.parametrize("hostile", ["clutser", "../../etc", "cluster.py", "__init__", "<script>", "a\nb", "x" * 5000])
 def test_an_unknown_paper_is_one_line_with_its_key(named, hostile):
     with pytest.raises(UserError) as refused:
-        stored(named(hostile))
+        build_stored_report(named(hostile))
     assert refused.value.message.count("\n") == 0
     assert "plan.json" in refused.value.message
     assert "paper" in refused.value.message
@@ -179,4 +179,4 @@ def test_an_unknown_paper_is_one_line_with_its_key(named, hostile):
 @pytest.mark.parametrize("hostile", [7, None, ["cluster"], {"name": "cluster"}])
 def test_a_paper_is_a_text(named, hostile):
     with pytest.raises(UserError, match=r"plan\.json.*paper"):
-        stored(named(hostile))
+        build_stored_report(named(hostile))

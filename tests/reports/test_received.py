@@ -21,7 +21,7 @@ from commodel.models.parameter_sets import describe_changes
 from commodel.parameters import Estimate
 from commodel.reports import received_workbooks as received_module
 from commodel.reports import write_xlsx
-from commodel.reports.received_workbooks import open_received, rows, sets_of
+from commodel.reports.received_workbooks import open_received, read_changed_sets, read_sheet_rows
 from commodel.reports.shape import Report, Section
 from commodel.reports.xlsx.calculator.families import FORMULAS
 from commodel.reports.xlsx.calculator.sheet import SHEET, TABLE
@@ -65,7 +65,7 @@ def test_hostile_parts_are_refused_in_one_line(path, folder, name, data):
 
 def test_the_sum_of_many_parts_is_bounded(path, folder, monkeypatch):
     """None of them is large."""
-    monkeypatch.setattr(received_module, "MOST_IN_ALL", {"xl/worksheets/": 64 << 20, "": 8 << 20})
+    monkeypatch.setattr(received_module, "MAX_TOTAL_BYTES", {"xl/worksheets/": 64 << 20, "": 8 << 20})
     for name in ("xl/worksheets/x", "xl/drawings/x"):
         pack(path, parts_of(path) | {f"{name}{number}.xml": bytes(3 << 20) for number in range(30)})
         run = CliRunner().invoke(verb, ["--verify", str(path), "--in", str(folder)])
@@ -104,7 +104,7 @@ def test_rows_far_away_cost_nothing(tmp_path):
     far = b'<row r="4000000000"><c r="XFD4000000000"><v>1</v></c></row></sheetData>'
     parts["xl/worksheets/sheet1.xml"] = parts["xl/worksheets/sheet1.xml"].replace(b"</sheetData>", far)
     with open_received(pack(tmp_path / "far.xlsx", parts)) as book:
-        assert len(list(rows(book.active, 50, 10, tmp_path))) <= 50
+        assert len(list(read_sheet_rows(book.active, 50, 10, tmp_path))) <= 50
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -120,7 +120,7 @@ def test_damaged_workbooks_are_read_or_refused(original, tmp_path, data):
     complaint = ""
     try:
         with open_received(path) as book:
-            read = [row for sheet in book.worksheets for row in rows(sheet, 60, 20, path)]
+            read = [row for sheet in book.worksheets for row in read_sheet_rows(sheet, 60, 20, path)]
     except UserError as error:
         read, complaint = [], error.message
     assert read or len(complaint.splitlines()) == 1
@@ -166,7 +166,7 @@ def changed(path, family, name, column, value):
 
 def test_an_unchanged_workbook_gives_the_sets_of_the_results(tmp_path):
     every = sets(families=FORMULAS)
-    for ours, read in zip(every, sets_of(written(tmp_path / "reports.xlsx", every)), strict=True):
+    for ours, read in zip(every, read_changed_sets(written(tmp_path / "reports.xlsx", every)), strict=True):
         assert (read.family, read.platform, read.forms, read.settings) == (
             ours.family,
             "net",
@@ -183,7 +183,7 @@ def test_a_factor_and_a_replaced_value_are_used_and_listed(book_path):
     changed(book_path, "LogGP", "L", 5, 2)
     changed(book_path, "LogGP", "G", 6, 80)  # ns/B
     before = next(parameters for parameters in sets() if parameters.family == "loggp")
-    after = next(parameters for parameters in sets_of(book_path) if parameters.family == "loggp")
+    after = next(parameters for parameters in read_changed_sets(book_path) if parameters.family == "loggp")
     assert after.values["L"].value == 2 * before.values["L"].value
     assert after.values["G"].value == pytest.approx(80e-9, rel=1e-12)
     assert after.values["o_s"].value == before.values["o_s"].value
@@ -198,7 +198,7 @@ def test_a_table_is_read_back_cell_by_cell(book_path):
     assert sheet.cell(head[0].row + 2, 2).value == 1  # bytes; level 2 stands in the fourth column
     sheet.cell(head[0].row + 2, 4).value = 123
     book.save(book_path)
-    after = next(parameters for parameters in sets_of(book_path) if parameters.family == "taulop")
+    after = next(parameters for parameters in read_changed_sets(book_path) if parameters.family == "taulop")
     function = head[1].value.removesuffix(TABLE)
     assert after.values[f"{function}.1x2"].value == pytest.approx(123e-6, rel=1e-12)
     assert describe_changes(after).count("=") == 1
@@ -207,13 +207,13 @@ def test_a_table_is_read_back_cell_by_cell(book_path):
 def test_what_is_no_number_names_sheet_and_cell(book_path):
     row = changed(book_path, "LogGP", "L", 5, "twice")
     with pytest.raises(UserError, match=f"reports.xlsx: {SHEET}!E{row}: found 'twice', wanted a number"):
-        sets_of(book_path)
+        read_changed_sets(book_path)
 
 
 def test_of_several_platforms_one_is_named(tmp_path):
     path = written(tmp_path / "two.xlsx", (*sets("a"), *sets("b")))
-    with pytest.raises(UserError, match=r"is of a, b: say which, as two\.xlsx#a"):
-        sets_of(path)
+    with pytest.raises(UserError, match=r"has a, b: name one of them, as two\.xlsx#a"):
+        read_changed_sets(path)
     changed_b = openpyxl.load_workbook(path)
     sheet = changed_b[f"{SHEET}_2"]
     (row,) = (row for row in sheet.iter_rows() if (row[0].value, row[1].value) == ("LogGP", "L"))
@@ -221,7 +221,7 @@ def test_of_several_platforms_one_is_named(tmp_path):
     changed_b.save(path)
     for platform, factor in (("a", 1), ("b", 3)):
         ours = next(parameters for parameters in sets() if parameters.family == "loggp")
-        read = next(parameters for parameters in sets_of(path, platform) if parameters.family == "loggp")
+        read = next(parameters for parameters in read_changed_sets(path, platform) if parameters.family == "loggp")
         assert read.values["L"].value == factor * ours.values["L"].value
 
 

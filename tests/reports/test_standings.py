@@ -20,10 +20,10 @@ from commodel.compare.model_ranking import (
 )
 from commodel.compare.recommended import evaluate
 from commodel.reports import build, charts, write_xlsx
-from commodel.reports.frames import prepare
+from commodel.reports.frames import prepare_comparison
 from commodel.reports.html.page import page_html
 from commodel.reports.sections import conditions
-from commodel.reports.sections.standings import compare_with_default, describe_default, recommend
+from commodel.reports.sections.standings import compare_with_default, describe_default, list_recommendations
 from commodel.reports.sections.summary import describe_uses
 
 SLOWER = {"allreduce": 2.0, "reduce": 1.0, "bcast": 0.5}  # the MPI default's time over that of the fastest alternative
@@ -85,7 +85,7 @@ def compared(workloads):
 
 
 def test_recommendations_have_ranges_of_size_and_gain_and_the_most_valuable_is_first():
-    found = recommend(compared(WORKLOADS))
+    found = list_recommendations(compared(WORKLOADS))
     fields = ("operation", "alternative", "smallest", "largest", "least", "most", "workloads", "measured")
     assert [tuple(getattr(entry, field) for field in fields) for entry in found] == [
         ("bcast", "chain", 4096, 65536, 1.5, 3.0, 2, 3),
@@ -104,13 +104,13 @@ def test_use_counts_workloads_recommends_and_keeps_the_mpi_default_for_the_other
     assert default == describe_default(rows)
     assert "beats the MPI default in 4 of 7 workloads (2.16× on average)" in default  # (1.5 · 3 · 4 · 1.2)^¼
     assert default.endswith("is tied with it in 1; the MPI default is the fastest in 2.")
-    assert [first, second] == [entry.sentence for entry in recommend(rows)[:2]]
+    assert [first, second] == [entry.sentence for entry in list_recommendations(rows)[:2]]
     assert keep == "Keep the MPI default for gather."
 
 
 def test_without_a_faster_alternative_the_mpi_default_is_kept():
     rows = compared([row for row in WORKLOADS if row[-1] != "faster"])
-    assert recommend(rows) == []
+    assert list_recommendations(rows) == []
     (line,) = describe_uses(rows.iloc[:0], rows)
     assert line.startswith("Keep the MPI default: ")
     assert "3 workloads" in line
@@ -222,7 +222,7 @@ def test_the_mpi_default_has_no_columns_of_predicted_alternatives(library_report
 
 @pytest.mark.parametrize(("platform", "simulated"), [("ether16", False), ("fattree", True)])
 def test_missing_predictions_do_not_count_the_mpi_default(with_library, platform, simulated):
-    part = prepare(with_library[with_library["platform"] == platform])
+    part = prepare_comparison(with_library[with_library["platform"] == platform])
     lines = conditions.describe_missing(part, simulated)
     assert any("predictions are missing (hockney 8)" in line for line in lines)
     assert not any(NOT_PREDICTED.split(":")[0] in line for line in lines if "flagged" in line)
@@ -230,7 +230,7 @@ def test_missing_predictions_do_not_count_the_mpi_default(with_library, platform
 
 
 def test_the_library_s_time_is_the_one_at_its_best_layout(with_library):
-    rows = compare_with_default(prepare(with_library)).set_index("workload")
+    rows = compare_with_default(prepare_comparison(with_library)).set_index("workload")
     known = with_library[(with_library["algorithm"] == "library")].groupby("workload")["measured"].min()
     assert rows["library_default"].to_dict() == known.to_dict()
 
@@ -332,7 +332,7 @@ SIZES = {
 
 @pytest.fixture(scope="module")
 def frame(comparison):
-    return prepare(comparison)
+    return prepare_comparison(comparison)
 
 
 def errors(rows, family):
@@ -423,8 +423,8 @@ def test_models_with_equal_predictions_count_as_one(comparison):
     """LogGP's extensions are LogGP where all nodes are alike: the name that they extend stands for all."""
     own = comparison[comparison["family"] == "loggp"]
     again = [own.assign(family=name, predicted=own["predicted"] * (1 + 1e-6)) for name in ("hloggp", "loggph")]
-    frame = prepare(pd.concat([comparison, *again]))
-    before = rank_by_class(prepare(comparison))
+    frame = prepare_comparison(pd.concat([comparison, *again]))
+    before = rank_by_class(prepare_comparison(comparison))
     after = rank_by_class(frame)
     columns = ["best", "next", "enough"]
     assert after[columns].equals(before[columns])

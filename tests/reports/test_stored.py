@@ -18,10 +18,10 @@ from commodel.cli.report import report as verb
 from commodel.errors import UserError
 from commodel.files.atomic import write_json
 from commodel.plan.planning import load_plan
-from commodel.reports import stored, write_xlsx
+from commodel.reports import build_stored_report, write_xlsx
 from commodel.reports.html.page import page_html
-from commodel.reports.stored import find_similar_names, make_anonymizer, ranges, short
-from commodel.reports.verify import REPACKED, letters, verify
+from commodel.reports.stored import find_similar_names, make_anonymizer, shorten_machine_names, shorten_to_ranges
+from commodel.reports.verify import REPACKED, column_letters, verify
 from commodel.results.attempts import DAMAGED_OUTCOME
 
 
@@ -32,7 +32,7 @@ def unedited(inputs, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def made(unedited):
-    return stored(unedited)
+    return build_stored_report(unedited)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_a_damaged_story_stops_no_report(folder):
     for batch, state in zip(damaged, DAMAGES.values(), strict=True):
         shutil.copytree(folder / "raw" / other.name, folder / "raw" / batch.name)
         (folder / "raw" / batch.name / "state.json").write_bytes(state)
-    rows = entries(stored(folder), "Attempts")
+    rows = entries(build_stored_report(folder), "Attempts")
     assert [row["attempt"] for row in rows if row["batch"] == whole.name] == [1, 2]
     lost = [row for row in rows if row["batch"] != whole.name]
     assert [row["batch"] for row in lost] == [batch.name for batch in damaged]
@@ -120,7 +120,7 @@ def test_the_date_is_that_of_the_measurement(made, book):
 
 def test_two_reports_of_a_folder_are_the_same_bytes(folder, tmp_path):
     for name in ("one", "two"):
-        write_xlsx(stored(folder), tmp_path / f"{name}.xlsx")
+        write_xlsx(build_stored_report(folder), tmp_path / f"{name}.xlsx")
     assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
 
 
@@ -129,7 +129,7 @@ def test_no_folder_of_anybody_is_named(made):
 
 
 def test_an_anonymous_report_names_no_machine(folder, made):
-    page = page_html(stored(folder, anonymous=True))
+    page = page_html(build_stored_report(folder, anonymous=True))
     named = page_html(made)
     for machine in ("n001", "n002", "n009", "n017", "login1", "spare-a", "spare-b"):
         assert machine in named
@@ -141,17 +141,22 @@ def test_a_batch_that_never_ran_has_no_provenance(folder, inputs, tmp_path):
     there = write_results(tmp_path / "trees", inputs)
     for path in (there / "raw/ether16-1n-0").iterdir():
         path.unlink()
-    rows = entries(stored(there), "Files")
+    rows = entries(build_stored_report(there), "Files")
     assert "raw/ether16-1n-0" not in [row["file"] for row in rows]
 
 
 def test_hosts_are_shortened_and_none_is_lost():
-    assert ranges(["n10", "n2", "n1", "login", "n3", "m7", "n007", "n12"]) == ["login", "m7", "n007", "n[1-3,10,12]"]
-    assert ranges([f"node-{place}" for place in range(32)]) == ["node-[0-31]"]
-    assert ranges([]) == []
+    assert shorten_to_ranges(["n10", "n2", "n1", "login", "n3", "m7", "n007", "n12"]) == [
+        "login",
+        "m7",
+        "n007",
+        "n[1-3,10,12]",
+    ]
+    assert shorten_to_ranges([f"node-{place}" for place in range(32)]) == ["node-[0-31]"]
+    assert shorten_to_ranges([]) == []
     about = {"nodes": ["n2", "n1"], "hosts": [], "machine": "n1"}
-    assert short(about) == {"nodes": ["n[1-2]"]}
-    assert short({"nodes": "n1, n2", "hosts": [7]}) == {"hosts": ["7"]}  # whatever a folder says
+    assert shorten_machine_names(about) == {"nodes": ["n[1-2]"]}
+    assert shorten_machine_names({"nodes": "n1, n2", "hosts": [7]}) == {"hosts": ["7"]}  # whatever a folder says
 
 
 def test_names_are_replaced_as_whole_words():
@@ -175,7 +180,7 @@ def known(original, monkeypatch):
     """For a test that edits the workbook alone: the one that its results give was made before. Without this, it is made
     again, as in the tests that edit results."""
     module = import_module("commodel.reports.verify")
-    monkeypatch.setattr(module, "stored", lambda folder, **how: None)
+    monkeypatch.setattr(module, "build_stored_report", lambda folder, **how: None)
     monkeypatch.setattr(module, "write_xlsx", lambda report, path: shutil.copy(original.parent / "trees.xlsx", path))
 
 
@@ -202,7 +207,7 @@ def test_the_same_is_the_same(path, folder):
 
 
 def test_an_anonymous_workbook_is_the_same_too(folder, tmp_path):
-    write_xlsx(stored(folder, anonymous=True), tmp_path / "a.xlsx")
+    write_xlsx(build_stored_report(folder, anonymous=True), tmp_path / "a.xlsx")
     assert set(verdicts(verify(tmp_path / "a.xlsx", folder)[0]).values()) == {"same"}
 
 
@@ -339,7 +344,7 @@ def test_another_workbook_is_no_report(tmp_path, folder):
 
 
 def test_letters_of_columns():
-    assert [letters(place) for place in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
+    assert [column_letters(place) for place in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
 
 
 @pytest.mark.usefixtures("known")

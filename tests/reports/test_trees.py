@@ -19,7 +19,7 @@ from commodel.predictions.predictions import attribute_time
 from commodel.records import Batch
 from commodel.reports.html.page import page_html
 from commodel.reports.pictures.specifications import lines
-from commodel.reports.sections.trees import sections
+from commodel.reports.sections.trees import make_sections
 from commodel.reports.shape import Report
 from commodel.reports.xlsx.charts import axis
 from commodel.reports.xlsx.workbook import write_xlsx
@@ -66,7 +66,7 @@ def test_a_model_that_adds_up_steps_has_no_critical_path(drawn):
 
 
 def test_page_and_workbook_show_them(drawn, tmp_path):
-    (section,) = sections(drawn, {"here"})
+    (section,) = make_sections(drawn, {"here"})
     assert [chart.title.split(", ")[0] for chart in section.charts] == ["here (simulated)"] * 4
     (table,) = section.tables
     assert sum(table.column("share")[: len(drawn[0].waits.messages)]) == pytest.approx(
@@ -81,7 +81,7 @@ def test_page_and_workbook_show_them(drawn, tmp_path):
     assert "Critical paths of the fastest trees" in page
     assert page.count("critical path (") >= 4
     write_xlsx(report, tmp_path / "trees.xlsx")
-    assert not sections([], set())
+    assert not make_sections([], set())
 
 
 @given(st.data())

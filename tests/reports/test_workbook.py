@@ -14,8 +14,20 @@ import pytest
 from tests.reports.reading import parts, rows_of, written
 
 from commodel.reports import build, charts, write_xlsx
-from commodel.reports.frames import prepare, select_held_out
-from commodel.reports.shape import WORDS, Axis, Chart, Column, Report, Section, Series, Table, finite, has_rank, show
+from commodel.reports.frames import prepare_comparison, select_held_out
+from commodel.reports.shape import (
+    TEXT_KINDS,
+    Axis,
+    Chart,
+    Column,
+    Report,
+    Section,
+    Series,
+    Table,
+    format_value,
+    has_rank,
+    is_finite_number,
+)
 from commodel.reports.xlsx import layout
 from commodel.reports.xlsx import workbook as xlsx
 
@@ -68,7 +80,9 @@ def test_every_table_has_the_values_of_the_report(book, report):
         assert [title.lower() for title in head] == [column.header.lower() for column in table.columns]
         for cells, values in zip(rows, table.rows, strict=True):
             for cell, value, column in zip(cells, values, table.columns, strict=True):
-                assert cell == (pytest.approx(value) if finite(value) else show(column.kind, value) or None)
+                assert cell == (
+                    pytest.approx(value) if is_finite_number(value) else format_value(column.kind, value) or None
+                )
 
 
 def test_seconds_and_shares_carry_their_unit_in_the_header(report):
@@ -285,7 +299,7 @@ def test_tables_too_large_for_a_sheet_are_in_a_file(report, comparison, tmp_path
                 assert value == wanted
             else:
                 said = "" if pd.isna(value) else value
-                assert said == (show(column.kind, wanted) if column.kind in WORDS else "")
+                assert said == (format_value(column.kind, wanted) if column.kind in TEXT_KINDS else "")
     again = write_xlsx(report, tmp_path / "large.xlsx")[1]
     assert again.read_bytes() == beside.read_bytes()
 
@@ -301,10 +315,10 @@ def test_a_text_that_looks_like_formatted_markup_is_a_text(report, tmp_path):
 
 def test_charts_of_very_many_dots_have_those_of_some_points(comparison, monkeypatch):
     """Of each point that is drawn all families', so that none looks better for it."""
-    frame = select_held_out(prepare(comparison))
-    whole = charts.predicted_measured(frame)["ether16"]
-    monkeypatch.setattr(charts, "MOST_DOTS", 100)
-    some = charts.predicted_measured(frame)["ether16"]
+    frame = select_held_out(prepare_comparison(comparison))
+    whole = charts.chart_predictions(frame)["ether16"]
+    monkeypatch.setattr(charts, "MAX_DOTS", 100)
+    some = charts.chart_predictions(frame)["ether16"]
     step = int(re.search(r"One of every (\d+) points is drawn", some.note)[1])
     assert step > 1
     _, *clouds = some.series

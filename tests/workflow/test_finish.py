@@ -130,7 +130,7 @@ def test_what_failed_is_tried_again_and_what_is_damaged_measured_anew_by_the_run
     for path in damaged:
         path.write_bytes(whole[path.name][:100])
     run = failed.commodel("run", "small", "--retry")
-    assert "cases given up before, to be tried again: 1" in run.stderr
+    assert "cases given up before, to be measured again: 1" in run.stderr
     assert f"{len(damaged)} files moved aside" in run.stderr
     assert "did not finish" not in run.stderr
     assert not late_samples(late).exists()

@@ -66,7 +66,7 @@ def test_ctrl_c_stops_all_jobs_and_costs_nothing_that_is_done(finished):
     assert any("35 of 41 measured" in line and "expected end" in line for line in rewritten)
     left = [line for _, _, line in lines if line]
     assert not any(" measured" in line for line in left[:-1] if "expected end" in line)
-    assert left[-1] == "commodel: stopped by Ctrl-C; what is measured is kept, and run goes on from there"
+    assert left[-1] == "commodel: stopped by Ctrl-C; measured cases are kept, and the next run continues"
     assert "Error" not in shown.decode()
     assert "Traceback" not in shown.decode()
     assert not still_there(started)

@@ -69,7 +69,7 @@ def test_a_survey_that_fails_costs_the_run_nothing_but_its_levels(project):
     for case in survey.cases:
         write_marker(SafePath.given(folder / "results/first/raw" / survey.name, folder), case.id, CRASH, "crashed", 1)
     ended = project.commodel("run", "first")
-    assert "the survey of leaves failed: going on with the levels of platform files" in ended.stderr
+    assert "the survey of leaves failed: the levels of platform files are used instead" in ended.stderr
     assert not (folder / "networks").exists()
     assert not load_plan(folder / "results/first/plan.json").platforms["leaves"].levels
     assert (folder / "reports/first/first.xlsx").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-MOST_SHOWN = 10  # mistakes of one file
+MAX_SHOWN_MISTAKES = 10  # mistakes of one file
 
 
 class UserError(click.ClickException):
@@ -17,7 +17,7 @@ class UserError(click.ClickException):
 
     exit_code = 2
     others: tuple["UserError", ...] = ()  # further mistakes of the same file
-    uncounted = 0  # number of further mistakes, which are not kept
+    uncounted = 0  # number of further mistakes, which are not stored
 
     def __init__(self, message: str, *, file: str | Path | None = None, line: int | None = None, key: str = ""):
         self.file, self.key, self.found = file, key, message
@@ -30,7 +30,7 @@ class UserError(click.ClickException):
 
     def lines(self) -> list[str]:
         """Return a line for each mistake, at most ten, then the number of further mistakes."""
-        shown = [self, *self.others][:MOST_SHOWN]
+        shown = [self, *self.others][:MAX_SHOWN_MISTAKES]
         hidden = 1 + len(self.others) + self.uncounted - len(shown)
         more = [f"and {hidden} more mistake{'s' * (hidden > 1)} in this file"] if hidden else []
         return [error.format_message() for error in shown] + more
@@ -46,7 +46,7 @@ def mistakes_in(file: str | Path | None = None, key: str = "") -> Iterator[None]
 
 
 class Mistakes:
-    """The mistakes in one file: the first ten are kept, the others are counted, and all are raised together."""
+    """The mistakes in one file: the first ten are stored, the others are counted, and one error reports them all."""
 
     def __init__(self) -> None:
         self.errors: list[UserError] = []
@@ -54,7 +54,7 @@ class Mistakes:
 
     def add(self, error: UserError) -> None:
         self.count += 1
-        if len(self.errors) < MOST_SHOWN:
+        if len(self.errors) < MAX_SHOWN_MISTAKES:
             self.errors.append(error)
 
     def raise_any(self) -> None:
@@ -65,7 +65,7 @@ class Mistakes:
 
 
 @lru_cache(maxsize=256)
-def _note(text: str) -> None:
+def _print_note(text: str) -> None:
     click.echo(f"commodel: {text}", err=True)
 
 
@@ -75,7 +75,7 @@ def note_old_names(file: str | Path, now: Mapping[str, str]) -> None:
     if new := {old: name for old, name in now.items() if old not in noted}:
         noted.update(new)
         names = ", ".join(f"'{old}' is now '{name}'" for old, name in new.items())
-        _note(f"{file}: {names}; the old names are read until the next release")
+        _print_note(f"{file}: {names}; the old names are read until the next release")
 
 
 @lru_cache(maxsize=256)
@@ -93,7 +93,7 @@ def one_line(text: object, limit: int = 400) -> str:
 
 
 def near(found: str, wanted: Iterable[str]) -> str:
-    """Return the name that was probably meant, in any case of letters; empty if none is near."""
+    """Return the name that the user probably meant, ignoring case; empty if none is similar."""
     known = {name.lower(): name for name in wanted}
     nearest = difflib.get_close_matches(found.lower(), known, n=1, cutoff=0.6)
     return known[nearest[0]] if nearest else ""

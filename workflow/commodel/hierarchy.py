@@ -4,7 +4,7 @@
 The distance class of two nodes is 0 for the same node, 1 for different nodes of one innermost group, 2 for different
 innermost groups in one group of the next level, and so on; the last class has all other pairs. A class has the name of
 the smallest group that contains both nodes: `node`, `leaf`, …, `beyond`. Its description names the largest group that
-does not: "different leaf groups". Levels of time are another concept (`patterns/rank_local_steps.py`).
+differs: "different leaf groups". Levels of time are another concept (`patterns/rank_local_steps.py`).
 """
 
 import re
@@ -23,7 +23,7 @@ from commodel.units import MAX_COUNT, parse_count, shown
 NODE, BEYOND = "node", "beyond"  # the classes that are not named after a level
 RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 NAME = re.compile(r"[a-z][a-z0-9-]{0,20}")
-MOST_LEVELS = 8  # levels
+MAX_LEVELS = 8  # levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Hierarchy:
     @classmethod
     def of(cls, levels: object) -> "Hierarchy":
         """Return the hierarchy of levels that have a group number for every node, as in parameter sets and plans."""
-        return cls(_nested(_groups(levels)))
+        return cls(_check_nesting(_parse_groups(levels)))
 
     @classmethod
     def written(cls, levels: object, nodes: int, hosts: Sequence[str] = ()) -> "Hierarchy":
@@ -47,7 +47,7 @@ class Hierarchy:
         """
         if not isinstance(levels, Mapping):
             raise UserError(f"found {shown(levels)}, wanted a mapping such as {{leaf: 16, group: 64}}")
-        return cls.of({name: _column(name, text, nodes, hosts) for name, text in levels.items()})
+        return cls.of({name: _parse_level(name, text, nodes, hosts) for name, text in levels.items()})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class Hierarchy:
         return f"different {level} groups" if level != "group" else "different groups"
 
     def reach(self, node: np.ndarray) -> str:
-        """Return the distance classes up to that of the two farthest ranks on these nodes, as node/leaf; empty without
+        """Return the names of the distance classes up to that of the farthest ranks, such as node/leaf; empty without
         levels."""
         return "/".join(self.names[: max(self.classes(node), default=0) + 1]) if self.groups else ""
 
@@ -91,7 +91,7 @@ class Hierarchy:
 
     @cached_property
     def stamp(self) -> tuple[bytes, ...]:
-        """The key by which results for these levels are cached."""
+        """The key for caching results that depend on these levels."""
         return tuple(group.tobytes() for group in self.groups.values())
 
     def distance(self, one: ArrayLike, two: ArrayLike) -> np.ndarray:
@@ -100,7 +100,7 @@ class Hierarchy:
         distance = (one != two).astype(np.int64)
         if self.groups:
             if (most := max((int(ends.max()) for ends in (one, two) if ends.size), default=-1)) >= self.nodes:
-                raise UserError(f"the levels know {self.nodes} nodes, found node {most}")
+                raise UserError(f"the levels have {self.nodes} nodes, found node {most}")
             for column in self.columns:
                 distance += column[one] != column[two]
         return distance
@@ -138,7 +138,7 @@ def describe_reach(reach: str) -> str:
     return f"beyond one {inner[-1]}" if last == BEYOND and inner else f"within one {last}"
 
 
-def _groups(levels: object) -> dict[str, np.ndarray]:
+def _parse_groups(levels: object) -> dict[str, np.ndarray]:
     """Return the group of each node by level; groups are numbered in the order of their first nodes."""
     if not isinstance(levels, Mapping):
         raise UserError(f"found {shown(levels)}, wanted a mapping of levels")
@@ -150,8 +150,8 @@ def _groups(levels: object) -> dict[str, np.ndarray]:
             raise UserError(f"level {name}: found {shown(column)}, wanted a group number for every node")
         _, first, group = np.unique(np.asarray(column), return_index=True, return_inverse=True)
         groups[name] = np.argsort(np.argsort(first))[group]
-    if len(groups) > MOST_LEVELS:
-        raise UserError(f"found {len(groups)} levels, wanted at most {MOST_LEVELS}")
+    if len(groups) > MAX_LEVELS:
+        raise UserError(f"found {len(groups)} levels, wanted at most {MAX_LEVELS}")
     return groups
 
 
@@ -161,7 +161,7 @@ def _check_name(name: object) -> None:
         raise UserError(f"found a level called {shown(name)}, wanted {wanted}")
 
 
-def _nested(groups: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+def _check_nesting(groups: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
     """Return the groups; refuse them unless every group lies in one group of the next level."""
     for name, outer in pairwise(groups):
         inside, around = groups[name], groups[outer]
@@ -175,13 +175,13 @@ def _nested(groups: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
     return groups
 
 
-def _column(name: object, text: object, nodes: int, hosts: Sequence[str]) -> np.ndarray:
+def _parse_level(name: object, text: object, nodes: int, hosts: Sequence[str]) -> np.ndarray:
     if not isinstance(text, list | tuple):
         return np.arange(nodes) // parse_count(text, 1, MAX_COUNT)
     column = np.full(nodes, -1)
     for number, group in enumerate(text):
         for part in group if isinstance(group, list | tuple) else [group]:
-            members = _members(name, part, nodes, hosts)
+            members = _parse_members(name, part, nodes, hosts)
             if (column[members] >= 0).any():
                 raise UserError(f"level {name}: found node {members[column[members] >= 0][0]} in two groups")
             column[members] = number
@@ -190,7 +190,7 @@ def _column(name: object, text: object, nodes: int, hosts: Sequence[str]) -> np.
     return column
 
 
-def _members(name: object, part: object, nodes: int, hosts: Sequence[str]) -> np.ndarray:
+def _parse_members(name: object, part: object, nodes: int, hosts: Sequence[str]) -> np.ndarray:
     text = str(part)
     if ends := RANGE.fullmatch(text):
         first, last = int(ends[1]), int(ends[2] or ends[1])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from commodel.errors import one_line
 from commodel.records import Count, Finite
 
-SHEETS = "from data sheets, not measured"  # source of a set without measurements
+DATA_SHEET_SOURCE = "from data sheets, not measured"  # source of a set without measurements
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,17 @@ class Curve:
     left_out: float = float("nan")  # root mean square relative error at samples left out of the fit
 
 
-ENDS = {"smaller": -1, "larger": 1}  # sides on which sizes were not measured
+SIZE_SIDES = {"smaller": -1, "larger": 1}  # sides on which sizes were not measured
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
     """Errors of predictions of a class of operations at held-out points.
 
-    The band holds 95 % of ln(measured/predicted); the prediction is scaled by the single-message ratio. `widening` is
-    added at each end for a number of ranks, a size or an operation that was not measured, `growth` for each doubling
-    beyond those that were. Sizes below and above the measured ones may have a band of their own (`beyond`)."""
+    The band from `low` to `high` covers 95 % of the residuals ln(measured/predicted), where the prediction is scaled by
+    the single-message ratio. `widening` is added at each end for a number of ranks, a size or an operation that was not
+    measured, `growth` for each doubling beyond the measured ones. Sizes below and above the measured ones may have a
+    band of their own (`beyond`)."""
 
     low: Finite
     high: Finite
@@ -58,7 +59,7 @@ class Errors:
     widening: Mapping[str, Finite]
     growth: Mapping[str, Finite]
     beyond: Mapping[str, tuple[Finite, Finite, Finite]] = field(default_factory=dict)  # of ENDS: band, growth
-    half_size: Finite = 0.0  # bytes; `predictions/residuals.py` measures distances of sizes by it; 0: by doublings only
+    half_size: Finite = 0.0  # bytes; for distances between sizes (`predictions/residuals.py`); 0: doublings only
     levels_crossed: tuple[str, ...] = ()  # of the measured points, as in `Point.reach`
     median: Finite | None = None  # of the residuals; None, in older sets: the middle of the band
 
@@ -68,7 +69,7 @@ class Errors:
         return (self.low + self.high) / 2 if self.median is None else min(max(self.median, self.low), self.high)
 
 
-def in_file(field_name: str) -> str:
+def file_key(field_name: str) -> str:
     """Return the name of a field in a file of parameters."""
     return "parameters" if field_name == "values" else field_name
 
@@ -81,7 +82,7 @@ class ParameterSet:
     has what is not a number: the variant of the model, or the types of nodes.
     """
 
-    __pydantic_config__ = {"extra": "forbid", "alias_generator": in_file}  # noqa: RUF012
+    __pydantic_config__ = {"extra": "forbid", "alias_generator": file_key}  # noqa: RUF012
 
     family: str
     platform: str
@@ -96,7 +97,7 @@ class ParameterSet:
     vectors: Mapping[str, Count] = field(default_factory=dict)  # bytes of the longest that probes reduced, and copied
     errors: Mapping[str, Errors] = field(default_factory=dict)  # by class of operations; none: nothing was measured
     curves: tuple[Curve, ...] = ()
-    draws: Mapping[str, tuple[Finite, ...]] = field(default_factory=dict)  # joint bootstrap draws, one list a value
+    draws: Mapping[str, tuple[Finite, ...]] = field(default_factory=dict)  # joint bootstrap draws of each value
     provenance: Mapping[str, object] = field(default_factory=dict)
 
     @property
@@ -112,7 +113,7 @@ class ParameterSet:
         return tuple(named) if isinstance(named, list | tuple) else ()
 
 
-def origins(sets: Sequence[ParameterSet], platform: str) -> list[str]:
+def describe_origins(sets: Sequence[ParameterSet], platform: str) -> list[str]:
     """Return notes about values that are not from the requested platform, or from a simulated one."""
     families: dict[str, list[str]] = {}
     for parameters in sets:

@@ -16,8 +16,8 @@ from annotated_types import Interval, Predicate
 from commodel.errors import UserError, suggest
 from commodel.units import MAX_WAVES, format_extent
 
-STOPS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
-BARRIER = "barrier"  # the operation that samples may be lined up by
+STOP_REASONS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
+BARRIER = "barrier"  # the operation that may align ranks before a sample
 LIBRARY = "library"  # the algorithm of the library default: measured, never predicted
 
 LARGEST_NUMBER = 2**63  # of any number in a plan
@@ -68,12 +68,12 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Timed:
-    """The results of one start. A call that was given up counts with the longest time that a call may take."""
+class StartTimings:
+    """The results of one start. A call that timed out counts with its time limit."""
 
     seconds: Mapping[PlacedWorkload, float]  # medians
-    took: float  # seconds, all of it
-    noise: Mapping[PlacedWorkload, float] = field(default_factory=dict)  # of the logarithms of the medians
+    took: float  # seconds of the whole start
+    noise: Mapping[PlacedWorkload, float] = field(default_factory=dict)  # standard deviations of log medians
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +87,13 @@ class Point:
     layout: str
     ranks: Count
     bytes: Count
-    leaves: Count = 0  # of the topology, or of that which the library default replaces; 0 for an algorithm
-    nodes: Count = 1  # that the layout spreads the ranks over
-    reach: str = ""  # distance classes of its ranks (`Hierarchy.reach`); empty: there are no levels
-    per_node: Count = 1  # ranks on each node by the layout, or the largest number if nodes differ
-    pattern: str = ""  # digest of its messages: other ones under the same names are another point (see `identity`)
+    leaves: Count = 0  # of the topology, or of the one that the library default replaces; 0 for an algorithm
+    nodes: Count = 1  # number of nodes that the layout uses
+    reach: str = ""  # distance classes of its ranks (`Hierarchy.reach`); empty without levels
+    per_node: Count = 1  # most ranks on a node
+    pattern: str = ""  # digest of its messages: points with equal names but other messages differ (see `identity`)
     waves: Annotated[int, Interval(ge=1, le=MAX_WAVES)] = 1  # with several, its time is that between two waves
-    measured_only: bool = False  # it has no schedule
+    measured_only: bool = False  # True if it has no schedule to predict
 
     @property
     def id(self) -> str:
@@ -151,8 +151,8 @@ class Case:
     ranks: Count
     settings: Mapping[str, str | Count | Seconds]
     layout: str
-    where: tuple[Count, ...] = ()  # the platform's nodes for those of the layout; empty: the first ones
-    pair: str = ""  # types of those nodes, where the case is about them
+    where: tuple[Count, ...] = ()  # numbers of the platform's nodes on which it runs; empty: the first ones
+    pair: str = ""  # types of its two nodes, if the platform has several types
 
     @property
     def id(self) -> str:
@@ -168,9 +168,9 @@ class Batch:
     nodes: Count
     points: tuple[Point, ...] = ()
     cases: tuple[Case, ...] = ()
-    seconds: Seconds = 0.0  # estimate
-    most: Seconds = 0.0  # on a machine that is slow and noisy
-    budget: Seconds = 8 * 3600.0  # that it may take at most
+    seconds: Seconds = 0.0  # estimated duration
+    most: Seconds = 0.0  # estimated duration on a slow and noisy machine
+    budget: Seconds = 8 * 3600.0  # time limit
 
     @property
     def ids(self) -> list[str]:
@@ -204,11 +204,11 @@ class Measure:
     seconds: Annotated[float, Interval(gt=0, le=1e9)]  # that the samples of a case may take
     passes: Annotated[int, Interval(ge=1, le=100)]
     warmup: Annotated[int, Interval(ge=0, le=1_000_000)]
-    timeout: Annotated[float, Interval(gt=0, le=1e9)]  # seconds more, after which it is given up
+    timeout: Annotated[float, Interval(gt=0, le=1e9)]  # seconds beyond those, after which the case is given up
 
 
 class PlatformKind(Enum):
-    """What a platform's times are times of."""
+    """The origin of a platform's times."""
 
     SIMULATED = "simulated"
     NAMESPACES = "hosts emulated on one machine"  # real processes and a real TCP, over an emulated network

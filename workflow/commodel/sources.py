@@ -1,6 +1,7 @@
-"""Which files of this package a module rests on: what has to be newer than a result for the result to be made again.
+"""The source files that a module depends on (`list_source_files`): if one is newer than a result, Snakemake makes the
+result again.
 
-Found in the import statements, not by importing. What a registry finds by its folder is not among them.
+They are found in the import statements, without importing. Modules that a registry discovers in a folder are missing.
 """
 
 import re
@@ -8,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent  # the folder of this package, `commodel`
-INSTALLED = PACKAGE.resolve() / "clone"  # where a wheel puts what a clone has beside the package
-# Of the clone, or of its counterpart: Snakefile, params, profiles, native sources.
+INSTALLED = PACKAGE.resolve() / "clone"  # in an installed wheel, the files that a clone has besides the package
+# The folder of Snakefile, params, profiles and native sources: the clone, or its counterpart in an installation.
 ROOT = (INSTALLED if INSTALLED.is_dir() else PACKAGE.parents[1]).resolve()
 
 IMPORT = re.compile(rf"^ *from ({PACKAGE.name}\b[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
@@ -17,42 +18,47 @@ COMMENT = re.compile("#.*")
 NAME = re.compile(r"(?<!\bas )\b(?!as\b)\w+")
 
 
-def sources(*modules: str) -> list[str]:
-    """Return the files of some modules (`fit`, `families.tan`) and of everything they import, however far down. A name
-    that is no module is an error: without its files, results would not be made again when code changes."""
+def list_source_files(*modules: str) -> list[str]:
+    """Return the files of some modules (`fit`, `families.tan`) and of all modules that they import, directly or not.
+
+    A name that is no module is an error: without its files, results would not be made again when code changes.
+    """
     files: set[Path] = set()
-    waiting = [_existing_file_of(name) for name in modules]
-    while waiting:
-        path = waiting.pop()
+    pending = [_require_module_file(name) for name in modules]
+    while pending:
+        path = pending.pop()
         if path not in files:
             files.add(path)
-            waiting += imported(path) + rooms_of(path)
+            pending += list_imported_files(path) + list_init_files(path)
     return sorted(str(path) for path in files)
 
 
-def file_of(name: str) -> Path | None:
-    """`families.logp-tan` is in families/logp_tan.py, `families` in families/__init__.py."""
+def find_module_file(name: str) -> Path | None:
+    """Return the file of a module: families/logp_tan.py for `families.logp-tan`, families/__init__.py for
+    `families`."""
     place = PACKAGE.joinpath(*name.replace("-", "_").split("."))
     return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.exists()), None)
 
 
-def _existing_file_of(name: str) -> Path:
-    if (path := file_of(name)) is None:
+def _require_module_file(name: str) -> Path:
+    if (path := find_module_file(name)) is None:
         raise ValueError(f"found no module {PACKAGE.name}.{name}")
     return path
 
 
-def rooms_of(path: Path) -> tuple[Path, ...]:
-    """Python runs the `__init__.py` of every folder on the way to a file."""
+def list_init_files(path: Path) -> tuple[Path, ...]:
+    """Return the `__init__.py` of every folder above a file: Python runs them when the file is imported."""
     return tuple(folder / "__init__.py" for folder in path.parents if PACKAGE in folder.parents)
 
 
 @lru_cache
-def imported(path: Path) -> tuple[Path, ...]:
-    """Read off the text, which `ruff format` keeps in this form: a syntax tree of every file takes most of a second,
-    and each call of Snakemake asks."""
+def list_imported_files(path: Path) -> tuple[Path, ...]:
+    """Return the files that a file imports, found by regular expressions in the form that `ruff format` keeps.
+
+    Syntax trees of all files would add most of a second to each call of Snakemake.
+    """
     names: list[str] = []
     for module, given in IMPORT.findall(COMMENT.sub("", path.read_text(encoding="utf-8"))):
         names += [module, *(f"{module}.{name}" for name in NAME.findall(given))]
     stems = [name.partition(".")[2] for name in names]
-    return tuple(file for stem in stems if stem and (file := file_of(stem)))
+    return tuple(file for stem in stems if stem and (file := find_module_file(stem)))

@@ -6,19 +6,20 @@ from math import log
 
 import numpy as np
 
-from commodel.records import STOPS
+from commodel.records import STOP_REASONS
 
-NOISE = 0.05  # of the logarithm of a median, even if its samples agree: medians differ between starts
-UNSURE = 0.5  # of one of a single sample
-NORMAL = 1.96  # standard deviations from the middle to the end of a 95 % interval
-TYPICAL = 1.4826  # times the median of absolute deviations from it: a standard deviation of a normal distribution
-MEDIAN = 1.25  # times as noisy as a mean
-NEGLIGIBLE = 0.01  # a difference smaller than this is no reason to prefer anything
+# Standard deviations of the logarithm of a median.
+MIN_NOISE = 0.05  # even if its samples agree, since medians differ between starts
+SINGLE_SAMPLE_NOISE = 0.5  # of a median of one sample
+NORMAL_QUANTILE = 1.96  # standard deviations from the middle to the end of a 95 % interval
+MAD_TO_SIGMA = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
+MEDIAN_TO_MEAN_NOISE = 1.25  # standard error of a median over that of a mean
+NEGLIGIBLE_DIFFERENCE = 0.01  # relative; smaller differences are no reason to prefer an alternative
 
 
 def find_worst_stop(stops: Iterable[str]) -> str:
     """Return the worst reason to stop among the passes of a case: `precision` only if all passes have it."""
-    return max(stops, key=STOPS.index)
+    return max(stops, key=STOP_REASONS.index)
 
 
 def median_interval(samples: np.ndarray, passes: np.ndarray | None = None) -> tuple[float, float, float]:
@@ -46,8 +47,8 @@ def _ordered_interval(samples: np.ndarray) -> tuple[float, float, float]:
 def estimate_noise(samples: Sequence[float]) -> float:
     """Return the standard deviation of the logarithm of the samples' median; it is large if the samples differ much."""
     if len(samples) < 2:
-        return UNSURE
-    return max(NOISE, MEDIAN * float(np.std(np.log(samples), ddof=1)) / len(samples) ** 0.5)
+        return SINGLE_SAMPLE_NOISE
+    return max(MIN_NOISE, MEDIAN_TO_MEAN_NOISE * float(np.std(np.log(samples), ddof=1)) / len(samples) ** 0.5)
 
 
 def select_evenly(count: int, most: int) -> list[int]:
@@ -79,7 +80,7 @@ def resample_statistic(
     if len(groups) == 1:
         picks = samples[rng.integers(0, len(samples), (draws, len(samples)))]
         return np.concatenate([[reduce(samples)], reduce(picks, axis=1)])
-    resamples: dict[int, list[tuple[int, np.ndarray]]] = {}  # by how many samples they have: reduced together
+    resamples: dict[int, list[tuple[int, np.ndarray]]] = {}  # by length: those of one length are reduced together
     for number in range(1, 1 + draws):
         drawn = [groups[place] for place in rng.integers(0, len(groups), len(groups))]
         picks = np.concatenate([group[rng.integers(0, len(group), len(group))] for group in drawn])
@@ -91,7 +92,7 @@ def resample_statistic(
     return values
 
 
-def r_squared(measured: np.ndarray, fitted: np.ndarray) -> float:
+def compute_r_squared(measured: np.ndarray, fitted: np.ndarray) -> float:
     spread = np.sum((measured - measured.mean()) ** 2)
     if spread <= 1e-18 * np.sum(measured**2):  # all the same, but for rounding
         return 1.0 if np.allclose(measured, fitted, atol=0) else 0.0

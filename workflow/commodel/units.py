@@ -15,7 +15,7 @@ MAX_BYTES = 1 << 50
 MAX_COUNT = 1 << 24
 MAX_WAVES = 100_000  # of a point
 MAX_SECONDS = 1e9
-DUST = 1e-15  # seconds, of which floating point leaves fewer where there should be none
+ROUNDING_ERROR_SECONDS = 1e-15  # smaller times are rounding errors, and shown as 0
 
 # KB and a bare K, M, G are refused on purpose: half of the readers take them for 1024, the other half for 1000.
 BYTE_UNITS = (
@@ -28,9 +28,9 @@ TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 
 RATE_UNITS = {f"{unit}/s": scale for unit, scale in BYTE_UNITS.items()}
 RATE_UNITS |= {f"{p}bit/s": 1000**i / 8 for i, p in enumerate(("", "k", "M", "G", "T"))}
 
-MEANT_KILO = {"K", "k", "KB", "Kb", "kb"}  # near kB and KiB alike, so neither is suggested alone
+MEANT_KILO = {"K", "k", "KB", "Kb", "kb"}  # as close to kB as to KiB, so both are suggested
 
-# Digits are bounded, so that neither int() nor 10**exponent can be made to run for minutes.
+# Digits are bounded, since int() and 10**exponent take minutes for very long inputs.
 _QUANTITY = re.compile(
     r"([+-]?)((?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?) *([^\W\d_]*(?:/s)?|%)"
 )
@@ -43,7 +43,7 @@ COUNT, NUMBER = "a whole number", "a number such as 4, 0.5 or 1e3"
 
 
 def shown(value: object) -> str:
-    """Return a wrong value as a message names it."""
+    """Return a wrong value as text for an error message."""
     match value:
         case None:
             return "nothing"
@@ -60,7 +60,7 @@ def shown(value: object) -> str:
 
 def parse_bytes(value: object) -> int:
     """Return whole bytes, 0 to 2**50."""
-    number = _quantity(value, BYTE_UNITS, SIZE)
+    number = _parse_quantity(value, BYTE_UNITS, SIZE)
     if number > MAX_BYTES:
         raise UserError(f"found {shown(value)}, wanted at most 1024 TiB")
     if number != int(number):
@@ -73,9 +73,9 @@ def parse_bandwidth(value: object) -> float:
 
     A unit is required: half of the readers take a bare 100 for gigabits, the other half for GB.
     """
-    if bare_number(value):
+    if parse_bare_number(value):
         raise UserError(f"found {shown(value)}, wanted {RATE}")
-    number = _quantity(value, RATE_UNITS, RATE)
+    number = _parse_quantity(value, RATE_UNITS, RATE)
     if number and not 1 <= number <= MAX_BYTES:
         raise UserError(f"found {shown(value)}, wanted 1 B/s to 1024 TiB/s")
     return float(number)
@@ -86,8 +86,8 @@ def parse_seconds(value: object) -> float:
 
     A unit is required: half of the readers take a bare 2.5 for microseconds. 0 is 0 in every unit.
     """
-    if bare_number(value):
-        right = with_time_unit(one_line(_written(value), 40))
+    if parse_bare_number(value):
+        right = with_time_unit(one_line(_value_text(value), 40))
         raise UserError(f"found {shown(value)}, wanted a unit with it, such as {right}")
     return parse_number_of_seconds(value)
 
@@ -100,28 +100,28 @@ def with_time_unit(number: str, per: str = "") -> str:
 
 def parse_number_of_seconds(value: object) -> float:
     """Return a time in seconds; a number without a unit is in seconds, as its key or column states."""
-    number = _quantity(value, TIME_UNITS, TIME)
+    number = _parse_quantity(value, TIME_UNITS, TIME)
     if number > MAX_SECONDS:
         raise UserError(f"found {shown(value)}, wanted at most {MAX_SECONDS:g} s")
     return float(number)
 
 
-def bare_number(value: object) -> Decimal | None:
+def parse_bare_number(value: object) -> Decimal | None:
     """Return a quantity without a unit as a number; None if the value has a unit, is negative, or is no quantity."""
-    match = None if isinstance(value, bool) else _QUANTITY.fullmatch(_written(value))
+    match = None if isinstance(value, bool) else _QUANTITY.fullmatch(_value_text(value))
     return Decimal(match[2]) if match and not match[3] and match[1] != "-" else None
 
 
 def parse_fraction(value: object) -> float:
     """Return a fraction from 0 to 1; a bare 2 is refused, since it may mean 2 %."""
-    number = _quantity(value, {"%": Decimal("0.01")}, FRACTION)
+    number = _parse_quantity(value, {"%": Decimal("0.01")}, FRACTION)
     if number > 1:
         raise UserError(f"found {shown(value)}, wanted {FRACTION}, at most 100%")
     return float(number)
 
 
 def parse_number(value: object) -> float:
-    number = float(_quantity(value, {}, NUMBER))
+    number = float(_parse_quantity(value, {}, NUMBER))
     if math.isinf(number):
         raise UserError(f"found {shown(value)}, wanted {NUMBER}")
     return number
@@ -132,17 +132,17 @@ def parse_waves(value: object) -> int:
 
 
 def parse_count(value: object, low: int = 1, high: int = MAX_COUNT) -> int:
-    number = _quantity(value, {}, COUNT)
+    number = _parse_quantity(value, {}, COUNT)
     if not low <= number <= high or number != int(number):
         raise UserError(f"found {shown(value)}, wanted {COUNT} from {low} to {high}")
     return int(number)
 
 
-def _quantity(value: object, units: Mapping[str, object], wanted: str) -> Decimal:
-    """Return number times unit, which is neither negative nor unlimited. Decimal keeps 1.1 kB at 1100 bytes."""
+def _parse_quantity(value: object, units: Mapping[str, object], wanted: str) -> Decimal:
+    """Return a number times its unit; refuse negative ones. With Decimal, 1.1 kB is exactly 1100 bytes."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise UserError(f"found {shown(value)}, wanted {wanted}")
-    match = _QUANTITY.fullmatch(_written(value))
+    match = _QUANTITY.fullmatch(_value_text(value))
     if match is None:
         raise UserError(f"found {shown(value)}, wanted {wanted}")
     sign, number, unit = match.groups()
@@ -159,7 +159,7 @@ def _quantity(value: object, units: Mapping[str, object], wanted: str) -> Decima
     return Decimal(number) * (scale if isinstance(scale, Decimal) else Decimal(str(scale)))
 
 
-def _written(value: object) -> str:
+def _value_text(value: object) -> str:
     """Return the text of a value; empty for an integer beyond every quantity, since str() of thousands of digits
     raises."""
     return "" if isinstance(value, int) and abs(value) > 10**30 else str(value).strip()
@@ -178,7 +178,7 @@ def format_seconds(seconds: float) -> str:
     if not math.isfinite(seconds):
         return str(seconds)
     rounded = float(f"{seconds:.2e}")  # before the unit is chosen: 999.9 µs is 1 ms
-    if abs(rounded) < DUST:
+    if abs(rounded) < ROUNDING_ERROR_SECONDS:
         return "0 s"
     scales = {"s": 1, "ms": 1e3, "µs": 1e6, "ns": 1e9}
     unit = next((unit for unit, scale in scales.items() if abs(rounded) * scale >= 0.9995), "ns")
@@ -186,7 +186,7 @@ def format_seconds(seconds: float) -> str:
     return f"{scaled:.0f} {unit}" if abs(scaled) >= 1000 else f"{scaled:.3g} {unit}"
 
 
-def ranges(numbers: Iterable[int]) -> list[str]:
+def format_ranges(numbers: Iterable[int]) -> list[str]:
     """Return whole numbers in order as texts of ranges, such as `0-3` and `7`."""
     runs: list[list[int]] = []
     for number in numbers:

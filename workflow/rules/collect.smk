@@ -9,7 +9,7 @@ rule collect:
         [str(CAMPAIGN.done_file(batch)) for batch in (CAMPAIGN.finished if FINISH else PLAN.batches)],
         left=[str(path) for batch in CAMPAIGN.unfinished if FINISH and (path := RESULTS.state(batch.name)).exists()],
         plan=str(RESULTS.plan),
-        code=sources("results.collection", "results.latency_distributions"),
+        code=list_source_files("results.collection", "results.latency_distributions"),
     output:
         observations=str(RESULTS.table("observations")),
         summary=str(RESULTS.table("summary")),

@@ -6,7 +6,7 @@ from shlex import quote
 
 from commodel.results.campaign import begin_campaign
 from commodel.errors import UserError
-from commodel.sources import PACKAGE, sources
+from commodel.sources import PACKAGE, list_source_files
 from snakemake.exceptions import WorkflowError
 
 COMMODEL = "COMMODEL_JOB={log:q} " + quote(sys.executable) + " -m commodel"

@@ -2,7 +2,7 @@ rule fit:
     input:
         observations=str(RESULTS.table("observations")),
         plan=str(RESULTS.plan),
-        code=lambda wildcards: sources("fits.probe_fits", f"models.families.{wildcards.family}"),
+        code=lambda wildcards: list_source_files("fits.probe_fits", f"models.families.{wildcards.family}"),
     output:
         str(RESULTS.fitted("{platform}", "{family}")),
     log:

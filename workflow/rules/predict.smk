@@ -2,7 +2,7 @@ rule predict:
     input:
         sets=[str(RESULTS.fitted(platform, "{family}")) for platform in PLAN.platforms],
         plan=str(RESULTS.plan),
-        code=lambda wildcards: sources("predictions.predictions", f"models.families.{wildcards.family}"),
+        code=lambda wildcards: list_source_files("predictions.predictions", f"models.families.{wildcards.family}"),
         patterns=[
             path
             for kind in ("patterns/algorithms", "patterns/trees/topologies", "patterns/layouts")
@@ -28,7 +28,7 @@ rule compare:
         [str(RESULTS.predictions(family)) for family in PLAN.families],
         sets=[str(RESULTS.fitted(platform, family)) for platform in PLAN.platforms for family in PLAN.families],
         plan=str(RESULTS.plan),
-        code=sources("compare.comparison"),
+        code=list_source_files("compare.comparison"),
     output:
         report(
             str(RESULTS.table("comparison")),

@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.plan.planning import tables_of
 from commodel.results.campaign import open_lock
 from commodel.files.safe_paths import SafePath
-from commodel.sources import PACKAGE, sources
+from commodel.sources import PACKAGE, list_source_files
 from snakemake.exceptions import WorkflowError
 
 COMMODEL = "COMMODEL_JOB={log:q} " + quote(sys.executable) + " -m commodel"
@@ -48,7 +48,7 @@ rule part:
         experiment=config["experiment"],
         tables=tables_of(config["experiment"]),
         sets=config["params"],
-        code=sources("api.matrices"),
+        code=list_source_files("api.matrices"),
         patterns=[
             path
             for kind in ("models/families", "patterns/algorithms", "patterns/trees/topologies", "patterns/layouts")

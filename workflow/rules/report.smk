@@ -6,7 +6,7 @@ rule report:
         str(RESULTS.table("unmeasured")),
         [str(RESULTS.fitted(platform, family)) for platform in PLAN.platforms for family in PLAN.families],
         texts=[str(path) for path in RESULTS.inputs()],
-        code=sources(
+        code=list_source_files(
             "reports.stored",
             "reports.html.page",
             "reports.pictures.render",

@@ -43,7 +43,7 @@ from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import list_parts, schedule
 from commodel.patterns.points import Setting, make_point
-from commodel.patterns.schedule import Schedule, whole_bytes
+from commodel.patterns.schedule import Schedule, encode_integers
 from commodel.predictions.barrier_bounds import describe_barrier_bound
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import (
@@ -305,7 +305,7 @@ def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
                 f"'{point.operation}' {what}: `commodel predict --kernel` predicts it; here give iteration=K"
             )
         pattern = schedule(point)
-        same = hashlib.blake2b(pattern.content() + whole_bytes(pattern.node)).digest()
+        same = hashlib.blake2b(pattern.content() + encode_integers(pattern.node)).digest()
         distinct.setdefault(same, (point, pattern))
     return [point for point, _ in distinct.values()], [pattern for _, pattern in distinct.values()]
 

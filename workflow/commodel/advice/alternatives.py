@@ -19,7 +19,7 @@ from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
 from commodel.patterns.layouts.regular import write_nodes
 from commodel.patterns.points import Setting, make_point
-from commodel.patterns.rank_mapping import graph, map_ranks
+from commodel.patterns.rank_mapping import make_traffic_graph, map_ranks
 from commodel.patterns.schedule import Schedule, stack
 from commodel.patterns.trees.topologies import tree
 from commodel.predictions.barrier_bounds import list_radices
@@ -34,7 +34,7 @@ from commodel.predictions.validity import (
 )
 from commodel.progress import report_within
 from commodel.records import Point
-from commodel.stats import NORMAL
+from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
 
 MOST_TREES = 400  # of a kind; of more, as many as that, evenly spread
@@ -156,7 +156,7 @@ def point_of(setting: Setting, combination: Mapping[str, object], requested: boo
     if combination["layout"] != NEAR:
         return make_point(setting, combination)
     block = make_point(setting, {**combination, "layout": "block"})
-    weights, slots = graph(schedule(block)), place(block.layout, block.ranks)
+    weights, slots = make_traffic_graph(schedule(block)), place(block.layout, block.ranks)
     columns = [np.asarray(column) for _, column in setting.levels]
     node = map_ranks(weights, slots, columns)
     gain = count_crossings(weights, node, columns) <= MAX_CROSSING_SHARE * count_crossings(weights, slots, columns)
@@ -206,7 +206,7 @@ class Assessment:
         return cls(
             np.maximum(seconds, seconds[0] * 1e-6),
             float(np.ravel(period)[0]),
-            float(np.log(find_widening_factor(model.entry, parameters, one_size)[0]) / NORMAL),
+            float(np.log(find_widening_factor(model.entry, parameters, one_size)[0]) / NORMAL_QUANTILE),
             float(single_message_ratios(parameters, one_size)[0]),
             validity,
             of_stream,

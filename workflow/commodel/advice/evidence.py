@@ -20,13 +20,13 @@ from commodel.errors import UserError
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, add_default_columns, read_table, select_fields
 from commodel.models.parameter_sets import describe_changes, read_set, replace_by_hand
-from commodel.parameters import SHEETS, ParameterSet, origins
+from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet, describe_origins
 from commodel.patterns.operations import base
 from commodel.patterns.points import Setting
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.residuals import ABSENT_AT, NODES, PLACEMENT_NAMES
 from commodel.records import Point
-from commodel.stats import NORMAL
+from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
 
 MIN_NAMED_DOUBLINGS = 0.05  # doublings
@@ -123,9 +123,11 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
     if changed := describe_manual_values(evidence):
         rest = "" if deciding.empty else "; weights are by the errors of what was fitted"
         notes.append(f"SET BY HAND: {changed}, all else as in the sets{rest}")
-    if sheets := sorted(parameters.family for parameters in evidence.sets if SHEETS in parameters.provenance):
+    if sheets := sorted(
+        parameters.family for parameters in evidence.sets if DATA_SHEET_SOURCE in parameters.provenance
+    ):
         notes.append(f"FROM DATA SHEETS: values of {', '.join(sheets)} that nobody has measured")
-    return notes + origins(evidence.sets, evidence.setting.name)
+    return notes + describe_origins(evidence.sets, evidence.setting.name)
 
 
 def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:
@@ -168,7 +170,7 @@ class LibraryDefault:
     @property
     def deviation(self) -> float:
         """The standard deviation of the logarithm."""
-        return float(np.log(self.high / self.low)) / (2 * NORMAL)
+        return float(np.log(self.high / self.low)) / (2 * NORMAL_QUANTILE)
 
 
 def find_library_default(

@@ -37,7 +37,7 @@ from commodel.patterns.algorithms import algorithm
 from commodel.patterns.arguments import Kind
 from commodel.predictions.residuals import compute_matern
 from commodel.records import LIBRARY, PlacedWorkload
-from commodel.stats import NOISE
+from commodel.stats import MIN_NOISE
 
 DEFAULT_BESIDE_RULES = "library beside rules"
 UNKNOWN = 3.0  # standard deviation of a logarithm: of an operation without predictions
@@ -232,7 +232,7 @@ class Measured:
 
     arm: int
     seconds: float
-    noise: float = NOISE  # of the logarithm, from its samples
+    noise: float = MIN_NOISE  # of the logarithm, from its samples
     start: int = -1  # below 0: of none, and known but for that noise
 
 
@@ -253,7 +253,7 @@ class Scales:
         together = (starts[:, None] == starts) & timed
         return np.diag(noise**2 + self.again**2 * timed) + self.start**2 * together
 
-    def noise(self, samples: float = NOISE) -> float:
+    def noise(self, samples: float = MIN_NOISE) -> float:
         """Return the noise of the logarithm of a measurement in a new start."""
         return float(np.sqrt(samples**2 + self.again**2 + self.start**2))
 

@@ -27,7 +27,7 @@ from commodel.advice.sequential_sampling import (
 )
 from commodel.errors import UserError
 from commodel.patterns.points import Setting, make_point
-from commodel.records import BARRIER, LIBRARY, Choice, Measure, PlacedWorkload, Timed
+from commodel.records import BARRIER, LIBRARY, Choice, Measure, PlacedWorkload, StartTimings
 
 MAX_POINTS_PER_START = 32  # a start is one start of the MPI program, which measures several points
 START = 2.0  # seconds that a start is assumed to take at most, until one has been measured
@@ -65,7 +65,7 @@ class Place(Protocol):
         workloads: Collection[PlacedWorkload],
         choices: Iterable[Choice] = (),
         apart: Collection[str] = (),
-    ) -> Timed: ...
+    ) -> StartTimings: ...
 
     def with_seconds(self, seconds: float) -> "Place": ...
 

@@ -44,12 +44,12 @@ from commodel.results.recalibrations import (
 
 QUICK_MEASURE = Measure("window", 0.02, 10, 300, 0.5, 1, 2, 60.0)  # half a second a point
 UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+")
-NODES = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES")
-LONGEST_NAME = 60  # characters of a folder
+NODE_COUNT_VARIABLES = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES")
+MAX_NAME_LENGTH = 60  # characters of a folder
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class RecalibrationSource:
     """The sets to scale, and the campaign of their origin if there is one."""
 
     sets: Sequence[ParameterSet]
@@ -74,7 +74,13 @@ class RecalibrationRequest:
 
     @classmethod
     def of(
-        cls, source: Source, platform: str | None, setting: str | None, count: int, aside: int, nodes: int | None
+        cls,
+        source: RecalibrationSource,
+        platform: str | None,
+        setting: str | None,
+        count: int,
+        aside: int,
+        nodes: int | None,
     ) -> RecalibrationRequest:
         if not (platform or source.platform):
             raise UserError("--platform is missing: the sets do not say where to measure")
@@ -83,7 +89,9 @@ class RecalibrationRequest:
             raise UserError(f"platform '{loaded.name}' is an overlay network: only MPI is calibrated")
         job = os.environ.get("SLURM_JOB_ID", "")
         called = find_setting(setting) or loaded.setting or (parse_setting(f"job={job}") if job else "")
-        offered = next((int(text) for name in NODES if (text := os.environ.get(name, "")).isdigit()), loaded.nodes)
+        offered = next(
+            (int(text) for name in NODE_COUNT_VARIABLES if (text := os.environ.get(name, "")).isdigit()), loaded.nodes
+        )
         room = min(loaded.nodes, nodes or (offered if loaded.slurm else loaded.nodes))
         site = setting_of(loaded)
         return cls(site, loaded.hierarchy, loaded.simulated, called or f"{now():%Y-%m-%d %H.%M}", room, count, aside)
@@ -93,13 +101,15 @@ def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-def read_source(results: Path, platform: str | None, experiment: str | None, params: Sequence[Path]) -> Source:
+def read_source(
+    results: Path, platform: str | None, experiment: str | None, params: Sequence[Path]
+) -> RecalibrationSource:
     """Return the sets of a campaign that was compared, or of files."""
     if params:
         if experiment:
             raise UserError("give --params or --experiment")
         sets = read_evidence(params).sets
-        return Source(sets, next((entry.platform for entry in sets if entry.platform), ""))
+        return RecalibrationSource(sets, next((entry.platform for entry in sets if entry.platform), ""))
     if not (platform or experiment):
         raise UserError("give --experiment or --platform of a run, or --params FILE…")
     own = experiment and platform not in Results.of(results / experiment).platforms()
@@ -109,12 +119,12 @@ def read_source(results: Path, platform: str | None, experiment: str | None, par
     comparison = read_table(results.table("comparison"), COMPARISON)
     comparison = comparison[comparison["platform"] == source_platform]
     errors = {entry.family: read_residuals(comparison, source_platform, entry.family) for entry in evidence.sets}
-    return Source(evidence.sets, source_platform, results, load_plan(results.plan), comparison, errors)
+    return RecalibrationSource(evidence.sets, source_platform, results, load_plan(results.plan), comparison, errors)
 
 
-def choose_folder(source: Source, requested: RecalibrationRequest, out: Path | None) -> AnyPath:
+def choose_folder(source: RecalibrationSource, requested: RecalibrationRequest, out: Path | None) -> AnyPath:
     """Return the folder of the scaled sets. In a campaign's folder each setting has its own."""
-    called = UNSAFE_CHARACTERS.sub("-", requested.setting).strip("-.")[:LONGEST_NAME] or "job"
+    called = UNSAFE_CHARACTERS.sub("-", requested.setting).strip("-.")[:MAX_NAME_LENGTH] or "job"
     if out is None and source.results is None:
         out = Path(f"calibrated-{called}")
     folder = source.results.calibrated(called) if out is None else SafePath.given(out, out.parent)
@@ -124,12 +134,12 @@ def choose_folder(source: Source, requested: RecalibrationRequest, out: Path | N
 
 
 def measure_witnesses(
-    source: Source, requested: RecalibrationRequest, say: Callable[[str], None]
+    source: RecalibrationSource, requested: RecalibrationRequest, say: Callable[[str], None]
 ) -> tuple[list[Taken], list[Taken]]:
     """Return the times of the informative points and of the check points in this allocation."""
     kept_files = use_archived_inputs(source.results, source.plan.files) if source.plan else nullcontext()
     with kept_files, TemporaryDirectory(prefix="commodel-") as folder:
-        picked, aside = _witnesses(source, requested)
+        picked, aside = _choose_witnesses(source, requested)
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
         on_site = [replace(entry.point, platform=requested.site.name) for entry in (*picked, *aside)]
@@ -144,7 +154,9 @@ def measure_witnesses(
     return used, kept
 
 
-def _witnesses(source: Source, requested: RecalibrationRequest) -> tuple[list[Witness], list[Witness]]:
+def _choose_witnesses(
+    source: RecalibrationSource, requested: RecalibrationRequest
+) -> tuple[list[Witness], list[Witness]]:
     if source.plan:
         points = [point for point in source.plan.points if point.platform == source.platform]
         known = calibrating.list_campaign_witnesses(points, source.comparison, requested.nodes)
@@ -158,17 +170,17 @@ def _witnesses(source: Source, requested: RecalibrationRequest) -> tuple[list[Wi
 
 def record_factors(entry: Calibrated) -> RecordedFactors:
     found = entry.factors
-    factors = (_factor(factor) for factor in (found.latency, found.per_byte))
+    factors = (_record_factor(factor) for factor in (found.latency, found.per_byte))
     errors = (error if isfinite(error) else None for error in (entry.before, entry.after))
     return RecordedFactors(*factors, found.together, found.points, found.scatter, *errors, entry.checked)
 
 
-def _factor(factor: Factor) -> RecordedFactor:
+def _record_factor(factor: Factor) -> RecordedFactor:
     return RecordedFactor(factor.value, factor.low, factor.high, factor.known)
 
 
 def write_recalibration(
-    source: Source,
+    source: RecalibrationSource,
     requested: RecalibrationRequest,
     used: Sequence[Taken],
     kept: Sequence[Taken],
@@ -186,13 +198,13 @@ def write_recalibration(
         requested.site.name,
         requested.simulated,
         now().isoformat(timespec="seconds"),
-        tuple(_point(entry, flag) for entry, flag in points),
+        tuple(_record_point(entry, flag) for entry, flag in points),
         {entry.moved.family: record_factors(entry) for entry in calibrations},
     )
     write_calibration(folder, calibration)
 
 
-def _point(entry: Taken, used: bool) -> RecordedPoint:
+def _record_point(entry: Taken, used: bool) -> RecordedPoint:
     point, elsewhere = entry.witness.point, entry.witness.seconds
     where = (point.operation, point.alternative, point.layout, point.ranks, point.bytes)
     return RecordedPoint(*where, entry.seconds, elsewhere if isfinite(elsewhere) else None, used)

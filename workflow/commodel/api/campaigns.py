@@ -48,7 +48,7 @@ class Run:
 
     @cached_property
     def plan(self) -> Plan:
-        """What was to be measured: points, batches, platforms and models."""
+        """The plan of the experiment: points, batches, platforms and models."""
         return load_plan(self._results.plan)
 
     @property
@@ -102,14 +102,16 @@ class Run:
     def choose_platform(self, platform: str | None = None) -> str:
         """Return the platform of that name, or the only one."""
         if platform is None and len(self.platforms) > 1:
-            raise UserError(f"{self.folder} has results on {', '.join(self.platforms)}; say which: platform=NAME")
+            raise UserError(
+                f"{self.folder} has results on {', '.join(self.platforms)}; give one of them: platform=NAME"
+            )
         name = platform or self.platforms[0]
         if name not in self.platforms:
             raise UserError(f"found no platform '{name}' in {self.folder}; {suggest(name, self.platforms)}")
         return name
 
     def setting(self, platform: str) -> Setting:
-        """Return the nodes of a platform as they were when the experiment ran."""
+        """Return the nodes of a platform at the time of the experiment."""
         self._results.check()
         with use_archived_inputs(self._results, self.plan.files):
             return setting_of(load_platform(self.folder / "inputs" / "platforms" / f"{platform}.yaml"))
@@ -137,9 +139,9 @@ class Run:
 
     @cached_property
     def _report(self) -> Report:
-        from commodel.reports.stored import stored
+        from commodel.reports.stored import build_stored_report
 
-        return stored(self.folder)
+        return build_stored_report(self.folder)
 
     @property
     def _results(self) -> Results:
@@ -177,12 +179,12 @@ class RunFailedError(UserError):
     """The workflow ended without a report."""
 
     def __init__(self, code: int) -> None:
-        super().__init__("the run ended without a report; its log says why")
+        super().__init__("the run ended without a report; the reason is in its log")
         self.exit_code = code
 
 
 class CallbackDisplay:
-    """Hands progress and messages to a function of the user."""
+    """Passes progress and messages to a function of the user."""
 
     def __init__(self, callback: Callable[[str], None] | None) -> None:
         self.callback = callback or (lambda text: None)
@@ -245,8 +247,8 @@ def run_campaign(
         for line in summarize_plan(campaign.plan):
             display.show_progress(line, last=True)
         if retry:
-            again = f"cases given up before, to be tried again: {forget_failures(campaign)}"
-            display.show_progress(again, last=True)
+            retried = f"cases given up before, to be measured again: {forget_failures(campaign)}"
+            display.show_progress(retried, last=True)
         return Path(str(folder)), _run_workflow(campaign, command, settings, display)
 
 
@@ -271,12 +273,12 @@ def _run_workflow(campaign: Campaign, command: Callable[..., list[str]], setting
     finished = campaign.finished
     code = follow(campaign, command(settings=settings), "run", display)
     if code and any(batch in campaign.unfinished for batch in finished):
-        display.show_message("commodel: what was moved aside is measured anew")
+        display.show_message("commodel: cases whose damaged files were moved aside are measured again")
         code = follow(campaign, command(settings=settings), "again", display)
     lost = [batch for batch in campaign.unfinished if is_survey(batch)]
     if code and lost:
         names = ", ".join(batch.platform for batch in lost)
-        display.show_message(f"commodel: the survey of {names} failed: going on with the levels of platform files")
+        display.show_message(f"commodel: the survey of {names} failed: the levels of platform files are used instead")
         settings |= {"survey": False}
         plan = make_plan(str(settings["experiment"]), Path.cwd(), settings["only"], survey=False)
         campaign = replace(campaign, plan=plan)
@@ -305,7 +307,7 @@ def require_jobs(campaign: Campaign, profile: str | None) -> None:
     for batch in campaign.unfinished:
         if launcher_of(campaign.plan, batch.name).in_job:
             raise UserError(
-                f"platform '{batch.platform}' is measured inside Slurm jobs, which no profile hands in; "
+                f"platform '{batch.platform}' is measured inside Slurm jobs, which no profile submits; "
                 f"wanted: commodel run {campaign.plan.experiment} --profile slurm"
             )
 
@@ -327,8 +329,8 @@ def report(
 
     `anonymous` replaces the names of machines by numbers; `samples` adds a sheet of all samples.
     """
-    from commodel.reports import stored, write_report
+    from commodel.reports import build_stored_report, write_report
 
     folder = run.folder if isinstance(run, Run) else Path(run)
     out = Path(out) if out else Path("reports") / folder.absolute().name
-    return write_report(stored(folder, anonymous, output_folder=out, samples=samples), out)
+    return write_report(build_stored_report(folder, anonymous, output_folder=out, samples=samples), out)

@@ -37,7 +37,7 @@ from commodel.progress import report_within
 if TYPE_CHECKING:
     import altair
 
-FITTED_TO = "fitted_to"
+FIT_DIGEST_KEY = "fitted_to"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def fit(
     >>> fit("collectives.csv", "loggp", hold_out="ranks > 32").held_out["mu"].mean()  # doctest: +SKIP
     """
     name = family(model).name
-    measured, source = _read(table)
+    measured, source = _read_measured(table)
     if hold_out is None:
         return Fit(fit_in_settings(measured, name, source, setting))
     parts = split(measured, hold_out)
@@ -98,7 +98,7 @@ def fit(
     return Fit(parameters, predict_held_out(parameters, parts.unseen))
 
 
-def _read(table: str | Path | pd.DataFrame) -> tuple[Measured, str]:
+def _read_measured(table: str | Path | pd.DataFrame) -> tuple[Measured, str]:
     """Return the checked points of a table, and the name of the table."""
     if not isinstance(table, pd.DataFrame):
         return read_points(Path(table)), Path(table).name
@@ -118,13 +118,13 @@ class FitEvaluation:
     choices: pd.DataFrame
 
 
-def digest_of(table: Path, family: str, *how: str | None) -> str:
+def digest_fit_inputs(table: Path, family: str, *how: str | None) -> str:
     """Return a digest of the table and of everything else that a fit depends on: options, the model's code, and the
     messages of algorithms."""
     hashed = hashlib.sha256(read_bytes(table, MAX_FILE_BYTES, "a smaller table"))
     for word in how:
         hashed.update(f"\0{word or ''}".encode())
-    named = {Path(path) for path in sources.sources("fits.settings", f"models.families.{family}")}
+    named = {Path(path) for path in sources.list_source_files("fits.settings", f"models.families.{family}")}
     for path in sorted(
         named.union((sources.PACKAGE / "patterns").rglob("*.py"))
     ):  # a registry finds these by the folder
@@ -140,7 +140,7 @@ def _read_earlier_fit(path: Path, digest: str) -> ParameterSet | None:
         parameters = read_parameters(path)
     except UserError:  # no parameter set
         return None
-    return parameters if parameters.provenance.get(FITTED_TO) == digest else None
+    return parameters if parameters.provenance.get(FIT_DIGEST_KEY) == digest else None
 
 
 def fit_collectives(
@@ -170,7 +170,10 @@ def fit_collectives(
     fit = partial(fit_seen, parts) if parts else partial(fit_in_settings, measured)
     sets, rows = [], []
     for number, name in enumerate(names, 1):
-        digest, path = digest_of(table, name, where, reference), out / f"{name}.yaml" if several and out else out
+        digest, path = (
+            digest_fit_inputs(table, name, where, reference),
+            out / f"{name}.yaml" if several and out else out,
+        )
         with report_within(f"{name}, family {number} of {len(names)}" if several else name):
             try:
                 if several and out and (fitted := _read_earlier_fit(path, digest)):
@@ -182,8 +185,8 @@ def fit_collectives(
                     raise
                 say(error.message)
                 continue
-            if out and FITTED_TO not in fitted.provenance:
-                signed = replace(fitted, provenance={**fitted.provenance, FITTED_TO: digest})
+            if out and FIT_DIGEST_KEY not in fitted.provenance:
+                signed = replace(fitted, provenance={**fitted.provenance, FIT_DIGEST_KEY: digest})
                 write_parameters(path, signed)
             for remark in (
                 *describe_factors(fitted),
@@ -200,11 +203,11 @@ def fit_collectives(
     return FitEvaluation(sets, together, baselines, chosen)
 
 
-def parameters_of_sheet(family: str, platform_file: Path) -> ParameterSet:
+def read_data_sheet(family: str, platform_file: Path) -> ParameterSet:
     """Return the data sheet of a platform's network, from its file, as the parameters of a model."""
     platform = load_platform(platform_file)
     if (sheet := platform.data_sheet) is None:
         raise UserError("found no section data_sheet, wanted the links of its network", file=platform_file)
-    alone, shared = sheet.costs(platform.hierarchy)
-    costs = SheetTimes(platform.hierarchy, alone, shared, sheet.overhead or 0.0, sheet.eager)
-    return make_set_from_sheets(family, platform_file.stem, costs)
+    alone, shared = sheet.compute_message_costs(platform.hierarchy)
+    times = SheetTimes(platform.hierarchy, alone, shared, sheet.overhead or 0.0, sheet.eager)
+    return make_set_from_sheets(family, platform_file.stem, times)

@@ -1,4 +1,4 @@
-"""Data-parallel kernels: predicted communication, partitions by speed, measured configurations and measured speeds.
+"""Data-parallel kernels: predicted communication, partitions balanced by speed, and measurements of both.
 
 `KernelPredictions.of` predicts a kernel's communication under several models, as a whole and iteration by iteration;
 `balance` and `balance_measuring` partition a matrix; `measure_best` measures the best configurations; `measure_speeds`
@@ -49,54 +49,63 @@ from commodel.records import Measure, Point
 from commodel.results.raw_samples import read_marker, read_samples
 from commodel.units import format_bytes, format_seconds
 
-GENERAL, SUMS = "messages", "sums"  # how a model predicts: from messages, or by the paper's rule
+MESSAGES_RULE, SUMS_RULE = "messages", "sums"  # how a model predicts: from messages, or by the paper's rule
 ITERATIONS_SHOWN = 5  # of the slowest iterations
 
 
 @dataclass(frozen=True, eq=False)
 class KernelPredictions:
-    """Predictions of a kernel's communication. `rows` has one for each model and rule; `iterations` the first of each
-    kind of iteration, its count, and its prediction for each row."""
+    """Predictions of a kernel's communication. `rows` has one for each model and rule; `iterations` has, for each run
+    of iterations with equal messages, the first one, their count, and the predictions of each row."""
 
     point: Point
     simulated: bool
     rows: list[dict[str, object]]
     iterations: list[dict[str, object]]
-    hiding: float | None = None  # seconds that the slowest process computes beside its messages; NaN: unknown
+    overlapped_computation: float | None = (
+        None  # seconds that the slowest process computes beside its messages; NaN: unknown
+    )
 
     @classmethod
     def of(cls, point: Point, sets: Sequence[ParameterSet]) -> KernelPredictions:
         parts = list_parts(point)
         named = parameters(point.operation, point.ranks)
         overlapped = named.get("overlapped", False)
-        hiding = float(operation(point.operation).tiles(point.ranks, **named).seconds.max()) if overlapped else None
+        overlapped_computation = (
+            float(operation(point.operation).tiles(point.ranks, **named).seconds.max()) if overlapped else None
+        )
         rows, columns = [], {}
         for fitted in sets:
             for rule in (
-                (GENERAL, SUMS) if fitted.family in SUMMED_FAMILIES and fitted.values and not overlapped else (GENERAL,)
+                (MESSAGES_RULE, SUMS_RULE)
+                if fitted.family in SUMMED_FAMILIES and fitted.values and not overlapped
+                else (MESSAGES_RULE,)
             ):
-                cost = predict_by_sums if rule == SUMS else None
+                cost = predict_by_sums if rule == SUMS_RULE else None
                 (whole,) = predict(fitted, [point], strict=False, cost=cost)
                 by_hand = {BY_HAND_KEY: describe_changes(fitted)} if any(map(describe_changes, sets)) else {}
-                times = {name: _number(getattr(whole, name)) for name in ("seconds", "low", "high")}
+                times = {name: _none_if_nan(getattr(whole, name)) for name in ("seconds", "low", "high")}
                 rows.append({"family": whole.family, "rule": rule, **by_hand, **times, "validity": whole.validity_text})
                 if len(parts) > 1:
                     predictions = predict(fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost)
-                    columns[whole.family, rule] = [_number(prediction.seconds) for prediction in predictions]
-        by_name = {_column(*names): column for names, column in columns.items()}
+                    columns[whole.family, rule] = [_none_if_nan(prediction.seconds) for prediction in predictions]
+        by_name = {_column_name(*names): column for names, column in columns.items()}
         iterations = [
-            {"iteration": _first(part), "count": count} | {name: column[number] for name, column in by_name.items()}
+            {"iteration": _first_iteration(part), "count": count}
+            | {name: column[number] for name, column in by_name.items()}
             for number, (part, count) in enumerate(parts)
             if by_name
         ]
-        return cls(point, any(entry.simulated for entry in sets), rows, iterations, hiding)
+        return cls(point, any(entry.simulated for entry in sets), rows, iterations, overlapped_computation)
 
     @property
     def about(self) -> dict[str, object]:
         names = ("platform", "operation", "algorithm", "layout", "ranks", "nodes", "bytes")
         about = {name: getattr(self.point, name) for name in names} | {"simulated": self.simulated}
         count = sum(entry["count"] for entry in self.iterations) or 1
-        about |= {} if self.hiding is None else {"computation": _number(self.hiding)}
+        about |= (
+            {} if self.overlapped_computation is None else {"computation": _none_if_nan(self.overlapped_computation)}
+        )
         return about | {"iterations": count, "different": len(self.iterations) or 1}
 
     @property
@@ -104,15 +113,15 @@ class KernelPredictions:
         """Return the slowest kinds of iteration by the median prediction of the models with message size: first and
         last, count, and share of the whole."""
         weighted = {
-            _column(row["family"], row["rule"]) for row in self.rows if Validity.parse(row["validity"]).has_weight
+            _column_name(row["family"], row["rule"]) for row in self.rows if Validity.parse(row["validity"]).has_weight
         }
-        predicted = ({**entry, "times": _times(entry, weighted)} for entry in self.iterations)
+        predicted = ({**entry, "times": _weighted_times(entry, weighted)} for entry in self.iterations)
         timed = [entry for entry in predicted if entry["times"]]
         timed.sort(key=lambda entry: -median(entry["times"]))
         whole = sum(entry["count"] * median(entry["times"]) for entry in timed)
         return [
             {
-                "iterations": _span(entry),
+                "iterations": _format_iterations(entry),
                 "count": entry["count"],
                 "median": median(entry["times"]),
                 "least": min(entry["times"]),
@@ -133,42 +142,43 @@ class KernelPredictions:
         if about["iterations"] > 1:
             text += f": {about['iterations']} iterations, {about['different']} of them different"
         lines = [f"{text}; communication alone, predicted."]
-        if self.hiding is not None:
+        if self.overlapped_computation is not None:
             lines.append(
-                f"Overlapped: predicted is what {format_seconds(self.hiding)} of computation an iteration do not hide."
-                if self.hiding == self.hiding
-                else "Overlapped, but nobody says how long processes compute: give --speeds, or speeds in --partition."
+                "Overlapped: the prediction is the communication time beyond the computation of "
+                f"{format_seconds(self.overlapped_computation)} an iteration."
+                if self.overlapped_computation == self.overlapped_computation
+                else "Overlapped, but computation times are unknown: give --speeds, or speeds in --partition."
             )
-        if any(row["rule"] == SUMS for row in self.rows):
-            lines.append("sums: by the τ–Lop paper's rule for this family, messages added up as if each were alone.")
+        if any(row["rule"] == SUMS_RULE for row in self.rows):
+            lines.append("sums: by the τ–Lop paper's rule for this family, the sum of messages without contention.")
         return lines
 
 
-def _first(part: Point) -> int:
+def _first_iteration(part: Point) -> int:
     return parameters(part.operation, part.ranks)["iteration"]
 
 
-def _span(entry: dict) -> str:
+def _format_iterations(entry: dict) -> str:
     first, last = entry["iteration"], entry["iteration"] + entry["count"] - 1
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _column(family: str, rule: str) -> str:
-    return f"{family} {rule}" if rule == SUMS else family
+def _column_name(family: str, rule: str) -> str:
+    return f"{family} {rule}" if rule == SUMS_RULE else family
 
 
-def _times(entry: dict, weighted: set[str]) -> list[float]:
+def _weighted_times(entry: dict, weighted: set[str]) -> list[float]:
     return [value for name, value in entry.items() if name in weighted and value is not None]
 
 
-def _number(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return value if value == value else None
 
 
 @contextmanager
 def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[tuple[Point, bool]]:
-    """Yield the point with a partition that states the computing time of each process, or the point itself without
-    speeds; and whether the speeds are only declared."""
+    """Yield the point with a partition that has the computing time of each process (without speeds, the point itself),
+    and whether the speeds are declared instead of measured."""
     if speeds is None:
         yield point, False
         return
@@ -180,20 +190,22 @@ def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[
         path = Path(folder) / "partition.csv"
         write_text(path, write(replace(tiling, speed=predict_computation(tiling, curves).speed)))
         rest = [
-            f"{name}={value}" for name, value in _written(point.operation) if name not in ("n", "grid", "partition")
+            f"{name}={value}"
+            for name, value in _list_spelled_parameters(point.operation)
+            if name not in ("n", "grid", "partition")
         ]
         spelled = own_spelling(":".join(["summa", f"partition={path}", *rest]))
         yield replace(point, operation=spelled), declared.simulated
 
 
-def _written(text: str) -> list[tuple[str, str]]:
+def _list_spelled_parameters(text: str) -> list[tuple[str, str]]:
     """Return the parameters of an operation as it spells them."""
     written = {parameter.name: parameter.write for parameter in operation(text).parameters}
     return [(name, written[name](value)) for name, value in given_of(text).items()]
 
 
-MEASURE = Measure("barrier", 0.02, 6, 1000, 0.5, 1, 1, 60.0)
-Run = Callable[[Mapping[str, int]], dict[str, Sample]]
+SPEED_MEASURE = Measure("barrier", 0.02, 6, 1000, 0.5, 1, 1, 60.0)
+MeasureRound = Callable[[Mapping[str, int]], dict[str, Sample]]
 Say = Callable[[str], None]
 
 
@@ -219,11 +231,11 @@ def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
 
 
 def read_process_speeds(processes: Processes, speeds: Path, kernel: str, form: str) -> Processes:
-    """Return the processes with their speeds, as a file of speeds has them."""
-    read = read_speeds(speeds)
+    """Return the processes with their speeds from a file."""
+    declared = read_speeds(speeds)
     with mistakes_in(speeds):
-        curves = read.curves(kernel, processes.kinds, form)
-    return replace(processes, curves=curves, simulated=read.simulated)
+        curves = declared.curves(kernel, processes.kinds, form)
+    return replace(processes, curves=curves, simulated=declared.simulated)
 
 
 def balance(processes: Processes, side: int, by: str, within: float) -> tuple[Rectangles, str]:
@@ -236,9 +248,9 @@ def balance(processes: Processes, side: int, by: str, within: float) -> tuple[Re
 
         balanced = dynamic(len(curves), total, measure, Speed.of, within)
         rounds = f"{balanced.rounds} rounds that take their times from the file of speeds"
-        shares, how = balanced.shares, f"dynamic, {rounds}, {_ends(balanced)}"
+        shares, how = balanced.shares, f"dynamic, {rounds}, {_describe_convergence(balanced)}"
     elif by == "constant":
-        # The baseline has no other speeds, also where whole blocks are evened out.
+        # The baseline uses only these speeds, also for rounding to whole blocks.
         even, shares = total / len(curves), constant(curves, total)
         curves = [Speed.of(((even, float(curve.at(even))),)) for curve in curves]
     else:
@@ -255,7 +267,7 @@ def balance_measuring(
     The time of a kind is measured at its largest share, while all processes compute as much.
     """
     kinds = np.array(processes.kinds)
-    with _running(processes, kernel, MEASURE, say) as run:
+    with _prepare_measuring(processes, kernel, SPEED_MEASURE, say) as run:
 
         def measure(shares: np.ndarray) -> np.ndarray:
             largest = {str(kind): int(shares[kinds == kind].max()) for kind in dict.fromkeys(processes.kinds)}
@@ -267,11 +279,11 @@ def balance_measuring(
         balanced = dynamic(len(kinds), side * side, measure, Speed.of, within)
     curves = [Speed.of(rows) for rows in balanced.rows]
     tiling = even_out_times(by_columns(balanced.shares, side), curves)
-    how = f"dynamic, {balanced.rounds} rounds of measuring, {_ends(balanced)}"
+    how = f"dynamic, {balanced.rounds} rounds of measuring, {_describe_convergence(balanced)}"
     return replace(processes, curves=curves), tiling, how
 
 
-def _ends(balanced: Balance) -> str:
+def _describe_convergence(balanced: Balance) -> str:
     return f"within {100 * balanced.spread:.3g} %" + ("" if balanced.balanced else ", the best found")
 
 
@@ -349,12 +361,12 @@ def measure_speeds(
     say: Say,
 ) -> dict[str, Rows]:
     """Measure the speeds of every kind of process and return their rows."""
-    with _running(processes, kernel, settings, say) as run:
+    with _prepare_measuring(processes, kernel, settings, say) as run:
         return sample_speeds(list(dict.fromkeys(processes.kinds)), run, *sizes, within, most)
 
 
 @contextmanager
-def _running(processes: Processes, kernel: Kernel, settings: Measure, say: Say) -> Iterator[Run]:
+def _prepare_measuring(processes: Processes, kernel: Kernel, settings: Measure, say: Say) -> Iterator[MeasureRound]:
     """Yield the function that measures one round and reports its results."""
     with TemporaryDirectory(prefix="commodel-speeds-") as folder:
         place = SafePath.at(Path(folder).resolve())
@@ -369,7 +381,7 @@ def _running(processes: Processes, kernel: Kernel, settings: Measure, say: Say) 
 
 
 REAL_MEASURE = Measure("window", 0.05, 6, 100, 5.0, 1, 1, 600.0)
-SIMULATED_MEASURE = replace(REAL_MEASURE, min_samples=1, max_samples=1, warmup=0)  # the same at all times
+SIMULATED_MEASURE = replace(REAL_MEASURE, min_samples=1, max_samples=1, warmup=0)  # simulated samples are equal
 
 
 def measure_best(

@@ -45,14 +45,14 @@ from commodel.plan.config import find, load_platform
 from commodel.plan.planning import setting_of
 from commodel.platforms.build import build, find_starter, get_program_folder
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain, require_job
-from commodel.platforms.mpi_libraries import kind, library_of, shared_library
+from commodel.platforms.mpi_libraries import find_kind, find_library_version, find_shared_library
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT, find_build_root
 from commodel.records import LIBRARY, Choice, Measure, PlacedWorkload
 from commodel.results.campaign import lock_folder
 
 HAN_VERSIONS = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # prefer component `han` to `tuned` by default
-PRIORITY = "99"  # of `tuned`, so that it comes before han, hcoll and ucc, which ignore its rules
+TUNED_PRIORITY = "99"  # of the component `tuned`: higher than that of han, hcoll and ucc, which ignore its rules
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Dialect:
     names: Callable[[str, str, int, Assumptions], bool]  # whether a rule may name an algorithm
     write: Callable[[list[Choice], Assumptions], str]
     environment: Callable[[Path, Iterable[str]], Mapping[str, str]]  # of a file with rules for some operations
-    spread: bool  # whether a rule changes the library default at other sizes of the operation
+    spread: bool  # True if a rule also changes the library default at other sizes of the operation
     # Operations for which ranks of a correct program may look up different sizes.
     one_for_all_sizes: tuple[str, ...] = ()
     assumptions: Assumptions = NO_ASSUMPTIONS  # of the programs that will use the rules
@@ -92,24 +92,24 @@ class Dialect:
 def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
     """Return the rules dialect of the MPI library with which a native program was built. `start` is the command that
     starts one rank: some programs find their library only in the environment that it sets."""
-    version = library_of([str(program)]) or library_of([*start, str(program)])
-    if kind(version) == OPEN_MPI:
+    version = find_library_version([str(program)]) or find_library_version([*start, str(program)])
+    if find_kind(version) == OPEN_MPI:
         return replace(OF_OPEN_MPI, spread=HAN_VERSIONS.search(version) is not None)
-    if kind(version) == MPICH:
-        own = selection.read_builtin_tree(shared_library(program))
+    if find_kind(version) == MPICH:
+        own = selection.read_builtin_tree(find_shared_library(program))
         return replace(OF_MPICH, write=lambda choices, assumptions: selection.format_selection(choices, own))
     raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH: no rules of others are known here")
 
 
-def _open_mpi(path: Path, operations: Iterable[str]) -> dict[str, str]:
+def _open_mpi_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
     return {
-        "OMPI_MCA_coll_tuned_priority": PRIORITY,
+        "OMPI_MCA_coll_tuned_priority": TUNED_PRIORITY,
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
         "OMPI_MCA_coll_tuned_dynamic_rules_filename": str(path),
     }
 
 
-def _mpich(path: Path, operations: Iterable[str]) -> dict[str, str]:
+def _mpich_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
     """Return the environment for MPICH. Collectives of a device would precede the selection, so they are off for
     operations with a rule."""
     called = (selection.COLLECTIVES[operation][0].upper() for operation in sorted(set(operations)))
@@ -123,8 +123,8 @@ OF_OPEN_MPI = Dialect(
     tuple(rules.COLLECTIVE_NUMBERS),
     lambda name, spec, ranks, assumptions: rules.can_select(name, spec, assumptions),
     rules.format_rules,
-    _open_mpi,
-    spread=False,  # rule 0 is the choice that `tuned` makes without rules, where nothing comes before it
+    _open_mpi_environment,
+    spread=False,  # rule 0 is the default of `tuned`, unless another component has priority
     one_for_all_sizes=rules.SIZE_INDEPENDENT_OPERATIONS,
 )
 OF_MPICH = Dialect(
@@ -133,12 +133,12 @@ OF_MPICH = Dialect(
     tuple(selection.COLLECTIVES),
     lambda name, spec, ranks, assumptions: bool(selection.find_function(name, spec, ranks)),
     lambda choices, assumptions: "",
-    _mpich,
-    spread=True,  # the device's own collectives are off where there is a rule
+    _mpich_environment,
+    spread=True,  # for an operation with a rule, the device's own collectives are off
 )
 OLD_OPTIONS_FILE = "asked.json"  # of earlier versions
-OPTIONS_FILE, GAINS, ENVIRONMENT = "options.json", "gains.csv", "environment.sh"
-PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # how a point is measured
+OPTIONS_FILE, GAINS_FILE, ENVIRONMENT_FILE = "options.json", "gains.csv", "environment.sh"
+PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # for measuring a point
 
 
 @dataclass(frozen=True)
@@ -198,10 +198,10 @@ def tune_library(
     place = LibraryTimer(platform, loaded, setting_of(loaded), dialect, measure, folder)
     for workload in workloads:
         place.point(workload)  # a workload that does not fit is refused before anything is measured
-    evidence = _evidence(place.setting, params, experiment, say)
+    evidence = _find_evidence(place.setting, params, experiment, say)
     folder.mkdir()
     with lock_folder(folder, "another `commodel tune`"):
-        _same_as_before(place, workloads, loaded)
+        _check_options(place, workloads, loaded)
         arms = list_arms(workloads, evidence, place.setting, dialect.can_name, say, dialect.spread)
         searched = search(place, arms, 60 * minutes, say)
         choices, wrong = drop_wrong(
@@ -215,12 +215,12 @@ def tune_library(
             workload: name for workload, name in choices.items() if name not in (LIBRARY, final.get(workload, LIBRARY))
         }
         outcome = Outcome(place, searched, trial, proof, final, dropped, wrong)
-        _write(outcome)
+        _write_results(outcome)
     return outcome
 
 
-def _evidence(setting: Setting, params, experiment: str | None, say: Callable) -> Evidence | None:
-    """Return the evidence for predictions; None without any: the search then needs more measurements."""
+def _find_evidence(setting: Setting, params, experiment: str | None, say: Callable) -> Evidence | None:
+    """Return the evidence for predictions; None if there is none, so that the search measures more points."""
     if params:
         return read_evidence(params, setting)
     try:
@@ -234,7 +234,7 @@ def _evidence(setting: Setting, params, experiment: str | None, say: Callable) -
     return evidence
 
 
-def _same_as_before(place: LibraryTimer, workloads: Sequence[PlacedWorkload], platform: Platform) -> None:
+def _check_options(place: LibraryTimer, workloads: Sequence[PlacedWorkload], platform: Platform) -> None:
     """Raise UserError if the folder has results of other options."""
     requested = {
         "platform": platform.digest,
@@ -254,14 +254,14 @@ def _same_as_before(place: LibraryTimer, workloads: Sequence[PlacedWorkload], pl
     if before != requested:
         differs = min(name for name in requested if before.get(name) != requested[name])
         raise UserError(
-            f"its results are of other {differs}; wanted another --out, or this folder gone", file=place.folder
+            f"its results have other {differs}; give another --out, or remove this folder", file=place.folder
         )
 
 
-def _write(outcome: Outcome) -> None:
+def _write_results(outcome: Outcome) -> None:
     """Write the rules that pay, the environment of a Slurm script, and all gains; no rules file if none pays."""
     place, rows = outcome.place, rules_of(outcome.final.items())
-    path, script = place.folder / place.dialect.file, place.folder / ENVIRONMENT
+    path, script = place.folder / place.dialect.file, place.folder / ENVIRONMENT_FILE
     for file in (path, script):
         file.unlink(missing_ok=True)
     if rows:
@@ -272,7 +272,7 @@ def _write(outcome: Outcome) -> None:
     stages = {"trial": outcome.trial, "proof": outcome.proof}
     table = [gain_fields(name, row) for name, stage in stages.items() for row in stage.rows]
     if table:
-        write_table(place.folder / GAINS, pd.DataFrame(table))
+        write_table(place.folder / GAINS_FILE, pd.DataFrame(table))
 
 
 def gain_fields(stage: str, row: Row) -> dict:
@@ -300,7 +300,7 @@ def choices_for_rules(only: Sequence[str], assumptions: Assumptions) -> Callable
             if not rules.can_select(workload.operation, spec):
                 raise UserError(f"Open MPI's rules cannot name '{spec}' for {workload.operation}")
             if risk := rules.find_risk(workload.operation, spec, assumptions):
-                raise UserError(f"found --only {spec} for {workload.operation}, which {risk}; {_permission(risk)}")
+                raise UserError(f"found --only {spec} for {workload.operation}, which {risk}; {_suggest_option(risk)}")
         specs = only or list_algorithms(workload.operation, workload.ranks, workload.bytes)
         return [spec for spec in specs if rules.can_select(workload.operation, spec, assumptions)]
 
@@ -321,13 +321,13 @@ def leave_out_unsafe(
         risk = next(
             filter(None, (rules.find_risk(operation, spec) for spec in specs)), rules.FAILS_WITH_MIXED_DATATYPES
         )
-        text = f"no algorithm of {operation} is safe in a rule; {_permission(risk)}"
+        text = f"no algorithm of {operation} is safe in a rule; {_suggest_option(risk)}"
         if not safe:
             raise UserError(text)
         say(f"left to Open MPI: {text}")
     return safe
 
 
-def _permission(risk: str) -> str:
+def _suggest_option(risk: str) -> str:
     option = "--commutative" if risk == rules.REORDERS_OPERANDS else "--same-types"
-    return f"wanted: {option}, if no program minds"
+    return f"wanted: {option}, if this holds for all programs"

@@ -113,9 +113,9 @@ def read_sets(source: Source | AnyPath, model: str | None = None, platform: str 
     else:
         file, _, sheet = str(source).partition(".xlsx#") if ".xlsx#" in str(source) else (str(source), "", "")
         if sheet or file.endswith(".xlsx"):
-            from commodel.reports.received_workbooks import sets_of
+            from commodel.reports.received_workbooks import read_changed_sets
 
-            sets = sets_of(Path(file.removesuffix(".xlsx") + ".xlsx"), sheet)
+            sets = read_changed_sets(Path(file.removesuffix(".xlsx") + ".xlsx"), sheet)
         else:
             sets = [read_set(Path(source) if isinstance(source, str) else source)]
     wanted = [parameters for parameters in sets if model in (None, parameters.family)]
@@ -152,13 +152,13 @@ def list_points(
     if is_written(operation):
         given = {"algorithm": algorithm, "topology": topology, "ranks": ranks, "bytes": sizes}
         if wrong := [key for key, value in given.items() if value]:
-            raise UserError(f"{wrong[0]}: '{operation}' says what is sent; leave it out")
+            raise UserError(f"{wrong[0]}: the file of '{operation}' has all messages; leave it out")
         return [make_point(setting, {"operation": operation, "layout": layout} | count) for count in repeats]
     name = own_spelling(operation)
     if algorithm and topology:
         raise UserError("give algorithm or topology, not both")
     if topology and ranks:
-        raise UserError("a topology brings its own ranks; leave ranks out")
+        raise UserError("a topology determines the number of ranks; leave ranks out")
     if not topology and not ranks and not ranks_of(name):
         raise UserError(f"ranks is missing; {name} needs a number of ranks, or a topology")
     if sized(name) and sizes is None:

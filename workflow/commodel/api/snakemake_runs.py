@@ -41,7 +41,7 @@ class Display(Protocol):
 
 
 class RunStoppedError(Exception):
-    """A signal stopped the run. What was measured is kept."""
+    """A signal stopped the run. Measured cases are kept."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by {signal.Signals(number).name}")
@@ -86,14 +86,16 @@ def find_project_profile(name: str) -> Path | None:
 JOB = re.compile(r"^Job \d+: (.+)$")
 LOG = re.compile(r"^Logfile (.+):$")
 FENCE = re.compile(r"^=+$")
-# Snakemake's own errors: the next line has the reason. Of a failed job that is its command, which does not help.
+# Snakemake's own errors, whose reason is in the next line. Errors of failed jobs only name the command there.
 ERROR = re.compile(r"^(?!RuleException|CalledProcessError)\w+(Error|Exception)\b.*:$")
-# The Slurm executor's own, of a job that it could not submit; the message of sbatch may continue on the next line.
-REFUSED = re.compile(r"^    message: SLURM sbatch failed\. The error message was '(?:sbatch: )?(?:error: )?([^']+)")
+# An error of the Slurm executor about a job that it could not submit; sbatch's message may continue in the next line.
+SBATCH_REFUSED = re.compile(
+    r"^    message: SLURM sbatch failed\. The error message was '(?:sbatch: )?(?:error: )?([^']+)"
+)
 NOTHING_NEW = "At least one job did not complete successfully."
-OURS = "commodel: "
-TRACE = "Traceback (most recent call last):"
-LINES_KEPT = 12  # shown where a run fails without an error that is understood here
+OWN_PREFIX = "commodel: "
+TRACEBACK = "Traceback (most recent call last):"
+LINES_KEPT = 12  # last lines, which are shown if a run fails without a recognized error
 
 
 class JobErrors:
@@ -105,27 +107,29 @@ class JobErrors:
         self.shown: set[str] = set()
         self.last: deque[str] = deque(maxlen=LINES_KEPT)
         self.log, self.fences = "", 0
-        self.expected = ""  # the kind of line that an error follows
+        self.expected = ""  # the line after which the error's text is expected; empty: none
 
     def read_line(self, text: str) -> None:
         self.last.append(text)
-        if text.startswith(OURS):
+        if text.startswith(OWN_PREFIX):
             self._show_once(text)
-        elif self.expected and (text[:1].strip() if self.expected == TRACE else text.strip()):
-            who, self.expected = OURS if self.expected == TRACE else "snakemake: ", ""
+        elif self.expected and (text[:1].strip() if self.expected == TRACEBACK else text.strip()):
+            prefix, self.expected = OWN_PREFIX if self.expected == TRACEBACK else "snakemake: ", ""
             if text != NOTHING_NEW:
-                self._show_once(f"{who}{text}")
-        elif match := REFUSED.match(text):
-            self._show_once(f"{OURS}sbatch refuses the job: {match[1]}; what a site needs is in profiles/README.md")
+                self._show_once(f"{prefix}{text}")
+        elif match := SBATCH_REFUSED.match(text):
+            self._show_once(
+                f"{OWN_PREFIX}sbatch refuses the job: {match[1]}; see profiles/README.md for a site's settings"
+            )
         elif match := JOB.match(text):
             self.stage = match[1]
         elif match := LOG.match(text):
             self.log, self.fences = match[1], 0
-        elif self.log and FENCE.match(text):  # a fence stands above a log, and one below it
+        elif self.log and FENCE.match(text):  # a log is printed between two fences
             self.fences += 1
             self.log = self.log if self.fences < 2 else ""
-        elif text.startswith(TRACE) or ERROR.match(text):
-            self.expected = TRACE if text.startswith(TRACE) else text
+        elif text.startswith(TRACEBACK) or ERROR.match(text):
+            self.expected = TRACEBACK if text.startswith(TRACEBACK) else text
 
     def _show_once(self, text: str) -> None:
         if text not in self.shown:
@@ -133,9 +137,9 @@ class JobErrors:
             self.show(f"{text} (log: {self.log})" if self.log else text)
 
 
-POLL_INTERVAL = 2.0  # seconds between two looks at the progress
-CANCEL_TIME = 60.0  # seconds that Snakemake has for cancelling its jobs before it is interrupted again
-KILL_TIME = 90.0  # seconds after which it is killed
+POLL_INTERVAL = 2.0  # seconds between two progress updates
+CANCEL_SECONDS = 60.0  # seconds that Snakemake has for cancelling its jobs before it is interrupted again
+KILL_SECONDS = 90.0  # seconds after which it is killed
 STOPPING = "commodel: stopping: jobs are being cancelled, which may take a minute"
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -149,7 +153,7 @@ class Stop:
 
 
 def wait(command: list[str]) -> int:
-    """Return the exit code of a Snakemake that prints to the terminal. Ctrl-C reaches it as well; it cancels its jobs
+    """Run Snakemake with output to the terminal and return its exit code. It also receives Ctrl-C, and cancels its jobs
     before it ends."""
     process = subprocess.Popen(command)
     while True:
@@ -171,7 +175,7 @@ def run_snakemake(
     Snakemake runs in a process group of its own. All output of it and of the jobs of this machine is written to `log`
     and handed line by line to `show`; `tick` is called every POLL_INTERVAL. A signal that should end this process
     interrupts Snakemake, which then cancels its jobs; jobs that start later find a stop file. A Snakemake that does not
-    end is killed. It shares the lock `hold` on its folder.
+    end is killed. It shares the lock `hold` of the results folder.
     """
     stop_file = log.with_name(f"{log.stem}.stop")
     stop_file.unlink(missing_ok=True)
@@ -188,14 +192,14 @@ def run_snakemake(
         )
         with process, _forward_signals(process, stop_file) as stopped:
 
-            def look() -> None:
+            def update() -> None:
                 if stopped:
                     show(STOPPING)
-                    if time.monotonic() - stopped[0].when > KILL_TIME and process.poll() is None:
+                    if time.monotonic() - stopped[0].when > KILL_SECONDS and process.poll() is None:
                         os.killpg(process.pid, signal.SIGKILL)
                 tick()
 
-            for line in _lines(process, look):
+            for line in _read_lines(process, update):
                 with suppress(OSError):  # the jobs report a full disk
                     kept.write(line)
                 if not stopped:
@@ -203,7 +207,7 @@ def run_snakemake(
     return process.returncode, stopped[0].number if stopped else 0
 
 
-def _lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[bytes]:
+def _read_lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[bytes]:
     """Yield the lines that a process prints until it ends; its children may keep the pipe open for longer."""
     pipe, rest, due = process.stdout, b"", 0.0
     os.set_blocking(pipe.fileno(), False)
@@ -229,17 +233,17 @@ def _lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[byte
 
 @contextmanager
 def _forward_signals(process: subprocess.Popen, stop_file: AnyPath) -> Iterator[list[Stop]]:
-    """Forward the signals that should stop this process to the group of another one; ignored ones (nohup) stay ignored.
+    """Forward signals that should stop this process to another process group; ignored ones (nohup) stay ignored.
 
-    A second Ctrl-C within CANCEL_TIME is not forwarded: it would end the scancel that the first one started. The stop
-    file is written at once: this process may be gone before the next look, and a submitted job may not have started."""
+    A second Ctrl-C within CANCEL_SECONDS is not forwarded: it would end the scancel that the first one started. The
+    stop file is written at once: this process may end before its next update, and a submitted job may start later."""
     stopped: list[Stop] = []
     passed = -math.inf
 
     def stop(number: int, frame: object) -> None:
         nonlocal passed
         stopped.append(Stop(number, time.monotonic()))
-        if time.monotonic() >= passed + CANCEL_TIME and process.poll() is None:
+        if time.monotonic() >= passed + CANCEL_SECONDS and process.poll() is None:
             passed = time.monotonic()
             os.killpg(process.pid, signal.SIGINT)
         with suppress(OSError, UserError):
@@ -287,12 +291,12 @@ def follow(campaign: Campaign, command: list[str], name: str, display: Display) 
             if failure := cancel(run):  # Snakemake has tried as well, but may have been killed meanwhile
                 display.show_message(LEFT_BEHIND.format(failure, run))
         how = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
-        display.show_message(f"commodel: stopped by {how}; what is measured is kept, and run goes on from there")
+        display.show_message(f"commodel: stopped by {how}; measured cases are kept, and the next run continues")
         raise RunStoppedError(stopped)
     if code:
         for text in [] if errors.shown else errors.last:
             display.show_message(text)
-        display.show_message(f"commodel: the run did not end well; all that it printed is in {log}")
+        display.show_message(f"commodel: the run failed; its output is in {log}")
     else:
         display.show_progress(format_status(reader.read("", time.time())), last=True)
     return code

@@ -52,7 +52,7 @@ GROUPS = {  # in the order of use: the module of each verb, and its sentence
     },
 }
 VERBS = {name: entry for verbs in GROUPS.values() for name, entry in verbs.items()}
-RENAMED = {  # spellings of earlier versions, which work for one release
+OLD_VERBS = {  # spellings of earlier versions, which work for one release
     **{name: f"show {name}" for name in ("algorithms", "layout", "layouts", "network", "operations", "schedule")},
     **{name: f"show {name}" for name in ("topologies", "topology")},
     "families": "show models",
@@ -78,7 +78,7 @@ def one_line_errors(ctx: click.Context | None = None) -> Iterator[None]:
         click.echo("commodel: stopped by Ctrl-C", err=True)
         raise SystemExit(130) from None
     except MemoryError:
-        raise UserError("this is more than fits into memory") from None
+        raise UserError("out of memory") from None
     except FileExistsError as error:  # a folder that was to be made
         raise UserError("found a file, wanted a folder", file=error.filename) from None
     except OSError as error:
@@ -101,11 +101,11 @@ class Verbs(VerbGroup):
 
     def resolve_command(self, ctx: click.Context, args: list[str]):
         old = args[0].lower() if args else ""
-        if old not in RENAMED:
+        if old not in OLD_VERBS:
             return super().resolve_command(ctx, args)
-        verb, *words = RENAMED[old].split()
+        verb, *words = OLD_VERBS[old].split()
         if not ctx.resilient_parsing:
-            click.echo(f"commodel {old} is now commodel {RENAMED[old]}", err=True)
+            click.echo(f"commodel {old} is now commodel {OLD_VERBS[old]}", err=True)
         command, rest = self.get_command(ctx, verb), args[1:]
         if words[0].startswith("-") and any(word in rest for word in ("-h", "--help")):
             return verb, command, ["--help"]

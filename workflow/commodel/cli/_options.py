@@ -21,8 +21,8 @@ from commodel.registry import list_names
 from commodel.sources import PACKAGE, ROOT
 
 PATH = click.Path(path_type=Path)
-PROJECT = ("params/experiments", "params/platforms")  # folders that make a folder a project
-PUBLISHED = "params/published/"
+PROJECT_FOLDERS = ("params/experiments", "params/platforms")  # a folder with one of these is a project
+PUBLISHED_FOLDER = "params/published/"
 
 
 def format_option(*styles: str, help_text: str = "Print a table, or all digits as JSON or CSV.") -> Callable:
@@ -33,8 +33,9 @@ def format_option(*styles: str, help_text: str = "Print a table, or all digits a
 
 
 style_option = format_option("table", "json", "csv")
-EXPERIMENT = {"EXPERIMENT": "Name of a file in params/experiments, or a path."}  # arguments, as help pages have them
-RESULTS = {"EXPERIMENT": "Name of a folder in results."}
+# Explanations of arguments on help pages.
+EXPERIMENT_ARGUMENT = {"EXPERIMENT": "Name of a file in params/experiments, or a path."}
+RESULTS_ARGUMENT = {"EXPERIMENT": "Name of a folder in results."}
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 verbose_option = click.option("--verbose", is_flag=True, help="Print all notes, not only the first five.")
 platform_option = click.option("--platform", help="Platform: the name of a file in params/platforms, or a path.")
@@ -47,7 +48,7 @@ set_option = click.option(
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Replace a parameter (L=2.5us) or a setting (posting=list); FAMILY:NAME=VALUE of one model alone; repeated.",
+    help="Replace a parameter (L=2.5us) or a setting (posting=list); FAMILY:NAME=VALUE for one model only; repeated.",
 )
 commutative_option = click.option(
     "--commutative", is_flag=True, help="Assume that all reductions commute, which allows more rules."
@@ -71,19 +72,19 @@ def check_workbook(out: Path | None) -> None:
 
 
 def refuse_campaign(out: Path) -> None:
-    """Refuse to write predictions of values set by hand into a folder of results, where they would pass for fitted
-    ones."""
+    """Refuse to write predictions of values set by hand into a folder of results, where readers would take them for
+    predictions of fitted values."""
     for folder in out.absolute().parents:
         if (folder / PLAN).exists():
-            raise UserError(f"--set: these predictions would lie among the results in {folder}; wanted another --out")
+            raise UserError(f"--set: --out lies in the results {folder}, wanted a file outside of results")
 
 
-def project(start: Path) -> Path:
+def find_project(start: Path) -> Path:
     """Return the folder that a verb works in: this one, or the nearest project above it. A project above that belongs
     to another user is not taken, because the files of a project name programs that run."""
     if any(os.path.isdir(start / name) for name in ("params", "results")):  # False, too, without permission
         return start
-    owned = (folder for folder in start.parents if any(os.path.isdir(folder / name) for name in PROJECT))
+    owned = (folder for folder in start.parents if any(os.path.isdir(folder / name) for name in PROJECT_FOLDERS))
     return next((folder for folder in owned if folder.stat().st_uid == os.getuid()), start)
 
 
@@ -96,19 +97,20 @@ def find_start_folder(ctx: click.Context) -> Path:
 def enter_project(ctx: click.Context) -> Iterator[None]:
     start = find_start_folder(ctx)
     with chdir(start):
-        folder = project(start)
-        ctx.obj, ctx.params["directory"] = os.path.relpath(start, folder), None  # later queries start there
+        folder = find_project(start)
+        # From now on the working folder is the project; `ctx.obj` leads from it to the user's folder.
+        ctx.obj, ctx.params["directory"] = os.path.relpath(start, folder), None
         with chdir(folder):
             yield
 
 
 def resolve_path(text: str, ctx: click.Context | None) -> str:
-    """Return a path as the user typed it, relative to the project's folder. A file of published values that the project
-    lacks is the installation's."""
+    """Return a path of the user's folder, relative to the project's folder. A file of published values that the project
+    lacks is taken from the installation."""
     prefix = ctx.find_root().obj if ctx else None
     if prefix and prefix != "." and not os.path.isabs(text):
         return os.path.normpath(os.path.join(prefix, text))
-    if text.startswith(PUBLISHED) and not os.path.exists(text) and (ROOT / text).is_file():
+    if text.startswith(PUBLISHED_FOLDER) and not os.path.exists(text) and (ROOT / text).is_file():
         return str(ROOT / text)
     return text
 
@@ -121,7 +123,7 @@ class File(click.Path):
 
 
 class Name(click.ParamType):
-    """A name in any case, with a rest after a colon; or a file, if the option accepts one."""
+    """A name in any case, perhaps with arguments after a colon; or a file, if the option accepts one."""
 
     name = "text"
 
@@ -141,22 +143,22 @@ class Name(click.ParamType):
         return [CompletionItem(name) for name in sorted(self.names(ctx)) if name.startswith(incomplete.lower())]
 
 
-def stems(folder: str) -> list[str]:
+def list_module_names(folder: str) -> list[str]:
     """Return the names of the entries of a registry with one file an entry."""
     return [path.stem.replace("_", "-") for path in (PACKAGE / folder).glob("[a-z]*.py")]
 
 
-def files(kind: str) -> Callable[[click.Context], list[str]]:
-    return lambda ctx: [path.stem for path in project(find_start_folder(ctx)).glob(f"params/{kind}/*.yaml")]
+def make_file_lister(kind: str) -> Callable[[click.Context], list[str]]:
+    return lambda ctx: [path.stem for path in find_project(find_start_folder(ctx)).glob(f"params/{kind}/*.yaml")]
 
 
-def campaigns(ctx: click.Context) -> list[str]:
-    finished = (path.parent.name for path in project(find_start_folder(ctx)).glob("results/*/plan.json"))
-    return [*{*files("experiments")(ctx), *finished}]
+def list_campaigns(ctx: click.Context) -> list[str]:
+    finished = (path.parent.name for path in find_project(find_start_folder(ctx)).glob("results/*/plan.json"))
+    return [*{*make_file_lister("experiments")(ctx), *finished}]
 
 
-def profiles(ctx: click.Context) -> list[str]:
-    places = (project(find_start_folder(ctx)), ROOT)
+def list_profiles(ctx: click.Context) -> list[str]:
+    places = (find_project(find_start_folder(ctx)), ROOT)
     names = {path.parent.name for place in places for path in place.glob("profiles/*/config.yaml")}
     return [name for name in names if name != "default"]
 
@@ -170,21 +172,24 @@ def list_known_algorithms(ctx: click.Context) -> list[str]:
     return list(dict.fromkeys(name for operation, name in known if operation in operations or not operations))
 
 
-def names_of(folder: str, constant: str) -> Callable[..., list[str]]:
+def make_name_lister(folder: str, constant: str) -> Callable[..., list[str]]:
     return lambda ctx=None: [name for name, *_ in list_names(folder, constant)]
 
 
-operation_names = names_of("patterns.operations", "OPERATION")
-topology_names = names_of("patterns.trees.topologies", "TOPOLOGY")
+operation_names = make_name_lister("patterns.operations", "OPERATION")
+topology_names = make_name_lister("patterns.trees.topologies", "TOPOLOGY")
 OPERATIONS, TOPOLOGIES = Name(operation_names), Name(topology_names)
-LAYOUTS, FAMILIES = Name(names_of("patterns.layouts", "LAYOUT")), Name(lambda ctx: stems("models/families"))
-PLATFORMS, PLANNED = Name(files("platforms")), Name(files("experiments"))
-KNOWN = {  # by what a parameter of a verb is called
-    "experiment": Name(campaigns),
+LAYOUTS, FAMILIES = (
+    Name(make_name_lister("patterns.layouts", "LAYOUT")),
+    Name(lambda ctx: list_module_names("models/families")),
+)
+PLATFORMS, PLANNED = Name(make_file_lister("platforms")), Name(make_file_lister("experiments"))
+PARAMETER_TYPES = {  # by what a parameter of a verb is called
+    "experiment": Name(list_campaigns),
     "platform": PLATFORMS,
-    "profile": Name(profiles),
+    "profile": Name(list_profiles),
     "family": FAMILIES,
-    "families": Name(lambda ctx: [*stems("models/families"), "all"]),
+    "families": Name(lambda ctx: [*list_module_names("models/families"), "all"]),
     "operation": OPERATIONS,
     "operations": OPERATIONS,
     "algorithm": Name(list_known_algorithms),
@@ -211,7 +216,7 @@ KNOWN = {  # by what a parameter of a verb is called
 def adapt_parameters(command: click.Command) -> click.Command:
     """Return the verb with parameters that accept names in any case, and files relative to the user's folder."""
     for parameter in command.params:
-        kind = KNOWN.get((command.name, parameter.name)) or KNOWN.get(parameter.name)
+        kind = PARAMETER_TYPES.get((command.name, parameter.name)) or PARAMETER_TYPES.get(parameter.name)
         if type(parameter.type) is click.Path:
             parameter.type = File(path_type=parameter.type.type)
         elif kind and isinstance(parameter.type, click.types.StringParamType):
@@ -246,7 +251,7 @@ def check_mode(mode: str, allowed: Iterable[str]) -> None:
             raise UserError(f"{parameter.opts[0]} has no meaning {mode}; leave it out")
 
 
-def require(mode: str, **given: object) -> None:
+def require_options(mode: str, **given: object) -> None:
     """Refuse a command without one of the options that its mode needs."""
     for name, value in given.items():
         if value in (None, ()):

@@ -1,5 +1,5 @@
-"""The output of verbs: an answer, rows as a table or as JSON or CSV for programs, notes; progress; and the logs of
-jobs.
+"""The output of verbs: an answer, rows as a table (or as JSON or CSV for programs), and notes; progress lines; logs of
+workflow jobs.
 
 Progress of long work is one line that is rewritten on a terminal, plain lines elsewhere, nothing with -q. As a job of
 Snakemake a verb prints to the terminal as usual, and also to the log of the job.
@@ -28,19 +28,19 @@ Rows = Sequence[Mapping[str, object]]
 
 
 MAX_WIDTH = 100  # columns of a table, also where it is piped
-MIN_WRAPPED = 14  # columns of a text that is wrapped within its column
+MIN_WRAP_WIDTH = 14  # columns of a text that is wrapped within its column
 MAX_NOTES = 5  # without --verbose
 TIME_SCALES = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}
 
 
-def find_width() -> int:
+def find_table_width() -> int:
     """Return how many columns a table may have: those of the terminal or of $COLUMNS, at most 100."""
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
         return min(MAX_WIDTH, shutil.get_terminal_size().columns)
     return MAX_WIDTH
 
 
-def table(rows: Rows, seconds: Sequence[str] = (), fold: bool = False) -> str:
+def format_table(rows: Rows, seconds: Sequence[str] = (), fold: bool = False) -> str:
     """Return rows as aligned columns, numbers to the right.
 
     Columns named in `seconds` hold times, which get one unit in the head. With `fold`, columns with one value are in a
@@ -48,33 +48,33 @@ def table(rows: Rows, seconds: Sequence[str] = (), fold: bool = False) -> str:
     """
     if not rows:
         return ""
-    room, caption = find_width(), ""
+    room, caption = find_table_width(), ""
     scaled = scale_times(rows, seconds)
-    if len(rows) > 1 and (fold or _missing_room(scaled, room) > 0):
+    if len(rows) > 1 and (fold or _find_excess_width(scaled, room) > 0):
         scaled, caption = fold_columns(scaled)
     names = list(scaled[0])
-    texts = [[_text(row[name]) for name in names] for row in scaled]
+    texts = [[_format_cell(row[name]) for name in names] for row in scaled]
     kinds = [{type(row[name]) for row in scaled} for name in names]
     right = [kind != {type(None)} and not any(issubclass(entry, str) for entry in kind) for kind in kinds]
     widths, fits = fit_widths(names, texts, right, room)
     above = [*textwrap.wrap(caption, room), ""] if caption else []
     if not fits:
-        return "\n".join([*above, "\n\n".join(_upright(names, row, room) for row in texts)])
+        return "\n".join([*above, "\n\n".join(_format_upright(names, row, room) for row in texts)])
     lines = [line for cells in [names, *texts] for line in _wrap_row(cells, widths, right)]
     return "\n".join([*above, *lines])
 
 
-def _missing_room(rows: Rows, room: int) -> int:
-    widths = [max(len(name), *(len(_text(row[name])) for row in rows)) for name in rows[0]]
+def _find_excess_width(rows: Rows, room: int) -> int:
+    widths = [max(len(name), *(len(_format_cell(row[name])) for row in rows)) for name in rows[0]]
     return sum(widths) + 2 * (len(widths) - 1) - room
 
 
 def fit_widths(
     names: Sequence[str], texts: Sequence[Sequence[str]], right: Sequence[bool], room: int
 ) -> tuple[list[int], bool]:
-    """Return the width of each column, and whether they fit: heads are wrapped first, then texts at blanks, then words.
+    """Return column widths, and whether all columns fit. Headings are wrapped first, then texts at blanks, words last.
 
-    Numbers, in the columns of `right`, are never wrapped.
+    Numbers, which are in the columns of `right`, are never wrapped.
     """
     columns = list(zip(*texts, strict=True))
     cells = [max(map(len, column)) for column in columns]
@@ -82,7 +82,7 @@ def fit_widths(
     heads = [max((len(word) for word in name.split()), default=0) for name in names]
     widths = [max(len(name), cell) for name, cell in zip(names, cells, strict=True)]
     at_blanks = [cell if number else min(cell, word) for cell, word, number in zip(cells, words, right, strict=True)]
-    anywhere = [cell if number else min(cell, MIN_WRAPPED) for cell, number in zip(cells, right, strict=True)]
+    anywhere = [cell if number else min(cell, MIN_WRAP_WIDTH) for cell, number in zip(cells, right, strict=True)]
     excess = sum(widths) + 2 * (len(widths) - 1) - room
     for least in (cells, at_blanks, anywhere):
         floors = [max(pair) for pair in zip(least, heads, strict=True)]
@@ -107,7 +107,7 @@ def _wrap_row(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]
 def fold_columns(rows: Rows) -> tuple[list[dict], str]:
     """Return the rows without the columns that have one value, and these as a text."""
     same = {name: value for name, value in rows[0].items() if all(row[name] == value for row in rows)}
-    caption = ", ".join(f"{name} {_text(value)}" for name, value in same.items() if value not in ("", None, "-"))
+    caption = ", ".join(f"{name} {_format_cell(value)}" for name, value in same.items() if value not in ("", None, "-"))
     return [{name: value for name, value in row.items() if name not in same} for row in rows], caption
 
 
@@ -146,10 +146,10 @@ def _wrap_line(text: str, indent: str = "") -> str:
     """Return a line wrapped for a terminal; elsewhere unchanged, because programs may search it."""
     if not sys.stdout.isatty():
         return text
-    return "\n".join(textwrap.wrap(text, find_width(), subsequent_indent=indent, break_on_hyphens=False))
+    return "\n".join(textwrap.wrap(text, find_table_width(), subsequent_indent=indent, break_on_hyphens=False))
 
 
-def _upright(names: Sequence[str], texts: Sequence[str], room: int) -> str:
+def _format_upright(names: Sequence[str], texts: Sequence[str], room: int) -> str:
     """Return a row as lines of a name and its value, without empty values."""
     margin = max(map(len, names)) + 2
     named = [(name, text) for name, text in zip(names, texts, strict=True) if text not in ("", "-")]
@@ -160,7 +160,7 @@ def _upright(names: Sequence[str], texts: Sequence[str], room: int) -> str:
     )
 
 
-def _text(value: object) -> str:
+def _format_cell(value: object) -> str:
     """Return a cell: four digits of a number with decimals, and more only before the point."""
     if value is None or value != value:
         return "-"
@@ -169,7 +169,7 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def as_csv(rows: Rows) -> str:
+def format_csv(rows: Rows) -> str:
     from commodel.files.tables import safe_cell
 
     stream = io.StringIO()
@@ -183,12 +183,12 @@ def as_csv(rows: Rows) -> str:
 def print_rows(rows: Rows, style: str, out: Path | None = None, seconds: Sequence[str] = ()) -> None:
     """Print rows as a table, JSON or CSV, or write them to a file."""
     if style == "table":
-        emit(table(rows, seconds), out)
+        write_or_print(format_table(rows, seconds), out)
     else:
-        emit(json.dumps(list(rows), indent=1) if style == "json" else as_csv(rows), out)
+        write_or_print(json.dumps(list(rows), indent=1) if style == "json" else format_csv(rows), out)
 
 
-def emit(text: str, out: Path | None) -> None:
+def write_or_print(text: str, out: Path | None) -> None:
     """Write text to a file, or print it if none is named."""
     from commodel.files.atomic import write_text
 
@@ -198,31 +198,31 @@ def emit(text: str, out: Path | None) -> None:
         click.echo(text)
 
 
-BETWEEN_LINES = 30.0  # seconds between two lines of a log
-PATIENCE = 2.0  # seconds before progress is shown
-PATIENCE_ALOUD = 5.0  # the same where a line stays
-REFRESH = 0.2
-JOB = "COMMODEL_JOB"  # environment: a job of Snakemake, which shows progress itself, and may run several at once
+LOG_LINE_INTERVAL = 30.0  # seconds between two progress lines if lines cannot be rewritten
+PROGRESS_DELAY = 2.0  # seconds before progress is shown
+PLAIN_PROGRESS_DELAY = 5.0  # seconds before progress is shown if lines cannot be rewritten
+REFRESH_INTERVAL = 0.2  # seconds
+JOB_VARIABLE = "COMMODEL_JOB"  # environment of a Snakemake job: its log file; jobs show no progress
 Item = TypeVar("Item")
 
 
-def is_watched() -> bool:
+def can_rewrite_line() -> bool:
     """Return whether a line that is rewritten would be visible."""
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get(JOB)
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get(JOB_VARIABLE)
 
 
-def progress(quiet: bool) -> Callable[[str], None]:
-    """Return a line for each message of progress."""
+def make_progress_printer(quiet: bool) -> Callable[[str], None]:
+    """Return a function that prints progress messages, or one that drops them if `quiet`."""
     if quiet:
         return lambda message: None
     return lambda message: click.echo(message, file=sys.stderr)
 
 
-class Line:
-    """The last line on the screen. Elsewhere it is printed now and then, if it has changed."""
+class ProgressLine:
+    """A progress line that is rewritten on a terminal; elsewhere a changed line is printed every 30 seconds."""
 
     def __init__(self, quiet: bool):
-        self.quiet, self.live = quiet, is_watched()
+        self.quiet, self.live = quiet, can_rewrite_line()
         self.shown, self.when = "", 0.0
 
     def show_progress(self, text: str, last: bool = False) -> None:
@@ -234,7 +234,7 @@ class Line:
             return
         if self.live:
             click.echo(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", file=sys.stderr, nl=False)
-        elif time.monotonic() - self.when >= BETWEEN_LINES or not self.when:
+        elif time.monotonic() - self.when >= LOG_LINE_INTERVAL or not self.when:
             click.echo(text, file=sys.stderr)
         else:
             return
@@ -253,37 +253,37 @@ class Line:
 
 def count_progress(items: Sequence[Item], what: str) -> Iterator[Item]:
     """Yield the items unchanged. If they take long, a line on the terminal counts those done."""
-    line, due = Line(quiet=not is_watched()), time.monotonic() + PATIENCE
+    line, due = ProgressLine(quiet=not can_rewrite_line()), time.monotonic() + PROGRESS_DELAY
     try:
         for number, item in enumerate(items):
             if time.monotonic() >= due:
                 line.show_progress(f"{what}: {number:,} of {len(items):,}")
-                due = time.monotonic() + REFRESH
+                due = time.monotonic() + REFRESH_INTERVAL
             yield item
     finally:
         line.clear()
 
 
 @contextmanager
-def show_waiting(what: str, aloud: bool = False) -> Iterator[None]:
-    """Show on a terminal what is running, for how long and at what step, if it takes long. With `aloud`, a plain line
-    is printed now and then where there is no terminal, except in jobs, whose logs have no progress."""
-    line, begun, done = Line(quiet=False), time.monotonic(), threading.Event()
-    if not (line.live or (aloud and not os.environ.get(JOB))):
+def show_waiting(what: str, plain_lines: bool = False) -> Iterator[None]:
+    """Show on a terminal the running work, its duration and its step, if it takes long. With `plain_lines`, a line is
+    printed every 30 seconds if there is no terminal, except in jobs, whose logs have no progress."""
+    line, begun, done = ProgressLine(quiet=False), time.monotonic(), threading.Event()
+    if not (line.live or (plain_lines and not os.environ.get(JOB_VARIABLE))):
         yield
         return
-    texts = [""]  # the last: what it is at
+    texts = [""]  # the current step
 
     def listen(text: str) -> None:
         texts[0] = f", {text}"
 
-    def tell() -> None:
-        pause = PATIENCE if line.live else PATIENCE_ALOUD
+    def show_elapsed_time() -> None:
+        pause = PROGRESS_DELAY if line.live else PLAIN_PROGRESS_DELAY
         while not done.wait(pause):
-            pause = REFRESH
+            pause = REFRESH_INTERVAL
             line.show_progress(f"{what}: {time.monotonic() - begun:.0f} s{texts[0]}")
 
-    thread = threading.Thread(target=tell, daemon=True)
+    thread = threading.Thread(target=show_elapsed_time, daemon=True)
     thread.start()
     try:
         with listen_with(listen):
@@ -295,8 +295,8 @@ def show_waiting(what: str, aloud: bool = False) -> Iterator[None]:
 
 
 class CopiedStream:
-    """A stream that is also copied to a file, byte by byte and unbuffered: the job may be killed at any moment. If the
-    disk is full, only the copy is lost."""
+    """A stream that is also copied to an unbuffered file, since the job may be killed at any moment. If the disk is
+    full, only the copy is lost."""
 
     def __init__(self, stream: TextIO, copy: IO[bytes]):
         self.stream, self.copy = stream, copy
@@ -311,9 +311,12 @@ class CopiedStream:
 
 
 def copy_output_to_log() -> None:
-    """Copy the output of this process to the log of its job until it ends, with uncaught errors. The folder `logs` may
-    have been made by others, such as that of received results. No link is therefore followed to the log."""
-    if not (job := os.environ.get(JOB)):
+    """Copy the output of this process, including uncaught errors, to the log of its job.
+
+    The folder `logs` may come from an unknown source, as with received results. Links to the log are therefore not
+    followed.
+    """
+    if not (job := os.environ.get(JOB_VARIABLE)):
         return
     log = Path(job)
     copy = (SafePath(log.parent.parent) / "logs" / log.name).open("ab", buffering=0)

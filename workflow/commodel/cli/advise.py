@@ -14,13 +14,13 @@ from commodel.cli._options import (
     commutative_option,
     experiment_option,
     params_option,
-    require,
+    require_options,
     same_types_option,
     set_option,
     style_option,
     verbose_option,
 )
-from commodel.cli._output import print_answer, print_rows, progress, show_waiting, table
+from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
 from commodel.units import format_bytes, format_seconds
 
@@ -35,8 +35,8 @@ LAYOUT_HELP = (
     "Layout, e.g. block:Q, scatter:LEVEL, near; repeated; with --kernel processes:PATH or a folder.  "
     "[default: block, cyclic, and with levels scatter and near]"
 )
-SOURCES = ("params", "platform", "experiment")
-KERNEL = ("speeds", "blocks", "cores", "iterations", "family", "count")
+EVIDENCE_OPTIONS = ("params", "platform", "experiment")
+KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
 
 
 @click.command(
@@ -121,12 +121,15 @@ def advise(
 ) -> None:
     if window:
         check_mode("with --window", ["window", "params", "ranks", "sizes", "style", "verbose"])
-        require("--window", params=params, ranks=pattern["ranks"], bytes=pattern["sizes"])
+        require_options("--window", params=params, ranks=pattern["ranks"], bytes=pattern["sizes"])
         _show_windows(params, pattern["ranks"], pattern["sizes"], style)
         return
     if kernel:
-        check_mode("with --kernel", ["kernel", *KERNEL, *SOURCES, "layouts", "sizes", "out", "style", "verbose"])
-        require("--kernel", speeds=speeds, blocks=blocks, platform=platform)
+        check_mode(
+            "with --kernel",
+            ["kernel", *KERNEL_OPTIONS, *EVIDENCE_OPTIONS, "layouts", "sizes", "out", "style", "verbose"],
+        )
+        require_options("--kernel", speeds=speeds, blocks=blocks, platform=platform)
         from commodel.cli.kernels import advise_kernel
 
         size = pattern["sizes"]
@@ -148,7 +151,7 @@ def advise(
         )
         return
     others = [parameter.name for parameter in click.get_current_context().command.params]
-    check_mode("without --kernel", [name for name in others if name not in KERNEL])
+    check_mode("without --kernel", [name for name in others if name not in KERNEL_OPTIONS])
     from commodel.advice import advise as rank
     from commodel.advice.decision_tables import decide
     from commodel.advice.evidence import replace_values
@@ -171,7 +174,7 @@ def advise(
     evidence = replace_values(evidence, settings)
     choices, together = lambda workload: only, ()
     assumptions = Assumptions(commutative, same_types)
-    if open_mpi or (out and out.suffix == RULES):
+    if open_mpi or (out and out.suffix == RULES_SUFFIX):
         from commodel.api.library_rules import choices_for_rules, leave_out_unsafe
 
         if len(layouts) > 1:
@@ -181,21 +184,23 @@ def advise(
             choices_for_rules(only, assumptions),
             SIZE_INDEPENDENT_OPERATIONS,
         )
-        workloads = leave_out_unsafe(workloads, choices, progress(False))
+        workloads = leave_out_unsafe(workloads, choices, make_progress_printer(False))
     if out or len(workloads) > 1:
-        with show_waiting("advising", aloud=True):
+        with show_waiting("advising", plain_lines=True):
             decisions = decide(workloads, evidence, layouts, choices, together)
         _write_decisions(decisions, out, style, assumptions, verbose)
         return
-    with show_waiting("advising", aloud=True):
+    with show_waiting("advising", plain_lines=True):
         advice = rank(workloads[0], evidence, layouts, choices(workloads[0]))
     rows = advice.rows[(advice.rows.index < top) | advice.rows["front"]] if style == "table" else advice.rows
     records = rows.to_dict("records")
     if style != "table":
-        print_rows([_plain(row) for row in records], style)
+        print_rows([_without_nan(row) for row in records], style)
         return
-    answer, *notes = _describe(advice, verbose)
-    print_answer(answer, table([_alternative(row, records) for row in records], TIMES), notes, verbose)
+    answer, *notes = _describe_advice(advice, verbose)
+    print_answer(
+        answer, format_table([_alternative_row(row, records) for row in records], TIME_COLUMNS), notes, verbose
+    )
 
 
 def _show_windows(params: tuple[Path, ...], ranks: str, sizes: str, style: str) -> None:
@@ -217,15 +222,15 @@ def _show_windows(params: tuple[Path, ...], ranks: str, sizes: str, style: str) 
     if style != "table":
         print_rows(rows, style)
         return
-    windows = [f"{row['window']} for {format_bytes(row['bytes'])} and {row['ranks']} ranks" for row in rows[:SEVERAL]]
-    more = f", {len(rows) - SEVERAL} more below" if len(rows) > SEVERAL else ""
+    windows = [f"{row['window']} for {format_bytes(row['bytes'])} and {row['ranks']} ranks" for row in rows[:MAX_NAMED]]
+    more = f", {len(rows) - MAX_NAMED} more below" if len(rows) > MAX_NAMED else ""
     notes = ["Window: the most senders at once that lose no packets and keep the receiver busy (cluster model, eq. 7)."]
     notes += ["All at once: share of packets that arrive if every rank sends, and when the receiver's buffer is full."]
     answer = f"Admit at once at most these senders: {', '.join(windows)}{more}."
-    print_answer(answer, table([_gather_window(row) for row in rows], TIMES), notes)
+    print_answer(answer, format_table([_window_row(row) for row in rows], TIME_COLUMNS), notes)
 
 
-def _gather_window(row: dict) -> dict:
+def _window_row(row: dict) -> dict:
     share = row["through"]
     return {
         "ranks": row["ranks"],
@@ -239,31 +244,31 @@ def _gather_window(row: dict) -> dict:
     }
 
 
-SEVERAL = 6  # alternatives that a sentence names
-TIED = 1e-9
-RULES = ".conf"  # ending of a file of Open MPI's rules
-OUT_SUFFIXES = (".csv", ".xlsx", RULES)
-TIMES = ("time", "low", "high", "between waves", "full after")
+MAX_NAMED = 6  # alternatives that a sentence names
+EQUAL_TIME_TOLERANCE = 1e-9
+RULES_SUFFIX = ".conf"  # ending of a file of Open MPI's rules
+OUT_SUFFIXES = (".csv", ".xlsx", RULES_SUFFIX)
+TIME_COLUMNS = ("time", "low", "high", "between waves", "full after")
 MIN_STREAM_GAIN = 1.05  # waves per second over those of the best for one wave, from which on a note names it
 MIN_WEIGHT = 0.01  # of a model that a note names
-LONGEST_LAYOUT = 40  # characters of a layout in a table
+MAX_LAYOUT_LENGTH = 40  # characters of a layout in a table
 
 
-def _plain(row: dict) -> dict:
+def _without_nan(row: dict) -> dict:
     return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
 
 
-def _alternative(row: dict, rows: list[dict]) -> dict:
+def _alternative_row(row: dict, rows: list[dict]) -> dict:
     """Return a row of the table; columns for streams only if there are any."""
     best = row is rows[0]
     behind = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
-    behind = "best" if best else "0" if row["behind"] < TIED else behind
+    behind = "best" if best else "0" if row["behind"] < EQUAL_TIME_TOLERANCE else behind
     streams = any(entry["period"] == entry["period"] for entry in rows)
     front = min(entry["period"] for entry in rows) * MIN_STREAM_GAIN < rows[0]["period"]
     return (
         {
             "alternative": row["alternative"],
-            "layout": _short(row["layout"]),
+            "layout": _shorten_layout(row["layout"]),
             "ranks": row["ranks"],
             "time": row["seconds"],
             "low": row["low"],
@@ -276,12 +281,12 @@ def _alternative(row: dict, rows: list[dict]) -> dict:
     )
 
 
-def _short(layout: str) -> str:
+def _shorten_layout(layout: str) -> str:
     """Return a short form of an alternative with the nodes of hundreds of ranks."""
-    return layout if len(layout) <= LONGEST_LAYOUT else f"{layout[: LONGEST_LAYOUT - 1]}…"
+    return layout if len(layout) <= MAX_LAYOUT_LENGTH else f"{layout[: MAX_LAYOUT_LENGTH - 1]}…"
 
 
-def _describe(advice: Advice, verbose: bool) -> list[str]:
+def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
     """Return the answer, then notes: ties, the best alternative for streams, intervals, weights, and those of the
     advice."""
     from commodel.advice.decision_tables import describe_weights, list_tied
@@ -302,8 +307,8 @@ def _describe(advice: Advice, verbose: bool) -> list[str]:
         lines.append(f"{advice.workload.text}: use {alternative} (predicted time {time}{default_time}).")
     close = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if close:
-        more = f" and {len(close) - SEVERAL} more" if len(close) > SEVERAL else ""
-        lines.append(f"Statistically tied with it: {', '.join(map(_short, close[:SEVERAL]))}{more}.")
+        more = f" and {len(close) - MAX_NAMED} more" if len(close) > MAX_NAMED else ""
+        lines.append(f"Statistically tied with it: {', '.join(map(_shorten_layout, close[:MAX_NAMED]))}{more}.")
     fastest = rows.sort_values("period", kind="stable").iloc[0]
     if fastest["period"] * MIN_STREAM_GAIN < best["period"]:
         gain = best["period"] / fastest["period"]
@@ -326,7 +331,8 @@ def _describe(advice: Advice, verbose: bool) -> list[str]:
 def _name_settling_points(advice: Advice) -> str:
     """Return which points to measure first, and why."""
     points = [
-        f"{point.alternative}, {_short(point.layout)} ({format_seconds(point.seconds)})" for point in advice.settling
+        f"{point.alternative}, {_shorten_layout(point.layout)} ({format_seconds(point.seconds)})"
+        for point in advice.settling
     ]
     regret = 100 * advice.rows["regret"].iloc[0]
     return (
@@ -341,7 +347,7 @@ def _write_decisions(
     from commodel.advice.decision_tables import BASIS_COLUMNS, COLUMNS, summarize_notes
 
     if out:
-        if out.suffix == RULES:
+        if out.suffix == RULES_SUFFIX:
             from commodel.files.atomic import write_text
             from commodel.interchange import rules
 
@@ -362,11 +368,11 @@ def _write_decisions(
     shown = [name for name in COLUMNS if name not in BASIS_COLUMNS and decisions[name].astype(bool).any()]
     chosen = [f"{name} ({count})" for name, count in decisions["algorithm"].value_counts(sort=False).items()]
     answer = f"Alternatives to use in {len(decisions)} workloads: {', '.join(chosen)}."
-    body = table([_decision(row) for row in decisions[shown].to_dict("records")], TIMES)
+    body = format_table([_decision_row(row) for row in decisions[shown].to_dict("records")], TIME_COLUMNS)
     print_answer(answer, body, [f"{remark}." for remark in summarize_notes(decisions)], verbose)
 
 
-def _decision(row: dict) -> dict:
+def _decision_row(row: dict) -> dict:
     renamed = {"algorithm": "alternative", "seconds": "time", "as_good": "tied"}
     return {renamed.get(name, name): value for name, value in row.items()} | {"bytes": format_bytes(row["bytes"])}
 
@@ -388,12 +394,12 @@ def _show_score(evidence: Evidence, style: str) -> None:
     print_answer(
         f"The advice is the fastest measured alternative, or tied with it, in {100 * right:.0f} % of {workloads} "
         f"measured workloads; its mean regret is {100 * regret:.2g} %.",
-        table([_scored(row) for row in figures.to_dict("records")]),
+        format_table([_score_row(row) for row in figures.to_dict("records")]),
         ["MPI default / advised: how many times as long the MPI default takes as the advised alternative."],
     )
 
 
-def _scored(row: dict) -> dict:
+def _score_row(row: dict) -> dict:
     where = f"{row['platform']} (simulated)" if row["simulated"] else row["platform"]
     return {
         "platform": where,

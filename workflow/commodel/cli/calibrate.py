@@ -10,7 +10,7 @@ import click
 
 from commodel.cli._help import Verb, option_group
 from commodel.cli._options import PATH, experiment_option, quiet_option, style_option
-from commodel.cli._output import print_answer, print_rows, progress, table
+from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows
 from commodel.errors import UserError
 from commodel.units import format_seconds
 
@@ -76,7 +76,7 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
         click.echo(f"predictions: {source.results.folder}, platform {source.platform}", err=True)
     requested = RecalibrationRequest.of(source, platform, setting, count, aside, nodes)
     folder = choose_folder(source, requested, out)
-    used, kept = measure_witnesses(source, requested, progress(quiet))
+    used, kept = measure_witnesses(source, requested, make_progress_printer(quiet))
     calibrations, complaints = recalibrate(source.sets, used, kept, requested.setting, source.errors)
     for complaint in complaints.values():
         click.echo(f"commodel: left out: {complaint}", err=True)
@@ -89,14 +89,14 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
         points = f"factors from {len(used)} points, errors at {len(kept)} held-out points"
         notes = [f"{points}; to run each once takes {format_seconds(seconds)}."]
         answer = f"{len(calibrations)} models are adapted to this allocation; best: {best.moved.family}{errors}."
-        print_answer(answer, table([_factors(entry, style) for entry in calibrations]), notes)
+        print_answer(answer, format_table([_factor_row(entry, style) for entry in calibrations]), notes)
     else:
-        print_rows([_factors(entry, style) for entry in calibrations], style)
+        print_rows([_factor_row(entry, style) for entry in calibrations], style)
     write_recalibration(source, requested, used, kept, calibrations, folder)
     click.echo(f"sets: {folder}", err=True)
 
 
-def _factors(entry: Calibrated, style: str) -> dict[str, object]:
+def _factor_row(entry: Calibrated, style: str) -> dict[str, object]:
     if style == "table":
         together = entry.factors.together
         per_byte = "as latency: statistically tied" if together else entry.factors.per_byte.text

@@ -11,7 +11,7 @@ import click
 
 from commodel.cli._help import Verb, option_group
 from commodel.cli._options import PATH, check_workbook, style_option, verbose_option
-from commodel.cli._output import print_answer, print_rows, show_waiting, table
+from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError, one_line
 from commodel.units import format_seconds, parse_fraction
 
@@ -48,14 +48,16 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, 
         before, after = _read_snapshot(old), _read_snapshot(new)
         compared = changes(before, after)
     if style != "table":
-        print_rows([_plain(asdict(change)) for change in compared], style)
+        print_rows([_without_nan(asdict(change)) for change in compared], style)
     else:
-        shown = [_change(change) for change in compared if change.verdict in CHANGED]
+        shown = [_change_row(change) for change in compared if change.verdict in CHANGED]
         shared = sum(change.verdict in (SAME, *CHANGED) for change in compared)
         answer = f"{len(shown) or 'None'} of {shared} points and parameters changed beyond the 95 % interval."
         columns, limit = ("platform", "provenance", "old", "new"), None if verbose else MAX_TEXT
-        other = [dict(zip(columns, map(shorten, row, repeat(limit)), strict=True)) for row in provenance(before, after)]
-        body = "\n\n".join(part for part in (table(shown), table(other)) if part)
+        other = [
+            dict(zip(columns, map(shorten_text, row, repeat(limit)), strict=True)) for row in provenance(before, after)
+        ]
+        body = "\n\n".join(part for part in (format_table(shown), format_table(other)) if part)
         print_answer(answer, body, [f"{line}." for line in sentences(before, after, compared)], verbose)
     if out is not None:
         from commodel.reports.workbooks import write_difference
@@ -69,36 +71,36 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, 
 MAX_TEXT = 60  # characters of a provenance entry, without --verbose
 
 
-def shorten(text: object, limit: int | None) -> str:
+def shorten_text(text: object, limit: int | None) -> str:
     return str(text) if limit is None else one_line(text, limit)
 
 
-def _change(change) -> dict[str, object]:
+def _change_row(change) -> dict[str, object]:
     names = {"platform": change.platform, "what": change.name}
     interval = f"[{change.low:.3f}, {change.high:.3f}]" if change.ratio > 0 else "-"
     return names | {
-        "old": _value(change.old, change.unit),
-        "new": _value(change.new, change.unit),
+        "old": _format_value(change.old, change.unit),
+        "new": _format_value(change.new, change.unit),
         "new / old": change.ratio,
         "interval": interval,
         "verdict": change.verdict,
     }
 
 
-def _value(value: float, unit: str) -> str:
+def _format_value(value: float, unit: str) -> str:
     return format_seconds(value) if unit == "s" else f"{value:.4g} {unit}"
 
 
-def _plain(row: dict) -> dict:
+def _without_nan(row: dict) -> dict:
     """Return the row without NaN, which JSON lacks."""
     return {name: None if value != value else value for name, value in row.items()}
 
 
 def _read_snapshot(path: Path) -> Snapshot:
     if path.suffix == ".xlsx":
-        from commodel.reports.workbooks import snapshot  # slow to load
+        from commodel.reports.workbooks import read_snapshot  # slow to load
 
-        return snapshot(path)
+        return read_snapshot(path)
     from commodel.compare.snapshots import read
 
     return read(path)
@@ -136,16 +138,16 @@ def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
         notes = [f"Columns: {compared}; ratios to {snapshots[0].name}."]
         if names := sorted({name for snapshot in snapshots for name in snapshot.simulated}):
             notes.append(f"simulated, not measured on hardware: {', '.join(names)}.")
-        print_answer(answer, table([_line(line) for line in changed]), notes)
+        print_answer(answer, format_table([_history_row(line) for line in changed]), notes)
     else:
-        print_rows([_line(line, exact=True) for line in lines], style)
+        print_rows([_history_row(line, exact=True) for line in lines], style)
     if out is not None:
         from commodel.reports.workbooks import write_history
 
         write_history(snapshots, lines, out)
 
 
-def _line(line, exact: bool = False) -> dict[str, object]:
+def _history_row(line, exact: bool = False) -> dict[str, object]:
     ratios = [None if ratio != ratio else ratio if exact else f"{ratio:.3f}" for ratio in line.ratios]
     names = {"kind": line.kind, "platform": line.platform, "what": line.name}
     return names | {str(number): ratio for number, ratio in enumerate(ratios, 1)}

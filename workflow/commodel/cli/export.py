@@ -12,7 +12,7 @@ from commodel.cli._options import (
     pattern_options,
     same_types_option,
 )
-from commodel.cli._output import emit, show_waiting
+from commodel.cli._output import show_waiting, write_or_print
 from commodel.units import parse_count, parse_seconds
 
 OUT = option_group("Output", click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"))
@@ -60,7 +60,7 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
         click.echo("commodel: reduce and copy work takes no time in this file; give --gamma or --params", err=True)
     with show_waiting("writing"):
         text = goal.format_goal(schedule, per_byte, unit, arguments)
-    emit(text, out)
+    write_or_print(text, out)
 
 
 @export.command(
@@ -93,7 +93,7 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
     from commodel.patterns.trees.files import mrnet as mrnet_text
     from commodel.patterns.trees.topologies import tree
 
-    emit(mrnet_text(mrnet.name_hosts(tree(spec), hosts) if hosts else tree(spec)), out)
+    write_or_print(mrnet_text(mrnet.name_hosts(tree(spec), hosts) if hosts else tree(spec)), out)
 
 
 @export.command(
@@ -162,4 +162,6 @@ def to_rules(table: Path, out: Path | None, commutative: bool, same_types: bool)
     """Write Open MPI's rules from a table of operation, ranks, bytes and algorithm."""
     from commodel.interchange import rules
 
-    emit(rules.format_rules(rules.read_choices(table), rules.Assumptions(commutative, same_types)).rstrip("\n"), out)
+    write_or_print(
+        rules.format_rules(rules.read_choices(table), rules.Assumptions(commutative, same_types)).rstrip("\n"), out
+    )

@@ -10,7 +10,7 @@ import click
 
 from commodel.cli._help import Verb, option_group
 from commodel.cli._options import PATH, style_option
-from commodel.cli._output import print_answer, print_rows, show_waiting, table
+from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
 
 if TYPE_CHECKING:
@@ -68,24 +68,24 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
     if data_sheet:
         others = {**probed, "--points": table, "--hold-out": where, "--setting": setting, "--platform": None}
         if given := [option for option, value in others.items() if value is not None]:
-            raise UserError(f"--data-sheet takes --platform and --out: found {given[0]} beside it")
+            raise UserError(f"--data-sheet takes only --family, --platform and --out: found {given[0]}")
         _write_data_sheet(families, platform, out)
         return
     if table:
         if given := [option for option, value in probed.items() if value is not None]:
-            raise UserError(f"--points stands alone: found {given[0]} beside it")
+            raise UserError(f"found {given[0]} together with --points, wanted one of them")
         from commodel.api.fits import fit_collectives
 
-        def say(text: str) -> None:
+        def print_note(text: str) -> None:
             click.echo(f"commodel: {text}", err=True)
 
-        with show_waiting(f"fitting to {table.name}", aloud=True):
-            evaluation = fit_collectives(table, families, where, setting, out, say)
+        with show_waiting(f"fitting to {table.name}", plain_lines=True):
+            evaluation = fit_collectives(table, families, where, setting, out, print_note)
         if len(evaluation.rows):
             show_errors(evaluation.rows, style, evaluation.baselines, evaluation.choices)
         return
-    alone = {"--hold-out": where, "--setting": setting, "more than one --family": len(families) > 1 or None}
-    if given := [option for option, value in alone.items() if value is not None]:
+    only_with_points = {"--hold-out": where, "--setting": setting, "more than one --family": len(families) > 1 or None}
+    if given := [option for option, value in only_with_points.items() if value is not None]:
         raise UserError(f"{given[0]} needs --points")
     if missing := [option for option, value in probed.items() if value is None]:
         raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
@@ -100,18 +100,18 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
 
 
 def _write_data_sheet(families: tuple[str, ...], platform: str | None, out: Path | None) -> None:
-    from commodel.api.fits import parameters_of_sheet
+    from commodel.api.fits import read_data_sheet
     from commodel.files.parameter_sets import write_parameters
     from commodel.plan.config import find
 
     if len(families) != 1 or not platform or out is None:
         raise UserError("--data-sheet wants one --family, --platform and --out")
-    parameters = parameters_of_sheet(families[0], find("platform", platform))
+    parameters = read_data_sheet(families[0], find("platform", platform))
     write_parameters(out, parameters)
     click.echo(f"{out}: {parameters.source}")
 
 
-FIGURES = {
+ERROR_TITLES = {
     "points": "points",
     "points_valid": "valid",
     "mu_valid": "μ of valid",
@@ -120,8 +120,13 @@ FIGURES = {
     "bias": "bias [%]",
     "covered_share": "covered [%]",
 }
-FULL = (*FIGURES, "mu_worst", "worst")
-CHOSEN = ("workloads", "fastest", "over_fastest", "over_fastest_worst")  # of choices: time over that of the fastest
+ERROR_COLUMNS = (*ERROR_TITLES, "mu_worst", "worst")
+CHOICE_COLUMNS = (
+    "workloads",
+    "fastest",
+    "over_fastest",
+    "over_fastest_worst",
+)  # of choices: time over that of the fastest
 
 
 def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices: pd.DataFrame) -> None:
@@ -130,26 +135,30 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
     if style != "table":
         by = ["family", "operation", "kind", "alternative"]
         plain = [
-            _plain(row, baseline) for part, baseline in ((rows, False), (baselines, True)) for row in _rows(part, by)
+            _plain_row(row, baseline)
+            for part, baseline in ((rows, False), (baselines, True))
+            for row in _summarize_errors(part, by)
         ]
-        plain += [_plain(row, row["baseline"]) for row in choices.to_dict("records")]
+        plain += [_plain_row(row, row["baseline"]) for row in choices.to_dict("records")]
         print_rows(plain, style)
         return
-    best = min(_rows(rows, ["family"]), key=lambda row: row["mu_median"])
+    best = min(_summarize_errors(rows, ["family"]), key=lambda row: row["mu_median"])
     count = rows["family"].nunique()
     answer = f"{f'Best of {count} models: ' if count > 1 else ''}{best['family']}, median error μ "
     answer += f"{best['mu_median']:.4g} and mean {best['mu_mean']:.4g} at {best['points']} held-out points."
     if rows["family"].nunique() == 1:
         every = ["operation", "kind", "alternative"]
-        parts = [table([_detailed(row) for by in (every, ["family"]) for row in _rows(rows, by)])]
+        parts = [
+            format_table([_detailed_row(row) for by in (every, ["family"]) for row in _summarize_errors(rows, by)])
+        ]
     else:
-        parts = [table(_side_by_side(rows))]
+        parts = [format_table(_model_rows(rows))]
     if len(judged := baselines.dropna(subset=["mu"])):
-        lines = [_without_range(row) for row in _side_by_side(judged)]
-        parts.append("Baselines, without a model of communication:\n" + table(lines))
+        lines = [_without_range(row) for row in _model_rows(judged)]
+        parts.append("Baselines, without a model of communication:\n" + format_table(lines))
     if len(choices):
         ordered = choices.sort_values(["baseline", "over_fastest"], kind="stable").to_dict("records")
-        chosen = table([_choice(row) for row in ordered])
+        chosen = format_table([_choice_row(row) for row in ordered])
         parts.append("Alternatives chosen among held-out points, and their time over the fastest:\n" + chosen)
     print_answer(answer, "\n\n".join(parts), NOTES)
 
@@ -160,10 +169,10 @@ NOTES = (
 )
 
 
-def _plain(row: dict, baseline: bool) -> dict:
+def _plain_row(row: dict, baseline: bool) -> dict:
     """Return the row for programs with all columns: model or baseline, its prediction or choice, and its error."""
     what = {name: row.get(name, "") for name in ("operation", "kind", "alternative")}
-    figures = {name: row.get(name) for name in (*FULL, *CHOSEN)}
+    figures = {name: row.get(name) for name in (*ERROR_COLUMNS, *CHOICE_COLUMNS)}
     finite = {
         name: None if isinstance(figure, float) and not math.isfinite(figure) else figure
         for name, figure in figures.items()
@@ -171,30 +180,35 @@ def _plain(row: dict, baseline: bool) -> dict:
     return {"family": "" if baseline else row["family"], "baseline": row["family"] if baseline else ""} | what | finite
 
 
-def _rows(rows: pd.DataFrame, by: list[str]) -> list[dict]:
+def _summarize_errors(rows: pd.DataFrame, by: list[str]) -> list[dict]:
     from commodel.compare.held_out import errors
 
     return errors(rows, by).to_dict("records")
 
 
-def _detailed(row: dict) -> dict:
+def _detailed_row(row: dict) -> dict:
     named = {
         "operation": row.get("operation", "all"),
         "kind": row.get("kind", ""),
         "alternative": row.get("alternative", ""),
     }
-    return named | _figures(row) | {"worst": f"{row['mu_worst']:.3g} at {row['worst']}"}
+    return named | _format_errors(row) | {"worst": f"{row['mu_worst']:.3g} at {row['worst']}"}
 
 
-def _side_by_side(rows: pd.DataFrame) -> list[dict]:
+def _model_rows(rows: pd.DataFrame) -> list[dict]:
     """Return a row for each model with its errors at all held-out points and its median μ of each operation; the lowest
     median first."""
-    by_operation = {(row["family"], row["operation"]): row["mu_median"] for row in _rows(rows, ["family", "operation"])}
+    by_operation = {
+        (row["family"], row["operation"]): row["mu_median"] for row in _summarize_errors(rows, ["family", "operation"])
+    }
     operations = list(dict.fromkeys(rows["operation"]))
     return [
-        {"model": row["family"], **_figures(row)}
-        | {operation: _digits(by_operation.get((row["family"], operation), math.nan), 3) for operation in operations}
-        for row in sorted(_rows(rows, ["family"]), key=lambda row: row["mu_median"])
+        {"model": row["family"], **_format_errors(row)}
+        | {
+            operation: _format_digits(by_operation.get((row["family"], operation), math.nan), 3)
+            for operation in operations
+        }
+        for row in sorted(_summarize_errors(rows, ["family"]), key=lambda row: row["mu_median"])
     ]
 
 
@@ -204,18 +218,18 @@ def _without_range(row: dict) -> dict:
     return {"baseline": shown.pop("model"), **shown}
 
 
-def _choice(row: dict) -> dict:
+def _choice_row(row: dict) -> dict:
     by = f"baseline: {row['family']}" if row["baseline"] else row["family"]
     times = {"time / fastest": f"{row['over_fastest']:.4g}", "worst": f"{row['over_fastest_worst']:.4g}"}
     return {"chosen by": by, "workloads": row["workloads"], "fastest [%]": round(100 * row["fastest"]), **times}
 
 
-def _figures(row: dict) -> dict:
+def _format_errors(row: dict) -> dict:
     """Return errors as texts by their titles: μ with four digits, bias and coverage in %; counts are unchanged."""
-    texts = {title: row[name] for name, title in FIGURES.items()}
+    texts = {title: row[name] for name, title in ERROR_TITLES.items()}
     percent = {"bias [%]": f"{100 * row['bias']:+.3g}", "covered [%]": f"{100 * row['covered_share']:.0f}"}
-    return texts | {title: _digits(texts[title], 4) for title in texts if "μ" in title} | percent
+    return texts | {title: _format_digits(texts[title], 4) for title in texts if "μ" in title} | percent
 
 
-def _digits(value: float, digits: int) -> str:
+def _format_digits(value: float, digits: int) -> str:
     return "-" if math.isnan(value) else f"{value:.{digits}g}"

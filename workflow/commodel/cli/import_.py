@@ -10,7 +10,7 @@ import click
 
 from commodel.cli._help import Verb, VerbGroup, option_group
 from commodel.cli._options import PATH, adapt_parameters
-from commodel.cli._output import as_csv, show_waiting
+from commodel.cli._output import format_csv, show_waiting
 from commodel.registry import lookup
 from commodel.units import format_seconds, parse_count
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from commodel.interchange import Format
     from commodel.parameters import ParameterSet
 
-TIMES = ("csv", "imb", "mpiblib", "osu", "pico", "reprompi", "skampi")  # formats of tables of times
-FILE = click.argument("file", type=PATH)
-TABLE = click.option("-o", "--out", type=PATH, required=True, help="Table of times (CSV) to write.")
-SET = option_group(
+TIME_FORMATS = ("csv", "imb", "mpiblib", "osu", "pico", "reprompi", "skampi")  # formats of tables of times
+FILE_ARGUMENT = click.argument("file", type=PATH)
+TABLE_OPTION = click.option("-o", "--out", type=PATH, required=True, help="Table of times (CSV) to write.")
+SET_OPTION = option_group(
     "Output", click.option("-o", "--out", type=PATH, required=True, help="Parameter set (YAML) to write.")
 )
 EXAMPLES = {  # of the formats of times
@@ -55,11 +55,11 @@ class Formats(VerbGroup):
     """Imports the module of a format only when the format is called, so that TAB is quick."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
-        return sorted([*TIMES, *self.commands])
+        return sorted([*TIME_FORMATS, *self.commands])
 
     def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
-        if name in TIMES and name not in self.commands:
-            self.add_command(adapt_parameters(_table(lookup("interchange", "FORMAT", name))))
+        if name in TIME_FORMATS and name not in self.commands:
+            self.add_command(adapt_parameters(_make_time_command(lookup("interchange", "FORMAT", name))))
         return super().get_command(ctx, name)
 
 
@@ -75,7 +75,7 @@ def import_() -> None:
     """Read files of other tools."""
 
 
-def _table(entry: Format) -> click.Command:
+def _make_time_command(entry: Format) -> click.Command:
     what = [OPTIONS[name] for name in ("algorithm", "ranks", "layout", *entry.extra_options)]
 
     @click.command(
@@ -86,7 +86,7 @@ def _table(entry: Format) -> click.Command:
     )
     @click.argument("files", nargs=-1, required=True, type=PATH)
     @option_group("What", *what)
-    @option_group("Output", TABLE)
+    @option_group("Output", TABLE_OPTION)
     def command(files, out: Path, ranks: str | None, **given) -> None:
         from commodel.files.atomic import write_text
         from commodel.interchange import StatedProperties, describe_left_out, read_times
@@ -94,15 +94,15 @@ def _table(entry: Format) -> click.Command:
         options = StatedProperties(**given, ranks=parse_count(ranks, 2) if ranks else 0)
         with show_waiting("reading"):
             imported = read_times(entry, files, options)
-        write_text(out, as_csv([asdict(time) for time in imported.times]) + "\n")
+        write_text(out, format_csv([asdict(time) for time in imported.times]) + "\n")
         operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
         kinds = dict.fromkeys(time.statistic for time in imported.times)
-        statistics = ", ".join("mean or median not known" if name == "unknown" else name for name in kinds)
+        statistics = ", ".join("mean or median unknown" if name == "unknown" else name for name in kinds)
         click.echo(f"{out}: {len(imported.times)} times of {operations} ({statistics})")
         for remark in imported.remarks:
             click.echo(f"commodel: {remark}", err=True)
         if imported.left_out:
-            click.echo(f"commodel: left out what cannot be used: {describe_left_out(imported)}", err=True)
+            click.echo(f"commodel: left out: {describe_left_out(imported)}", err=True)
 
     return command
 
@@ -118,12 +118,12 @@ def _table(entry: Format) -> click.Command:
 @option_group(
     "What", click.option("--network", default="", help="Network, e.g. TCP.  [default: IB, else the first table]")
 )
-@SET
+@SET_OPTION
 def tau_lop(folder: Path, network: str, out: Path) -> None:
     """Read parameter tables of the τ–Lop tools: SHM.txt, IB.txt or TCP.txt, gamma.txt."""
     from commodel.interchange import taulop
 
-    _write(out, taulop.read_tables(folder, network))
+    _write_set(out, taulop.read_tables(folder, network))
 
 
 @import_.command(
@@ -133,13 +133,13 @@ def tau_lop(folder: Path, network: str, out: Path) -> None:
         "commodel import netgauge node-1.txt -o node-1.yaml",
     ),
 )
-@FILE
-@SET
+@FILE_ARGUMENT
+@SET_OPTION
 def net_gauge(file: Path, out: Path) -> None:
     """Read LogGP parameters that Netgauge printed or wrote."""
     from commodel.interchange import netgauge
 
-    _write(out, netgauge.read_parameters(file))
+    _write_set(out, netgauge.read_parameters(file))
 
 
 @import_.command(
@@ -149,7 +149,7 @@ def net_gauge(file: Path, out: Path) -> None:
         "commodel import goal trace.bin --unit ps -o trace.csv",
     ),
 )
-@FILE
+@FILE_ARGUMENT
 @option_group(
     "What",
     click.option(
@@ -168,14 +168,14 @@ def from_goal(file: Path, unit: str | None, out: Path) -> None:
         write_text(out, csv(schedule) + "\n")
     work = format_seconds(float(schedule.work.seconds.sum()))
     click.echo(f"{out}: {len(schedule.src)} messages of {schedule.ranks} ranks, {work} of work")
-    if not (unit or tasks.unit_is_said) and len(schedule.work.step):
+    if not (unit or tasks.unit_is_stated) and len(schedule.work.step):
         click.echo("commodel: one unit of calc counts as 1 ns, the file does not say; else give --unit ps", err=True)
-    if tasks.elsewhere:
-        text = f"{tasks.elsewhere} tasks are for a second cpu or nic; here a rank has one of each"
+    if tasks.other_units:
+        text = f"{tasks.other_units} tasks are for a second cpu or nic; here a rank has one of each"
         click.echo(f"commodel: {text}", err=True)
 
 
-def _write(out: Path, parameters: ParameterSet) -> None:
+def _write_set(out: Path, parameters: ParameterSet) -> None:
     from commodel.files.parameter_sets import write_parameters
 
     write_parameters(out, parameters)

@@ -18,7 +18,16 @@ import click
 
 from commodel.cli._help import Verb, option_group
 from commodel.cli._options import PATH, choose_style
-from commodel.cli._output import as_csv, emit, format_answer, print_answer, print_rows, progress, show_waiting, table
+from commodel.cli._output import (
+    format_answer,
+    format_csv,
+    format_table,
+    make_progress_printer,
+    print_answer,
+    print_rows,
+    show_waiting,
+    write_or_print,
+)
 from commodel.errors import UserError
 from commodel.units import format_seconds, parse_bytes, parse_count, parse_fraction
 
@@ -29,9 +38,9 @@ if TYPE_CHECKING:
 
 STYLES = ("table", "json", "csv", "xlsx")
 PARTITION_STYLES = (*STYLES, "svg")
-UNIT = {"gemm": "block", "wave": "cell"}
-TIMES = ("time", "low", "high")
-UNIT_BYTES = {"summa": "8KiB", "wave2d": "8"}
+UNIT_NAMES = {"gemm": "block", "wave": "cell"}
+TIME_COLUMNS = ("time", "low", "high")
+DEFAULT_UNIT_SIZES = {"summa": "8KiB", "wave2d": "8"}
 
 
 def predict_kernel(
@@ -60,14 +69,14 @@ def predict_kernel(
     if name != "summa" and (wrong := [key for key in ("iteration", "overlapped") if parameters[key] is not None]):
         raise UserError(f"--{wrong[0]} has a meaning only with --kernel summa; leave it out")
     if speeds and not parameters["overlapped"]:
-        raise UserError("--speeds: only --overlapped asks how long processes compute; leave it out")
+        raise UserError("--speeds has a meaning only with --overlapped; leave it out")
     style = choose_style(style, out, STYLES)
     evidence, folder = find_evidence(params, platform, experiment)
     if folder:
         click.echo(f"evidence: {folder}, platform {evidence.setting.name}", err=True)
     evidence = replace_values(evidence, settings)
     operation = ":".join([name, *(f"{key}={value}" for key, value in parameters.items() if value is not None)])
-    combination = {"operation": operation, "algorithm": "paper", "bytes": parse_bytes(size or UNIT_BYTES[name])}
+    combination = {"operation": operation, "algorithm": "paper", "bytes": parse_bytes(size or DEFAULT_UNIT_SIZES[name])}
     combination |= {"layout": layout} if layout else {}
     combination |= {"ranks": parse_count(ranks)} if ranks else {}
     point = make_point(evidence.setting, combination)
@@ -79,12 +88,12 @@ def predict_kernel(
 
         write_kernel(predicted.rows, predicted.iterations, predicted.sentences, predicted.simulated, out)
     elif style == "json":
-        emit(
+        write_or_print(
             json.dumps(predicted.about | {"families": predicted.rows, "by_iteration": predicted.iterations}, indent=1),
             out,
         )
     else:
-        emit(as_csv(predicted.rows) if style == "csv" else _prediction_table(predicted), out)
+        write_or_print(format_csv(predicted.rows) if style == "csv" else _prediction_table(predicted), out)
 
 
 def _prediction_table(predicted: KernelPredictions) -> str:
@@ -92,16 +101,16 @@ def _prediction_table(predicted: KernelPredictions) -> str:
     ends = [pick(known, key=lambda row: row["seconds"]) for pick in (min, max)] if known else []
     times = " to ".join(f"{format_seconds(row['seconds'])} ({row['family']})" for row in ends)
     first, *notes = predicted.sentences
-    parts = [table([_predict(row) for row in predicted.rows], TIMES)]
+    parts = [format_table([_prediction_row(row) for row in predicted.rows], TIME_COLUMNS)]
     if predicted.slowest_iterations:
         rows = [row | {"share": round(100 * row["share"])} for row in predicted.slowest_iterations]
         shown = [{"share [%]" if name == "share" else name: value for name, value in row.items()} for row in rows]
-        parts.append("Slowest iterations, time over all models:\n" + table(shown, ("median", "least", "most")))
+        parts.append("Slowest iterations, time over all models:\n" + format_table(shown, ("median", "least", "most")))
     answer = f"Communication takes {times}." if known else "No model has a prediction."
     return format_answer(answer, "\n\n".join(parts), [first, *notes])
 
 
-def _predict(row: dict) -> dict:
+def _prediction_row(row: dict) -> dict:
     exact = row["low"] == row["seconds"] == row["high"]
     cells = {"time" if name == "seconds" else name: value for name, value in row.items()}
     return cells | ({"low": None, "high": None} if exact else {})
@@ -174,7 +183,7 @@ def partition(
 ) -> None:
     style = choose_style(style, out, PARTITION_STYLES)
     if (source is None) == (blocks is None):
-        raise UserError("give --blocks, or --from a partition that says it")
+        raise UserError("give either --blocks, or --from with a partition")
     if measure == (speeds is not None) or (measure and source):
         raise UserError("give --speeds FILE, or --measure without --from")
     from commodel.api.kernels import (
@@ -190,7 +199,7 @@ def partition(
     processes = locate_processes(layout, platform, ranks)
     if measure:
         computed = Kernel(kernel, block if kernel == "gemm" else 1)
-        processes, tiling, how = balance_measuring(processes, computed, blocks, share, progress(False))
+        processes, tiling, how = balance_measuring(processes, computed, blocks, share, make_progress_printer(False))
     else:
         processes = read_process_speeds(processes, speeds, kernel, interpolation)
         if source:
@@ -198,7 +207,7 @@ def partition(
             if tiling.ranks != len(processes.kinds):
                 raise UserError(f"found {tiling.ranks} ranks, but the layout has {len(processes.kinds)}", file=source)
         else:
-            with show_waiting("sharing out"):
+            with show_waiting("balancing"):
                 tiling, how = balance(processes, blocks, by, share)
     made = Partition(kernel, how, interpolation, processes, tiling)
     if style == "xlsx":
@@ -210,7 +219,7 @@ def partition(
         title = f"{kernel} on {processes.platform.name}: a partition"
         write_partition(pd.DataFrame(made.rows), title, _describe_partition(made), banner, out)
     else:
-        emit(_partition_text(made, style), out)
+        write_or_print(_partition_text(made, style), out)
 
 
 def read_partition_input(path: Path) -> Rectangles:
@@ -221,10 +230,10 @@ def read_partition_input(path: Path) -> Rectangles:
 
     if path.suffix != ".xlsx":
         return read(path)
-    from commodel.reports.workbooks import EDITED, read_partition
+    from commodel.reports.workbooks import PARTITION_COLUMNS, read_partition
 
     edited = read_partition(path)
-    columns = [np.array(edited.columns[name], dtype=np.int64) for name in EDITED[1:]]
+    columns = [np.array(edited.columns[name], dtype=np.int64) for name in PARTITION_COLUMNS[1:]]
     x, y, width, height = columns
     tiling = Rectangles(*columns, int(max((x + width).max(), (y + height).max())))
     if mistake := find_tiling_error(tiling):
@@ -248,8 +257,8 @@ def _partition_text(made: Partition, style: str) -> str:
             for row in rows
         ]
         return svg(made.tiling, made.processes.node, titles)
-    times = TIMES if (computed.low < computed.high).any() else TIMES[:1]
-    speed = f"speed [{UNIT[made.kernel]}s/s]"
+    times = TIME_COLUMNS if (computed.low < computed.high).any() else TIME_COLUMNS[:1]
+    speed = f"speed [{UNIT_NAMES[made.kernel]}s/s]"
     named = {"seconds": "time", "speed": speed, "idle": "idle [%]"}
     shown = [
         {named.get(name, name): value for name, value in row.items() if name not in ("low", "high") or name in times}
@@ -257,12 +266,12 @@ def _partition_text(made: Partition, style: str) -> str:
         for row in rows
     ]
     answer, *notes = _describe_partition(made)
-    return format_answer(answer, table(shown, times), notes)
+    return format_answer(answer, format_table(shown, times), notes)
 
 
 def _describe_partition(made: Partition) -> list[str]:
     summary = made.summary
-    side, unit = summary["side"], UNIT[made.kernel]
+    side, unit = summary["side"], UNIT_NAMES[made.kernel]
     where = f"{summary['platform']} (simulated)" if summary["simulated"] else summary["platform"]
     work = f"{made.kernel}, {side}×{side} {unit}s over {summary['ranks']} processes of {where}"
     count, perimeters = summary["iterations"], summary["half_perimeters"]
@@ -274,7 +283,7 @@ def _describe_partition(made: Partition) -> list[str]:
         f"Half perimeters: {perimeters} {unit}s, {ratio:.3f} times those of squares of these areas.",
     ]
     if dropped := sum({curve: curve.dropped for curve in made.processes.curves}.values()):
-        lines.append(f"{dropped} rows of speeds are not used: their share took no longer than a smaller one.")
+        lines.append(f"{dropped} rows of speeds are ignored: a larger share may not take less time than a smaller one.")
     return lines
 
 
@@ -317,22 +326,22 @@ def advise_kernel(
     family = choose_ranking_family(evidence, family)
     unit = parse_bytes(size) if size else 8 * curves.block**2
     problem = Problem(kernel, blocks, unit, iterations)
-    with _folder_for(out) as folder:
+    with _open_output_folder(out) as folder:
         tables = [table for layout in layouts for table in list_process_tables(layout)]
         if cores:
             tables += write_core_layouts(evidence.setting, expand_axis(cores, parse_count), curves.kinds, folder)
         rows = rank_configurations(
-            problem, tables, declared, evidence, family, folder, lambda best: _tell(best, family)
+            problem, tables, declared, evidence, family, folder, lambda best: _print_best_configuration(best, family)
         )
         if count:
             from commodel.api.kernels import measure_best
 
-            rows = measure_best(rows, count, problem, evidence.setting, platform, progress(False))
+            rows = measure_best(rows, count, problem, evidence.setting, platform, make_progress_printer(False))
         _show_configurations(rows, family, style, declared.simulated)
 
 
 @contextmanager
-def _folder_for(out: Path | None) -> Iterator[Path]:
+def _open_output_folder(out: Path | None) -> Iterator[Path]:
     """Yield the user's folder for tables and partitions, or a temporary one."""
     if out:
         out.mkdir(parents=True, exist_ok=True)
@@ -342,19 +351,22 @@ def _folder_for(out: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _tell(best: Configuration, family: str) -> None:
+def _print_best_configuration(best: Configuration, family: str) -> None:
     """Print the best configuration of a layout, if there is a terminal: a layout of thousands of messages may take
     seconds."""
     if sys.stderr.isatty():
-        click.echo(f"{_name_of(best)}: {best.way}, {format_seconds(best.total(family))}", err=True)
+        click.echo(f"{_layout_name(best)}: {best.way}, {format_seconds(best.total(family))}", err=True)
 
 
 def _show_configurations(configurations: list[Configuration], family: str, style: str, simulated: bool) -> None:
-    rows = [_configuration(entry, family) | {"simulated": simulated} for entry in configurations]
+    rows = [_configuration_row(entry, family) | {"simulated": simulated} for entry in configurations]
     measured = [entry for entry in configurations if entry.measured]
     if style != "table":
         print_rows(
-            [row | (_measured(entry) if measured else {}) for row, entry in zip(rows, configurations, strict=True)],
+            [
+                row | (_measured_columns(entry) if measured else {})
+                for row, entry in zip(rows, configurations, strict=True)
+            ],
             style,
         )
         return
@@ -362,22 +374,24 @@ def _show_configurations(configurations: list[Configuration], family: str, style
     shown = [{name: row[name] for name in row if name not in ("simulated", "validity")} for row in rows]
     answer, *notes = _describe_fastest(configurations, family)
     notes += ["The speeds are declared, not measured (simulated)."] if simulated else []
-    parts = [table(shown, times)]
+    parts = [format_table(shown, times)]
     if measured:
-        parts.append("Predicted and measured:\n" + table([_pair_times(entry, family) for entry in measured]))
+        parts.append("Predicted and measured:\n" + format_table([_pair_times(entry, family) for entry in measured]))
         notes += _describe_regrets(measured)
-        notes += ["Only messages were played there; computation is as declared."] if simulated else []
+        notes += (
+            ["Only messages were simulated; computation times follow from the declared speeds."] if simulated else []
+        )
     print_answer(answer, "\n\n".join(parts), notes)
 
 
-def _configuration(entry: Configuration, family: str) -> dict[str, object]:
+def _configuration_row(entry: Configuration, family: str) -> dict[str, object]:
     others = {
         f"communication {name}": None if isnan(seconds) else seconds  # this model cannot predict it
         for name, seconds in entry.communication.items()
         if name != family
     }
     return {
-        "layout": _name_of(entry),
+        "layout": _layout_name(entry),
         "ranks": entry.ranks,
         "nodes": entry.nodes,
         "partition": entry.way,
@@ -389,11 +403,11 @@ def _configuration(entry: Configuration, family: str) -> dict[str, object]:
     }
 
 
-def _seconds(seconds: float | None) -> str | None:
+def _format_seconds_or_none(seconds: float | None) -> str | None:
     return None if seconds is None else format_seconds(seconds)
 
 
-def _measured(entry: Configuration) -> dict[str, float | None]:
+def _measured_columns(entry: Configuration) -> dict[str, float | None]:
     return {
         f"measured {name}": getattr(entry.measured, name, None) for name in ("computation", "communication", "total")
     }
@@ -401,14 +415,17 @@ def _measured(entry: Configuration) -> dict[str, float | None]:
 
 def _pair_times(entry: Configuration, family: str) -> dict[str, str]:
     """Return each predicted time, followed by the measured one."""
-    predicted = _configuration(entry, family) | {"communication": entry.communication[family]}
-    cells = {"layout": _name_of(entry)}
-    for name, seconds in _measured(entry).items():
-        cells |= {(what := name.removeprefix("measured ")): _seconds(predicted[what]), name: _seconds(seconds)}
+    predicted = _configuration_row(entry, family) | {"communication": entry.communication[family]}
+    cells = {"layout": _layout_name(entry)}
+    for name, seconds in _measured_columns(entry).items():
+        cells |= {
+            (what := name.removeprefix("measured ")): _format_seconds_or_none(predicted[what]),
+            name: _format_seconds_or_none(seconds),
+        }
     return cells | {"measured/predicted": f"{entry.measured.total / entry.total(family):.2f}"}
 
 
-def _name_of(entry: Configuration) -> str:
+def _layout_name(entry: Configuration) -> str:
     return Path(entry.layout.partition(":")[2]).stem
 
 
@@ -424,16 +441,16 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
         parts = entry.computation, entry.communication[family]
         return f"{format_seconds(entry.total(family))} = {' + '.join(format_seconds(part) for part in parts)}"
 
-    lines = [f"Fastest, communication included: {_name_of(best)}, {text(best)} (by {family})."]
-    if doubts := Counter(
+    lines = [f"Fastest, communication included: {_layout_name(best)}, {text(best)} (by {family})."]
+    if flags := Counter(
         row.validity[family] for row in configurations if row.validity[family] != ValidityKind.VALID.value
     ):
-        (doubt, _), number = doubts.most_common(1)[0], doubts.total()
-        lines.append(f"{family} doubts {number} of {len(configurations)} predictions: {doubt}.")
+        (flag, _), number = flags.most_common(1)[0], flags.total()
+        lines.append(f"{number} of {len(configurations)} predictions of {family} are flagged: {flag}.")
     if computes is best:
         return [*lines, "It computes fastest, too."]
     ratio = computes.total(family) / best.total(family)
-    return [*lines, f"Fastest computation: {_name_of(computes)}, {text(computes)}: {ratio:.2f} times as long."]
+    return [*lines, f"Fastest computation: {_layout_name(computes)}, {text(computes)}: {ratio:.2f} times as long."]
 
 
 def _describe_regrets(measured: list[Configuration]) -> list[str]:
@@ -446,8 +463,10 @@ def _describe_regrets(measured: list[Configuration]) -> list[str]:
 
     def text(how: str, choice: Configuration) -> str:
         longer = 100 * (choice.measured.total / shortest.measured.total - 1)
-        computing = "the fastest of these" if choice is shortest else f"{longer:.2g} % longer than {_name_of(shortest)}"
-        return f"{how}: {_name_of(choice)}, measured to take {format_seconds(choice.measured.total)}, {computing}."
+        computing = (
+            "the fastest of these" if choice is shortest else f"{longer:.2g} % longer than {_layout_name(shortest)}"
+        )
+        return f"{how}: {_layout_name(choice)}, measured to take {format_seconds(choice.measured.total)}, {computing}."
 
     return [text(how, choice) for how, choice in choices.items()]
 
@@ -470,7 +489,7 @@ def measure_kernel_speeds(
 
     All processes of the layout compute at once, since they share memory; of each kind one is timed.
     """
-    from commodel.api.kernels import MEASURE, Kernel, locate_processes, measure_speeds, read_speeds_so_far
+    from commodel.api.kernels import SPEED_MEASURE, Kernel, locate_processes, measure_speeds, read_speeds_so_far
     from commodel.models.speeds import write_speeds
     from commodel.plan.config import find
 
@@ -478,18 +497,18 @@ def measure_kernel_speeds(
     computed = Kernel(kernel, block if kernel == "gemm" else 1)
     if kernel in speeds.kernels and speeds.kernels[kernel].block != computed.block:
         raise UserError(f"found speeds of blocks of {speeds.kernels[kernel].block}, wanted those of {block}", file=out)
-    settings = replace(MEASURE, precision=parse_fraction(precision), seconds=seconds)
-    areas, share = _two_sizes(sizes), parse_fraction(within)
+    settings = replace(SPEED_MEASURE, precision=parse_fraction(precision), seconds=seconds)
+    areas, share = _parse_size_range(sizes), parse_fraction(within)
     processes = locate_processes(layout, platform, ranks)
-    rows = measure_speeds(processes, computed, areas, share, most, settings, progress(quiet))
+    rows = measure_speeds(processes, computed, areas, share, most, settings, make_progress_printer(quiet))
     write_speeds(out, speeds.joined(kernel, computed.block, rows))
-    unit = f"[{UNIT[kernel]}s/s]"
-    names = (f"size [{UNIT[kernel]}s]", f"speed {unit}", f"low {unit}", f"high {unit}")
+    unit = f"[{UNIT_NAMES[kernel]}s/s]"
+    names = (f"size [{UNIT_NAMES[kernel]}s]", f"speed {unit}", f"low {unit}", f"high {unit}")
     shown = [{"kind": kind, **dict(zip(names, row, strict=True))} for kind in rows for row in rows[kind]]
-    print_answer(f"{out}: {len(shown)} speeds of {kernel} of {len(rows)} kinds of processes.", table(shown))
+    print_answer(f"{out}: {len(shown)} speeds of {kernel} of {len(rows)} kinds of processes.", format_table(shown))
 
 
-def _two_sizes(text: str) -> tuple[int, int]:
+def _parse_size_range(text: str) -> tuple[int, int]:
     smallest, colon, largest = text.partition(":")
     if not colon:
         raise UserError(f"--sizes: found '{text}', wanted SMALLEST:LARGEST, such as 16:4096")

@@ -5,15 +5,15 @@ from pathlib import Path
 import click
 
 from commodel.cli._help import Verb, option_group
-from commodel.cli._options import EXPERIMENT, PATH, format_option, verbose_option
-from commodel.cli._output import print_answer, print_rows, show_waiting, table
+from commodel.cli._options import EXPERIMENT_ARGUMENT, PATH, format_option, verbose_option
+from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
 
 
 @click.command(
     cls=Verb,
     examples=("commodel plan sample", "commodel plan sample --format xlsx -o sample.xlsx"),
-    arguments=EXPERIMENT,
+    arguments=EXPERIMENT_ARGUMENT,
 )
 @click.argument("experiment", required=False)
 @option_group(
@@ -42,7 +42,7 @@ def plan(
     verbose: bool,
 ) -> None:
     if edited is not None:
-        _read_back(edited, experiment, out)
+        _read_edited_workbook(edited, experiment, out)
         return
     if experiment is None:
         raise UserError("found neither an experiment nor --from, wanted one of the two")
@@ -61,7 +61,7 @@ def plan(
         write_plan(made, experiment, Path.cwd())
     if style == "table":
         answer, *notes = summarize_plan(made, compare_with_earlier_durations(made, Path("results")))
-        print_answer(f"{answer}.", table(make_batch_rows(made)), [f"{note}." for note in notes], verbose)
+        print_answer(f"{answer}.", format_table(make_batch_rows(made)), [f"{note}." for note in notes], verbose)
     elif style == "xlsx":
         from commodel.plan import editable_matrix
         from commodel.plan.config import find
@@ -80,12 +80,12 @@ def plan(
         print_rows(make_point_rows(made), style)
 
 
-def _read_back(workbook: Path, experiment: str | None, out: Path | None) -> None:
+def _read_edited_workbook(workbook: Path, experiment: str | None, out: Path | None) -> None:
     """Write the experiment of an edited workbook to a new file."""
     from commodel.files.atomic import write_text
     from commodel.plan import editable_matrix
     from commodel.plan.planning import make_plan
-    from commodel.reports.received_workbooks import open_received, rows
+    from commodel.reports.received_workbooks import open_received, read_sheet_rows
 
     if experiment is not None or out is None:
         raise UserError("--from takes no EXPERIMENT, and -o FILE.yaml")
@@ -99,7 +99,7 @@ def _read_back(workbook: Path, experiment: str | None, out: Path | None) -> None
         ):
             if name not in book.sheetnames:
                 raise UserError(f"found no sheet {name}, wanted a workbook of plan --format xlsx", file=workbook)
-            sheets[name] = list(rows(book[name], most, width, workbook))
+            sheets[name] = list(read_sheet_rows(book[name], most, width, workbook))
     write_text(out, editable_matrix.convert_to_text(sheets, workbook, Path.cwd()) + "\n")
     try:
         made = make_plan(str(out), Path.cwd())

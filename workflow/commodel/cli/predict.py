@@ -16,22 +16,22 @@ from commodel.cli._options import (
     pattern_options,
     platform_option,
     refuse_campaign,
-    require,
+    require_options,
     set_option,
     verbose_option,
 )
-from commodel.cli._output import count_progress, print_answer, print_rows, show_waiting, table
+from commodel.cli._output import count_progress, format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
 from commodel.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
 
-TIMES = ("time", "corrected", "low", "high")
+TIME_COLUMNS = ("time", "corrected", "low", "high")
 MAX_NAMED = 4  # models in the answer
-SHARED = ("params", "settings", "platform", "out", "verbose")
-KERNEL = ("kernel", "side", "partition", "grid", "iteration", "overlapped", "speeds")
-PATTERN = ("operation", "algorithm", "topology", "ranks", "sizes", "layout", "waves", "pipelined")
+SHARED_OPTIONS = ("params", "settings", "platform", "out", "verbose")
+KERNEL_OPTIONS = ("kernel", "side", "partition", "grid", "iteration", "overlapped", "speeds")
+PATTERN_OPTIONS = ("operation", "algorithm", "topology", "ranks", "sizes", "layout", "waves", "pipelined")
 STYLES = ("table", "json", "csv")
 PARAMS = click.option(
     "--params", type=PATH, multiple=True, help="Parameter set (YAML) or workbook of a report; repeated."
@@ -125,11 +125,13 @@ def predict(
     **pattern,
 ) -> None:
     if matrix:
-        check_mode("with --matrix", [*SHARED, "matrix", "draws", "part", "jobs", "profile"])
-        require("--matrix", params=params, out=out)
+        check_mode("with --matrix", [*SHARED_OPTIONS, "matrix", "draws", "part", "jobs", "profile"])
+        require_options("--matrix", params=params, out=out)
         _predict_matrix(matrix, params, settings, out, platform, draws, part, jobs, profile)
     elif kernel:
-        check_mode("with --kernel", [*SHARED, *KERNEL, "layout", "ranks", "sizes", "experiment", "style"])
+        check_mode(
+            "with --kernel", [*SHARED_OPTIONS, *KERNEL_OPTIONS, "layout", "ranks", "sizes", "experiment", "style"]
+        )
         from commodel.cli.kernels import predict_kernel
 
         given = {"iteration": iteration, "overlapped": "yes" if overlapped else None}
@@ -139,11 +141,11 @@ def predict(
             kernel, square | given, size, layout, ranks, speeds, platform, params, experiment, settings, style, out
         )
     elif plan_file:
-        check_mode("with --plan", ["plan_file", "family", *SHARED])
-        require("--plan", params=params, out=out)
+        check_mode("with --plan", ["plan_file", "family", *SHARED_OPTIONS])
+        require_options("--plan", params=params, out=out)
         _predict_plan(plan_file, params, family, settings, out)
     else:
-        check_mode("without --kernel or --matrix", [*SHARED, *PATTERN, "family", "style", "experiment"])
+        check_mode("without --kernel or --matrix", [*SHARED_OPTIONS, *PATTERN_OPTIONS, "family", "style", "experiment"])
         _predict_patterns(
             pattern, params, family, settings, platform, experiment, waves, pipelined, style, out, verbose
         )
@@ -163,12 +165,12 @@ def _predict_patterns(
     verbose: bool,
 ) -> None:
     from commodel.api.predictions import choose_sets, find_only_size, list_points, predict_sets, tabulate_predictions
-    from commodel.parameters import origins
+    from commodel.parameters import describe_origins
     from commodel.patterns.written import is_written
 
     style = choose_style(style, out, STYLES)
     if waves and pipelined:
-        raise UserError("give --waves or --pipelined, which is of a stream without end")
+        raise UserError("give --waves, or --pipelined for an endless stream")
     if not pattern["operation"]:
         raise UserError("give --operation NAME, --matrix EXPERIMENT or --kernel NAME")
     setting = None
@@ -176,9 +178,9 @@ def _predict_patterns(
         from commodel.plan.planning import load_setting
 
         setting = load_setting(platform)
-    # What the user typed is checked before the models are, from which a missing size may follow.
-    sizes_follow = pattern["sizes"] is None and not is_written(pattern["operation"])
-    points = list_points(**pattern | ({"sizes": "1"} if sizes_follow else {}), setting=setting, waves=waves)
+    # The user's options are checked before the models are read. A missing size may be taken from the models.
+    size_from_models = pattern["sizes"] is None and not is_written(pattern["operation"])
+    points = list_points(**pattern | ({"sizes": "1"} if size_from_models else {}), setting=setting, waves=waves)
     recommended = not (params or settings or family or waves or pipelined) and list(Path("results").glob("*/fitted"))
     if not (params or settings or recommended):
         raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
@@ -189,13 +191,13 @@ def _predict_patterns(
 
         evidence, folder = find_evidence((), platform, experiment)
         setting, sets = evidence.setting, list(evidence.by_family().values())
-        points = list_points(**pattern | ({"sizes": find_only_size(sets)} if sizes_follow else {}), setting=setting)
+        points = list_points(**pattern | ({"sizes": find_only_size(sets)} if size_from_models else {}), setting=setting)
         click.echo(f"evidence: {folder}, platform {setting.name}", err=True)
     else:
         sets = choose_sets(params, family, settings)
-    if sizes_follow and not recommended:
+    if size_from_models and not recommended:
         points = list_points(**pattern | {"sizes": find_only_size(sets)}, setting=setting, waves=waves)
-    with show_waiting("predicting", aloud=True):
+    with show_waiting("predicting", plain_lines=True):
         if recommended:
             from commodel.advice.recommended_times import recommend_times
 
@@ -203,7 +205,7 @@ def _predict_patterns(
         else:
             predictions = predict_sets(sets, points, pipelined)
     rows = tabulate_predictions(predictions, sets, waves=bool(waves))
-    sources = [f"{line}." for line in origins(sets, setting.name if setting else "")]
+    sources = [f"{line}." for line in describe_origins(sets, setting.name if setting else "")]
     if style != "table" or out:
         print_rows([_plain_row(row) if style == "json" else row for row in rows], style, out)
         for line in sources:
@@ -214,8 +216,8 @@ def _predict_patterns(
     for row in rows:
         if row["validity"].partition(": ")[2]:
             numbers.setdefault(row["validity"], len(numbers) + 1)
-    body = table([_table_row(row, numbers) for row in rows], TIMES, fold=True)
-    print_answer(_answer(rows), body, [*(f"{text}." for text in numbers), *notes], verbose)
+    body = format_table([_table_row(row, numbers) for row in rows], TIME_COLUMNS, fold=True)
+    print_answer(_format_answer_sentence(rows), body, [*(f"{text}." for text in numbers), *notes], verbose)
 
 
 def _plain_row(row: dict) -> dict:
@@ -252,7 +254,7 @@ def _describe_intervals(rows: list[dict]) -> list[str]:
     ]
 
 
-def _answer(rows: list[dict]) -> str:
+def _format_answer_sentence(rows: list[dict]) -> str:
     """Return the fastest alternative of a workload by each model, the predicted times of a single alternative, or the
     range of predictions over several workloads."""
     alternatives = {(row["algorithm"], row["topology"], row["layout"]) for row in rows}
@@ -270,21 +272,23 @@ def _answer(rows: list[dict]) -> str:
         ]
         by_name: dict[str, list[str]] = {}
         for row in best:
-            by_name.setdefault(_name(row), []).append(f"{row['family']} ({format_seconds(row['seconds'])})")
+            by_name.setdefault(_alternative_name(row), []).append(f"{row['family']} ({format_seconds(row['seconds'])})")
         named = [f"{name} by {', '.join(models[:MAX_NAMED])}" for name, models in by_name.items()]
         return f"Fastest {workload}: {'; '.join(named[:MAX_NAMED])}{'; …' if len(named) > MAX_NAMED else ''}."
     if len(workloads) == 1:
         named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in known]
-        return f"{_name(first)} {workload}: {', '.join(named[:MAX_NAMED])}{', …' if len(named) > MAX_NAMED else ''}."
+        more = ", …" if len(named) > MAX_NAMED else ""
+        return f"{_alternative_name(first)} {workload}: {', '.join(named[:MAX_NAMED])}{more}."
     least, most = (pick(known, key=lambda row: row["seconds"]) for pick in (min, max))
     ends = [
-        f"{format_seconds(row['seconds'])} ({_name(row)}, {row['ranks']} ranks, {format_bytes(row['bytes'])})"
+        f"{format_seconds(row['seconds'])} "
+        f"({_alternative_name(row)}, {row['ranks']} ranks, {format_bytes(row['bytes'])})"
         for row in (least, most)
     ]
     return f"{first['operation']}, {len(rows)} predictions by {', '.join(families[:MAX_NAMED])}: {' to '.join(ends)}."
 
 
-def _name(row: dict) -> str:
+def _alternative_name(row: dict) -> str:
     return row["algorithm"] or row["topology"] or row["operation"]
 
 
@@ -321,7 +325,7 @@ def _predict_plan(
     with use_archived_inputs(Results.of(plan_file.parent), plan.files):
         for parameters in sets:
             points = [point for point in plan.points if point.platform == parameters.platform]
-            with show_waiting(f"predicting by {parameters.family}", aloud=True):
+            with show_waiting(f"predicting by {parameters.family}", plain_lines=True):
                 rows = tabulate(predict_points(parameters, points, strict=False))
             tables.append(rows.assign(**{BY_HAND_KEY: describe_changes(parameters)}) if settings else rows)
     write_table(SafePath.given(out, plan_file.parent), pd.concat(tables) if tables else tabulate([]))

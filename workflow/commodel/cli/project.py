@@ -7,7 +7,7 @@ import click
 
 from commodel.cli._help import Verb, option_group
 from commodel.cli._options import PATH
-from commodel.cli._output import print_answer, table
+from commodel.cli._output import format_table, print_answer
 from commodel.errors import UserError
 
 SNAKEFILE = """\
@@ -17,7 +17,7 @@ from commodel.sources import ROOT
 
 workflow.include(str(ROOT / "workflow" / "Snakefile"), overwrite_default_target=True)
 """
-COPIED = (
+COPIED_FILES = (
     *(f"params/experiments/{name}.yaml" for name in ("cluster", "demo", "sample")),
     *(
         f"params/platforms/{name}"
@@ -26,9 +26,9 @@ COPIED = (
     *(f"profiles/{name}/config.yaml" for name in ("default", "local", "slurm")),
     "profiles/README.md",
 )
-SCHEMAS = "$schema=../../workflow/schemas/"
-SLURM = "profiles/slurm"
-IGNORED = "/.snakemake/\n/build/\n/reports/\n/results/\n"
+SCHEMA_COMMENT = "$schema=../../workflow/schemas/"
+SLURM_PROFILE = "profiles/slurm"
+GITIGNORE = "/.snakemake/\n/build/\n/reports/\n/results/\n"
 
 
 @click.command(
@@ -41,16 +41,16 @@ def init(folder: Path) -> None:
     from commodel.files.atomic import write_text
     from commodel.sources import ROOT
 
-    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in COPIED}
-    texts = {name: text.replace(SCHEMAS, f"$schema={ROOT}/workflow/schemas/") for name, text in texts.items()}
-    texts |= {".gitignore": IGNORED}
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in COPIED_FILES}
+    texts = {name: text.replace(SCHEMA_COMMENT, f"$schema={ROOT}/workflow/schemas/") for name, text in texts.items()}
+    texts |= {".gitignore": GITIGNORE}
     if not (folder / "workflow" / "Snakefile").exists():  # as snakedeploy leaves it: further files that it needs
         texts["Snakefile"] = SNAKEFILE
     if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
         raise UserError("found a file, wanted a folder, or a name for a new one", file=file)
     slurm = folder / "slurm"  # what `snakemake --profile slurm` looks for
     there = [name for name in texts if _is_another(folder / name, texts[name])]
-    there += ["slurm"] if slurm.exists() and not slurm.samefile(folder / SLURM) else []
+    there += ["slurm"] if slurm.exists() and not slurm.samefile(folder / SLURM_PROFILE) else []
     if there:
         message = f"found another {there[0]} there already, wanted a folder without one; nothing was written"
         raise UserError(message, file=folder)
@@ -58,7 +58,7 @@ def init(folder: Path) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_text(folder / name, text)
     if not slurm.is_symlink():
-        slurm.symlink_to(SLURM)
+        slurm.symlink_to(SLURM_PROFILE)
     click.echo(f"{folder}: a project; try\n  cd {folder}\n  commodel plan demo\n  commodel run demo")
 
 
@@ -77,7 +77,7 @@ def _is_another(path: Path, text: str) -> bool:
 )
 def doctor(need: str | None) -> None:
     from commodel.platforms.tools import TOOLS, find, version
-    from commodel.platforms.transport import within_node
+    from commodel.platforms.transport import detect_node_transport
 
     if need:
         raise SystemExit(0 if find(need) else 1)
@@ -91,11 +91,11 @@ def doctor(need: str | None) -> None:
     missing = [row["tool"] for row in rows if row["found"] == "missing"]
     answer = f"{len(rows) - len(missing)} of {len(rows)} programs are here"
     answer += f"; missing: {', '.join(missing)}." if missing else "."
-    notes = [f"Messages between two ranks here: {carrier}."] if (carrier := within_node()) else []
+    notes = [f"Messages between two ranks here: {carrier}."] if (carrier := detect_node_transport()) else []
     notes.append(
         f"{os.cpu_count()} cores here: measure with at most {os.cpu_count()} ranks, because MPI libraries busy-wait."
     )
-    print_answer(answer, table(rows), notes)
+    print_answer(answer, format_table(rows), notes)
 
 
 @click.command(

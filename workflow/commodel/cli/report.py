@@ -37,7 +37,7 @@ def report(
     every_chart: bool,
 ) -> None:
     if workbook:
-        _verify(workbook, folder)
+        _print_verification(workbook, folder)
         return
     if folder is None:
         raise UserError("found neither --in nor --verify, wanted one of the two")
@@ -47,10 +47,10 @@ def report(
         out = Path("reports") / folder.absolute().name
     written = []
     with show_waiting("writing the report"):
-        from commodel.reports import stored, write_pictures, write_report  # slow to load: not for --help
+        from commodel.reports import build_stored_report, write_pictures, write_report  # slow to load: not for --help
         from commodel.reports.pictures.render import find_obstacle
 
-        made = stored(folder, anonymous, output_folder=out, samples=samples)
+        made = build_stored_report(folder, anonymous, output_folder=out, samples=samples)
         if out:
             written = write_report(made, out)
         if pictures:
@@ -61,7 +61,7 @@ def report(
         click.echo(f"static pictures were not drawn: {obstacle}", err=True)
 
 
-def _verify(workbook: Path, folder: Path | None) -> None:
+def _print_verification(workbook: Path, folder: Path | None) -> None:
     from commodel.reports.verify import SAME, SKIPPED, verify
 
     results = folder or Path("results") / workbook.stem

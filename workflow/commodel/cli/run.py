@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, option_group
-from commodel.cli._options import EXPERIMENT, RESULTS, format_option
-from commodel.cli._output import Line, print_answer, table
+from commodel.cli._options import EXPERIMENT_ARGUMENT, RESULTS_ARGUMENT, format_option
+from commodel.cli._output import ProgressLine, format_table, print_answer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from commodel.results.progress import Status
 
 
-@click.command(cls=Verb, examples=("commodel run sample", "commodel run sample --dry-run"), arguments=EXPERIMENT)
+@click.command(
+    cls=Verb, examples=("commodel run sample", "commodel run sample --dry-run"), arguments=EXPERIMENT_ARGUMENT
+)
 @click.argument("experiment")
 @option_group(
     "What",
@@ -52,9 +54,9 @@ def run(
     from commodel.files.results_folder import Results
 
     if dry_run:
-        raise SystemExit(show_dry_run(experiment, only, profile, cores, Line(quiet), not no_survey))
+        raise SystemExit(show_dry_run(experiment, only, profile, cores, ProgressLine(quiet), not no_survey))
     try:
-        folder, code = run_campaign(experiment, only, profile, cores, retry, Line(quiet), not no_survey)
+        folder, code = run_campaign(experiment, only, profile, cores, retry, ProgressLine(quiet), not no_survey)
     except RunFailedError as failure:  # its messages are on the screen already
         raise SystemExit(failure.exit_code) from None
     except RunStoppedError as stopped:
@@ -77,7 +79,7 @@ def print_outcome(results: Results) -> None:
     from commodel.reports import list_anomalies  # slow to load: after the campaign
 
     comparison = read_table(results.table("comparison"), COMPARISON)
-    rows = scores(pd.concat([evaluate(comparison), comparison], ignore_index=True))
+    rows = tabulate_scores(pd.concat([evaluate(comparison), comparison], ignore_index=True))
     first = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
     named = [(row, f"{row['model']}, mean error μ {row['mean error μ']} on {row['platform']}") for row in first]
     useful = "; ".join(text for row, text in named if is_useful(row["mean error μ"]))
@@ -86,7 +88,7 @@ def print_outcome(results: Results) -> None:
     answers += [f"No prediction is within a factor of {USEFUL_ERROR:g} on average: best {useless}."] * bool(useless)
     answer = " ".join(answers) or "No point has both a prediction and a measurement."
     anomalies = [f"{remark.platform}: {remark.text}" for remark in list_anomalies(results, comparison)]
-    print_answer(answer, table(rows), anomalies)
+    print_answer(answer, format_table(rows), anomalies)
 
 
 USEFUL_ERROR = 2.0  # mean μ of a prediction to use, at most
@@ -96,7 +98,7 @@ def is_useful(mu: float | str) -> bool:
     return isinstance(mu, float) and mu <= USEFUL_ERROR
 
 
-def scores(comparison: pd.DataFrame) -> list[dict]:
+def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
     """Return rows by platform and model, measured platforms first, and the recommended prediction before models: mean
     proportional error over all points and over the valid ones, and how often the choice is the fastest alternative."""
     from commodel.compare.comparison import summarize, summarize_choices
@@ -124,14 +126,16 @@ def scores(comparison: pd.DataFrame) -> list[dict]:
     ]
 
 
-BETWEEN_LOOKS = 5.0  # seconds between two looks
+STATUS_INTERVAL = 5.0  # seconds
 
 
-@click.command(cls=Verb, examples=("commodel status sample", "commodel status sample --watch"), arguments=RESULTS)
+@click.command(
+    cls=Verb, examples=("commodel status sample", "commodel status sample --watch"), arguments=RESULTS_ARGUMENT
+)
 @click.argument("experiment")
 @option_group(
     "Output",
-    click.option("--watch", is_flag=True, help="Look again every few seconds until nothing runs."),
+    click.option("--watch", is_flag=True, help="Print the progress every few seconds until the run ends."),
     format_option("table", "json", help_text="Print tables, or JSON."),
 )
 def status(experiment: str, watch: bool, style: str) -> None:
@@ -147,7 +151,7 @@ def status(experiment: str, watch: bool, style: str) -> None:
     shown = ""
     while True:
         now = reader.read(read_lock_holder(folder), time.time())
-        text = json.dumps(as_json_data(now)) if style == "json" else _status_table(now)
+        text = json.dumps(as_json_data(now)) if style == "json" else _format_status_tables(now)
         if watch and style == "table" and sys.stdout.isatty():
             click.clear()
         elif watch and style == "table" and not now.has_ended:
@@ -157,13 +161,20 @@ def status(experiment: str, watch: bool, style: str) -> None:
         shown = text
         if not watch or now.has_ended:
             return
-        time.sleep(BETWEEN_LOOKS)
+        time.sleep(STATUS_INTERVAL)
 
 
-def _status_table(status: Status) -> str:
+def _format_status_tables(status: Status) -> str:
     from commodel.results.progress import format_status, tabulate_batches, tabulate_platforms
 
     at_work = f"at work: {status.lock_holder}" if status.lock_holder else "no run is active here"
     return "\n".join(
-        [format_status(status), at_work, "", table(tabulate_platforms(status)), "", table(tabulate_batches(status))]
+        [
+            format_status(status),
+            at_work,
+            "",
+            format_table(tabulate_platforms(status)),
+            "",
+            format_table(tabulate_batches(status)),
+        ]
     )

@@ -15,7 +15,7 @@ import click
 
 from commodel.cli._help import VerbGroup, option_group
 from commodel.cli._options import PATH, format_option, pattern_options, platform_option, style_option
-from commodel.cli._output import find_width, print_answer, print_rows, show_waiting, table
+from commodel.cli._output import find_table_width, format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError, one_line
 from commodel.units import format_bytes, format_seconds, parse_bytes
 
@@ -51,7 +51,7 @@ def operations(name: str | None, style: str) -> None:
         print_rows(rows, style)
         named = [(entry.name, field) for entry in listed for field in entry.parameters]
         rows = [{"of": of, "parameter": f"{field.name}={field.form}", "meaning": field.title} for of, field in named]
-        click.echo(f"\n{table(rows)}" if rows else "", nl=bool(rows))
+        click.echo(f"\n{format_table(rows)}" if rows else "", nl=bool(rows))
         return
     texts = ["; ".join(f"{field.name}={field.form}: {field.title}" for field in entry.parameters) for entry in listed]
     print_rows([row | {"parameters": text} for row, text in zip(rows, texts, strict=True)], style)
@@ -73,14 +73,15 @@ def algorithms(operation: str | None, libraries: bool, style: str) -> None:
     entries = sorted(discover("patterns.algorithms", "ALGORITHM").values(), key=lambda entry: entry.name)
     entries = [entry for entry in entries if wanted in (None, entry.operation)]
     print_rows(
-        [row for entry in entries for row in (_counterparts(entry) if libraries else [_algorithm(entry)])], style
+        [row for entry in entries for row in (_library_function_rows(entry) if libraries else [_algorithm_row(entry)])],
+        style,
     )
 
 
-def _counterparts(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
+def _library_function_rows(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
     """Return a row for each function of an MPI library that implements the algorithm; without any, one row with
     `none`."""
-    named = _algorithm(entry)
+    named = _algorithm_row(entry)
     counterparts = [
         (routine.library, routine.function, _operand_order(entry, routine), routine.differs)
         for routine in getattr(entry, "like", ())
@@ -101,7 +102,7 @@ def _operand_order(entry: Algorithm, routine: Routine) -> str:
     return "in order" if routine.keeps_order else "reordered"
 
 
-def _algorithm(entry: Algorithm | TreeAlgorithm) -> dict[str, str]:
+def _algorithm_row(entry: Algorithm | TreeAlgorithm) -> dict[str, str]:
     return {"operation": entry.operation, "algorithm": entry.form, "title": entry.title, "order": entry.order}
 
 
@@ -137,20 +138,20 @@ def models(name: str | None, style: str) -> None:
 
     entries = [family(name) for name in ([name] if name else family_names())]
     if name and style == "table":
-        click.echo(_family_sheet(entries[0]))
+        click.echo(_format_model(entries[0]))
     elif style == "json":
-        listed = [_family_fields(entry) for entry in entries]
+        listed = [_model_fields(entry) for entry in entries]
         click.echo(json.dumps(listed[0] if name else listed, indent=1, ensure_ascii=False))
     else:
-        print_rows([_family(entry) for entry in entries], style)
+        print_rows([_model_row(entry) for entry in entries], style)
 
 
-def _family(entry: Family) -> dict[str, str]:
+def _model_row(entry: Family) -> dict[str, str]:
     symbols = " ".join(parameter.symbol for parameter in entry.parameters)
     return {"name": entry.name, "title": entry.title, "parameters": symbols, "probes": " ".join(entry.probes)}
 
 
-def _family_fields(entry: Family) -> dict[str, object]:
+def _model_fields(entry: Family) -> dict[str, object]:
     from commodel.models.parameter_sets import read_published_sets
 
     names = ("name", "title", "citation", "equation", "ignores", "uses_bytes")
@@ -168,7 +169,7 @@ def _family_fields(entry: Family) -> dict[str, object]:
     }
 
 
-def _family_sheet(entry: Family) -> str:
+def _format_model(entry: Family) -> str:
     from commodel.models.parameter_sets import read_published_sets
 
     parameters = [
@@ -176,7 +177,7 @@ def _family_sheet(entry: Family) -> str:
         for parameter in entry.parameters
     ]
 
-    room = find_width()
+    room = find_table_width()
 
     def wrap(title: str, text: str) -> list[str]:
         return textwrap.wrap(text, room, initial_indent=f"{title:11}", subsequent_indent=" " * 11)
@@ -193,11 +194,11 @@ def _family_sheet(entry: Family) -> str:
     ]
     for name, allowed in (entry.settings or {}).items():
         lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.setting_meanings or {}).get(name, '')}")
-    lines += ["", table(parameters)] if parameters else ["", "no parameters"]
+    lines += ["", format_table(parameters)] if parameters else ["", "no parameters"]
     for path, values in read_published_sets(entry.name).items():
         ends = values.bytes_range
-        reach = f", {format_bytes(int(ends[0]))} to {format_bytes(int(ends[1]))}" if ends else ""
-        lines += ["", f"published  {path}", f"           {values.source}{reach}"]
+        sizes = f", {format_bytes(int(ends[0]))} to {format_bytes(int(ends[1]))}" if ends else ""
+        lines += ["", f"published  {path}", f"           {values.source}{sizes}"]
     return "\n".join(lines)
 
 
@@ -241,32 +242,34 @@ def topology(spec: str, style: str, params: Path | None, operation: str, size: s
         return
     if style not in ("summary", "svg"):
         raise UserError(f"--format: found {style} beside --params, wanted svg, or summary for a table")
-    rows, titles, summary = _critical_messages(spec, operation, size, params)
+    rows, titles, summary = _list_critical_messages(spec, operation, size, params)
     if style == "svg":
         click.echo(svg(tree(spec), titles, summary))
     else:
-        print_answer(f"{summary}.", table(rows, ("time",)))
+        print_answer(f"{summary}.", format_table(rows, ("time",)))
 
 
-def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tuple[list[dict], dict[int, str], str]:
-    """Return the messages that a tree's prediction waits for: as rows, as a title for each node that one comes from or
-    goes to, and in a sentence."""
+def _list_critical_messages(
+    spec: str, operation: str, size: str, params: Path
+) -> tuple[list[dict], dict[int, str], str]:
+    """Return the messages on the critical path of a tree's prediction: as rows, as a title for the node below each
+    message, and their number in a sentence."""
     from commodel.models.parameter_sets import read_set
     from commodel.patterns.points import Setting, make_point
     from commodel.predictions.predictions import attribute_time
 
     parameters = read_set(params)
     point = make_point(Setting.unlimited(), {"operation": operation, "topology": spec, "bytes": parse_bytes(size)})
-    if (waited := attribute_time(point, parameters)) is None:
-        lacking = "is not replayed message by message, and does not tell which its prediction waits for"
-        raise UserError(f"family {parameters.family} {lacking}", file=params)
+    if (critical := attribute_time(point, parameters)) is None:
+        reason = "its predictions do not replay single messages, so they have no critical path"
+        raise UserError(f"found parameters of family {parameters.family}: {reason}", file=params)
     rows, titles = [], {}
-    for src, dst, seconds in waited.messages:
-        share = f"{100 * seconds / waited.prediction:.0f} %"
-        rows.append({"from": src, "to": dst, "time": seconds, "share [%]": round(100 * seconds / waited.prediction)})
+    for src, dst, seconds in critical.messages:
+        share = f"{100 * seconds / critical.prediction:.0f} %"
+        rows.append({"from": src, "to": dst, "time": seconds, "share [%]": round(100 * seconds / critical.prediction)})
         titles[max(src, dst)] = f"{src} to {dst}: {format_seconds(seconds)}, {share}"
-    working = f", {format_seconds(waited.work)} of work" if waited.work else ""
-    prediction = f"{format_seconds(waited.prediction)} by {parameters.family}"
+    working = f", {format_seconds(critical.work)} of work" if critical.work else ""
+    prediction = f"{format_seconds(critical.prediction)} by {parameters.family}"
     pattern = f"{operation} over {spec}, {format_bytes(point.bytes)}: {prediction}"
     return rows, titles, f"{pattern}, which waits for {len(rows)} of {point.ranks - 1} messages{working}"
 
@@ -317,16 +320,16 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
 
 
 def _nodes_line(nodes: np.ndarray, kind: np.ndarray | None, cores: np.ndarray) -> str:
-    """Return the ranks of each node, as 0 1:6 | 2 3:accelerator."""
-    held: dict[int, list[str]] = {}
+    """Return the ranks of each node, such as 0 1:6 | 2 3:accelerator: with cores if several, or the kind."""
+    ranks_of_node: dict[int, list[str]] = {}
     for rank, node in enumerate(nodes):
         on_core = kind is None or kind[rank] == "core"
-        what = "" if on_core and cores[rank] == 1 else f":{cores[rank] if on_core else kind[rank]}"
-        held.setdefault(int(node), []).append(f"{rank}{what}")
-    last = max(held)
-    if last > len(nodes) + 1000:  # a file may name any node
-        return " | ".join(f"node {node}: {' '.join(held[node])}" for node in sorted(held))
-    return " | ".join(" ".join(held.get(node, ["-"])) for node in range(last + 1))
+        suffix = "" if on_core and cores[rank] == 1 else f":{cores[rank] if on_core else kind[rank]}"
+        ranks_of_node.setdefault(int(node), []).append(f"{rank}{suffix}")
+    last = max(ranks_of_node)
+    if last > len(nodes) + 1000:  # a layout file may have very high node numbers
+        return " | ".join(f"node {node}: {' '.join(ranks_of_node[node])}" for node in sorted(ranks_of_node))
+    return " | ".join(" ".join(ranks_of_node.get(node, ["-"])) for node in range(last + 1))
 
 
 @show.command(
@@ -360,7 +363,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
     """Show distance classes, groups of nodes and slow nodes, from the probe nodepairs."""
     from commodel.compare.network import classes, format_levels, read_networks
     from commodel.files.results_folder import Results
-    from commodel.reports.sections.network import describe_mixed_classes, nodes_of, sentences
+    from commodel.reports.sections.network import describe_mixed_classes, describe_network, list_node_rows
 
     with show_waiting("sorting the nodes"):
         networks = read_networks(Results.of(Path("results") / experiment))
@@ -370,7 +373,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
         wanted = "wanted an experiment with `probes: [auto, nodepairs]`"
         raise UserError(f"found no times of pairs of nodes{where} in results/{experiment}, {wanted}")
     if not levels and style != "table":
-        print_rows([{"platform": entry.platform} | row for entry in networks for row in nodes_of(entry)], style)
+        print_rows([{"platform": entry.platform} | row for entry in networks for row in list_node_rows(entry)], style)
         return
     for entry in networks:
         click.echo(f"# {entry.platform}{' (simulated)' if entry.simulated else ''}")
@@ -378,15 +381,17 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
             comments = [f"# {one_line(line)}" for line in describe_mixed_classes(entry)]
             click.echo("\n".join([*comments, format_levels(entry.hierarchy)]))
         else:
-            answer, *notes = (one_line(line) for line in sentences(entry))
-            body = table([_distance_class(row) for row in classes(entry).to_dict("records")], LATENCIES)
+            answer, *notes = (one_line(line) for line in describe_network(entry))
+            body = format_table(
+                [_distance_class_row(row) for row in classes(entry).to_dict("records")], LATENCY_COLUMNS
+            )
             print_answer(answer, body, notes)
 
 
-LATENCIES = ("latency", "from", "to")
+LATENCY_COLUMNS = ("latency", "from", "to")
 
 
-def _distance_class(row: dict) -> dict:
+def _distance_class_row(row: dict) -> dict:
     return {
         "class": row["class"],
         "pairs": row["pairs"],

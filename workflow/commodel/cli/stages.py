@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from commodel.cli._help import Verb, option_group
-from commodel.cli._options import PATH, check_mode, quiet_option, require
-from commodel.cli._output import progress, show_waiting
+from commodel.cli._options import PATH, check_mode, quiet_option, require_options
+from commodel.cli._output import make_progress_printer, show_waiting
 from commodel.errors import UserError
 
 
@@ -89,7 +89,7 @@ def build(toolchain: str) -> None:
 def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     if kernel:
         check_mode("with --kernel", ["kernel", "out", "quiet", *speeds])
-        require("--kernel", layout=speeds["layout"], out=out)
+        require_options("--kernel", layout=speeds["layout"], out=out)
         from commodel.cli.kernels import measure_kernel_speeds
 
         measure_kernel_speeds(kernel, out=out, quiet=quiet, **speeds)
@@ -111,7 +111,9 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     batch = begun[0] if len(begun) == 1 else batch
     out = out or results / "raw" / batch
     with use_archived_inputs(Results.of(results), plan.files):
-        measure_batch(plan, plan.batch(batch), SafePath.given(out, results), progress(quiet), find_setting(setting))
+        measure_batch(
+            plan, plan.batch(batch), SafePath.given(out, results), make_progress_printer(quiet), find_setting(setting)
+        )
 
 
 @click.command(

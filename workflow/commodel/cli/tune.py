@@ -19,7 +19,7 @@ from commodel.cli._options import (
     style_option,
     verbose_option,
 )
-from commodel.cli._output import print_answer, print_rows, progress, table
+from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows
 from commodel.units import format_bytes
 
 if TYPE_CHECKING:
@@ -89,17 +89,18 @@ def tune(ranks, sizes, commutative, same_types, quiet, style, verbose, **setting
         **settings,
         list_workloads=lambda operations: list_workloads(operations, ranks=ranks, sizes=sizes),
         assumptions=Assumptions(commutative, same_types),
-        say=progress(quiet),
+        say=make_progress_printer(quiet),
     )
-    _report(outcome, style, verbose)
+    _print_outcome(outcome, style, verbose)
 
 
-WHY = (
-    "Look at it before you use these rules: over TCP one collective may leave connections in a state that harms others."
+SLOWED_WARNING = (
+    "Investigate this before you use the rules: over TCP, one collective may leave connections in a state that slows "
+    "others."
 )
 
 
-def _report(outcome: Outcome, style: str, verbose: bool) -> None:
+def _print_outcome(outcome: Outcome, style: str, verbose: bool) -> None:
     from commodel.api.library_rules import gain_fields
     from commodel.records import LIBRARY
 
@@ -107,11 +108,13 @@ def _report(outcome: Outcome, style: str, verbose: bool) -> None:
         print_rows([gain_fields("proof", row) for row in outcome.proof.rows], style)
         return
     shown = [row for row in outcome.proof.rows if outcome.final[row.workload] != LIBRARY]
-    answer, *notes = _describe(outcome)
-    print_answer(answer, table([_gain(row) for row in shown], ("without rules", "with rules")), notes, verbose)
+    answer, *notes = _describe_outcome(outcome)
+    print_answer(
+        answer, format_table([_gain_row(row) for row in shown], ("without rules", "with rules")), notes, verbose
+    )
 
 
-def _gain(row: Row) -> dict:
+def _gain_row(row: Row) -> dict:
     operation, ranks, _, size = row.workload
     gain = row.gain
     return {
@@ -127,10 +130,10 @@ def _gain(row: Row) -> dict:
     }
 
 
-def _describe(outcome: Outcome) -> list[str]:
+def _describe_outcome(outcome: Outcome) -> list[str]:
     from commodel.advice.proof import find_slowed_workloads
     from commodel.advice.tuning import rules_of
-    from commodel.api.library_rules import ENVIRONMENT
+    from commodel.api.library_rules import ENVIRONMENT_FILE
     from commodel.patterns.libraries import OPEN_MPI
 
     searched, proof, place = outcome.search, outcome.proof, outcome.place
@@ -142,7 +145,7 @@ def _describe(outcome: Outcome) -> list[str]:
     ]
     if tried := outcome.trial.took + proof.took:
         lines.append(f"Trial and proof took {tried:.0f} s more.")
-    hint = " Does something come before them, such as han, hcoll or ucc?" if place.dialect.library == OPEN_MPI else ""
+    hint = " Another component may precede, such as han, hcoll or ucc." if place.dialect.library == OPEN_MPI else ""
     lines += [
         f"Rules for {name} change nothing: no workload has two algorithms whose times differ.{hint}"
         for name in searched.ignored
@@ -152,44 +155,44 @@ def _describe(outcome: Outcome) -> list[str]:
         for (operation, algorithm), why in outcome.wrong.items()
     ]
     if number := len(outcome.dropped):
-        lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} not seen to pay.")
-    lines += _control("proof", proof) if rows else _control("trial", outcome.trial)
+        lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} without a measured gain.")
+    lines += _describe_control("proof", proof) if rows else _describe_control("trial", outcome.trial)
     if not rules_of(outcome.final.items()):
-        return [f"No rule pays: leave it to {place.dialect.library}.", *lines]
+        return [f"No rule is faster: keep the defaults of {place.dialect.library}.", *lines]
     operations = dict.fromkeys(row.workload.operation for row in rows)
-    overall = _times(*proof.of())
-    gains = ", ".join(f"{name} {_times(*proof.of(name))}" for name in operations)
+    overall = _format_gain(*proof.of())
+    gains = ", ".join(f"{name} {_format_gain(*proof.of(name))}" for name in operations)
     worst = min(rows, key=lambda row: row.gain.times)
     slow = find_slowed_workloads(rows)
-    interval = _times(worst.gain.times, worst.gain.low, worst.gain.high)
+    interval = _format_gain(worst.gain.times, worst.gain.low, worst.gain.high)
     return [
-        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall}; {gains}.",
-        f"Rules: {place.folder / place.dialect.file}. In a Slurm script: source {place.folder / ENVIRONMENT}",
-        f"The least gain: {worst.workload.operation} of {format_bytes(worst.size)}, {interval}.",
+        f"Geometric mean of the gains of all {len(rows)} cases, including those without a rule: {overall}; {gains}.",
+        f"Rules: {place.folder / place.dialect.file}. In a Slurm script: source {place.folder / ENVIRONMENT_FILE}",
+        f"Smallest gain: {worst.workload.operation} of {format_bytes(worst.size)}, {interval}.",
         *(
             f"{row.workload.operation} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×."
-            f" {WHY}"
+            f" {SLOWED_WARNING}"
             for row in slow
         ),
         *lines,
     ]
 
 
-def _control(name: str, stage: Stage) -> list[str]:
-    """Return whether the machine was the same with rules and without."""
+def _describe_control(name: str, stage: Stage) -> list[str]:
+    """Return a sentence on whether the machine was equally fast with rules and without."""
     controls = stage.control
     if not stage.rows:
         return []
     if not controls.cases:
-        return [f"The {name} has no case that rules leave as it was: nothing says if the machine changed meanwhile."]
-    line = f"In the {name} {controls.differ} of {controls.cases} cases that rules leave as they were took other times"
+        return [f"The {name} has no case without a rule, so a change of the machine's speed would go unnoticed."]
+    line = f"In the {name}, times of {controls.differ} of {controls.cases} cases without a rule changed"
     if controls.wider:
         line += (
-            f": the machine changed meanwhile. So all intervals reach {100 * expm1(controls.wider):.2g} % further than "
-            "pairs of starts alone would say, and rules are judged by these"
+            f": the machine's speed changed. All intervals are widened by {100 * expm1(controls.wider):.2g} %,"
+            " and rules are accepted by the wider intervals"
         )
     return [f"{line}." if controls.wider else f"{line}, no more than by chance."]
 
 
-def _times(middle: float, low: float, high: float) -> str:
+def _format_gain(middle: float, low: float, high: float) -> str:
     return f"{middle:.2f} × ({low:.2f} to {high:.2f})"

@@ -17,7 +17,7 @@ from commodel.compare.comparison import is_clearly_faster, is_library_default
 from commodel.compare.recommended import evaluate
 from commodel.patterns.operations import base
 from commodel.predictions.validity import have_weight
-from commodel.stats import NEGLIGIBLE, NORMAL
+from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE
 
 FEWEST_POINTS = 6  # held-out points of one operation, from which on they alone decide on a model's weight
 LEAST_ERROR = 0.01  # no model is taken to be better than 1 %: the held-out points are not all that it will predict
@@ -159,8 +159,8 @@ def combine_predictions(
         support += np.mean(shares[name]) * first / first.sum()
     behind = logs[0] - logs[0][best]
     difference = np.diag(covariance) + covariance[best, best] - 2 * covariance[best]
-    tied = behind <= np.maximum(NORMAL * np.sqrt(np.maximum(difference, 0)), np.log1p(NEGLIGIBLE))
-    seconds, reach = np.exp(logs[0]), np.exp(NORMAL * spread)
+    tied = behind <= np.maximum(NORMAL_QUANTILE * np.sqrt(np.maximum(difference, 0)), np.log1p(NEGLIGIBLE_DIFFERENCE))
+    seconds, reach = np.exp(logs[0]), np.exp(NORMAL_QUANTILE * spread)
     ends = seconds / reach, seconds * reach
     return CombinedPrediction(seconds, *ends, support, regret, np.expm1(behind), tied, spread, covariance)
 
@@ -233,7 +233,7 @@ def pick_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None
         rows.loc[rows.groupby("workload")["measured"].idxmin()].set_index("workload", drop=False).loc[picked.index]
     )
     default = picked["workload"].map(own["measured"]).astype(float)
-    deviation = np.log(picked["predicted_high"] / picked["predicted_low"]).fillna(0.0) / (2 * NORMAL)
+    deviation = np.log(picked["predicted_high"] / picked["predicted_low"]).fillna(0.0) / (2 * NORMAL_QUANTILE)
     kept = is_default_kept(default, picked["predicted"], deviation)
     columns = [*PICK, "measured_low", "measured_high"]
     picked, fastest = picked[columns], fastest[columns]

@@ -23,7 +23,7 @@ from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.records import LIBRARY, Plan, Point
 from commodel.results.collection import LATENCY_COLUMNS, iterate_cases, summarize_case
 from commodel.results.raw_samples import raw_file_path
-from commodel.stats import NEGLIGIBLE
+from commodel.stats import NEGLIGIBLE_DIFFERENCE
 
 EQUAL = 1e-9  # predictions that differ by less, relatively, are equal: the order of a sum can do as much
 ERRORS = ["mu", "validity", "relative_error", "covered"]  # the columns that `summarize` needs
@@ -193,7 +193,7 @@ def add_choices(frame: pd.DataFrame) -> pd.DataFrame:
 def is_clearly_faster(first: Mapping, second: Mapping) -> bool:
     """Return whether the first measurement is faster than the second significantly, and by enough to matter."""
     apart = second["measured_low"] > first["measured_high"]
-    return bool(apart and second["measured"] > (1 + NEGLIGIBLE) * first["measured"])
+    return bool(apart and second["measured"] > (1 + NEGLIGIBLE_DIFFERENCE) * first["measured"])
 
 
 def summarize_choices(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -204,7 +204,7 @@ def summarize_choices(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     best = comparison[comparison["best"]].drop_duplicates(WORKLOAD_OF_MODEL).set_index(WORKLOAD_OF_MODEL)
     chosen = comparison[comparison["chosen"]].join(best["measured_high"].rename("best_high"), on=WORKLOAD_OF_MODEL)
     chosen = chosen.assign(
-        right=(chosen["measured_low"] <= chosen["best_high"]) | (chosen["regret"] < NEGLIGIBLE),
+        right=(chosen["measured_low"] <= chosen["best_high"]) | (chosen["regret"] < NEGLIGIBLE_DIFFERENCE),
         over_default=np.log(chosen["measured"] / chosen["library_default"]),
         over_fastest=np.log(chosen["measured"] / chosen["fastest"]),
     )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from commodel.compare.comparison import ERRORS, summarize
 from commodel.patterns.operations import base
-from commodel.stats import NEGLIGIBLE
+from commodel.stats import NEGLIGIBLE_DIFFERENCE
 
 GOOD, FAIR = 1.10, 1.35  # highest mean μ of a model with this grade
 MIN_SHARE_OF_POINTS = 0.8  # a model is ranked if it predicts this share of the points of the most complete model
@@ -120,7 +120,7 @@ def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
     errors = np.log(errors)
     of_best = errors[:, families.index(best["family"])]
     rivals = set(families) - {best["family"], *find_equal_models(part, best["family"])}
-    negligible = math.log1p(NEGLIGIBLE)
+    negligible = math.log1p(NEGLIGIBLE_DIFFERENCE)
     tied = []
     for family in sorted(rivals):
         theirs = errors[:, families.index(family)]

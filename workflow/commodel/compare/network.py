@@ -15,10 +15,10 @@ import pandas as pd
 from commodel.files.atomic import read_json
 from commodel.files.results_folder import Results
 from commodel.files.tables import SUMMARY, read_table
-from commodel.hierarchy import MOST_LEVELS, Hierarchy
+from commodel.hierarchy import MAX_LEVELS, Hierarchy
 from commodel.plan.planning import load_plan
 from commodel.records import Plan
-from commodel.units import ranges
+from commodel.units import format_ranges
 
 APART = float(np.log(1.1))  # times that differ by less are equal, even without noise
 NOISES = 3.0  # half confidence intervals, within which times are equal
@@ -74,7 +74,7 @@ def learn_distances(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nod
         nearest = pairs[touching[np.nanargmin(logs[touching, 0])]]
         for column in levels:
             column[node] = column[nearest[nearest != node][0]]
-    names = (*NAMES, *(f"level-{number}" for number in range(len(NAMES), MOST_LEVELS)))
+    names = (*NAMES, *(f"level-{number}" for number in range(len(NAMES), MAX_LEVELS)))
     hierarchy = Hierarchy.of({name: column.tolist() for name, column in zip(names, levels, strict=False)})
     of = np.where(fast, hierarchy.distance(*pairs.T) - 1, -1)
     odd = _find_single_pairs(of, logs, alike, nodes)
@@ -167,7 +167,7 @@ def _choose_levels(
     levels: list[np.ndarray] = []
     candidates = list(_list_candidates(_matrices(pairs, logs, nodes)[0], slow))
     shortest = _describe_times(levels, pairs, logs, floors)
-    while len(levels) < MOST_LEVELS:
+    while len(levels) < MAX_LEVELS:
         tried = [
             (_describe_times(further, pairs, logs, floors) + cost, number, further)
             for number, (column, cost) in enumerate(candidates)
@@ -415,6 +415,8 @@ def format_levels(hierarchy: Hierarchy) -> str:
     """Return the `levels` of a platform's file: the nodes of every group."""
     lines = ["levels:"] if hierarchy.groups else ["levels: {}"]
     for name, column in hierarchy.groups.items():
-        groups = [f"[{', '.join(ranges(np.flatnonzero(column == number)))}]" for number in range(int(column.max()) + 1)]
+        groups = [
+            f"[{', '.join(format_ranges(np.flatnonzero(column == number)))}]" for number in range(int(column.max()) + 1)
+        ]
         lines.append(f"  {name}: [{', '.join(groups)}]")
     return "\n".join(lines)

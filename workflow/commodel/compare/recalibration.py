@@ -34,7 +34,7 @@ from commodel.predictions.recalibration import RecalibrationFactors, has_latency
 from commodel.predictions.validity import have_weight
 from commodel.records import Plan, Point
 from commodel.results.recalibrations import Calibration, RecordedFactors
-from commodel.stats import NEGLIGIBLE, NORMAL, median_interval, select_evenly
+from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE, median_interval, select_evenly
 
 FEWEST_POINTS = 2  # that factors are taken from
 MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
@@ -157,7 +157,7 @@ def summarize_samples(witness: Witness, samples: Sequence[Mapping[str, object]])
 
 def _noise(low: float, high: float) -> float:
     """Return the standard deviation of a logarithm from its 95 % interval."""
-    return float(np.log(high / low) / 2 / NORMAL) if 0 < low < high else 0.0
+    return float(np.log(high / low) / 2 / NORMAL_QUANTILE) if 0 < low < high else 0.0
 
 
 def recalibrate_set(
@@ -199,7 +199,7 @@ def _form(errors: Mapping[str, Errors], predictions: Sequence[Prediction]) -> fl
         interval = find_residual_interval(errors, PointSeries.of(prediction.point))
         ends = np.log(prediction.single_message_ratio) + np.array([interval.low[0], interval.high[0]])
         halves += [float(np.abs(ends).max())] if interval.bases[0].of_residuals else []
-    return float(np.median(halves)) / NORMAL if halves else 0.0
+    return float(np.median(halves)) / NORMAL_QUANTILE if halves else 0.0
 
 
 def recalibrate_sets(
@@ -299,4 +299,4 @@ def _factors(factors: RecalibrationFactors | RecordedFactors) -> dict[str, float
 
 def differs_from_one(low: float, high: float) -> bool:
     """Return whether a factor differs from 1 significantly and by enough to matter."""
-    return low > 1 + NEGLIGIBLE or high < 1 - NEGLIGIBLE
+    return low > 1 + NEGLIGIBLE_DIFFERENCE or high < 1 - NEGLIGIBLE_DIFFERENCE

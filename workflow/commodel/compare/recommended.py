@@ -50,7 +50,7 @@ from commodel.predictions.residuals import (
 )
 from commodel.predictions.validity import VALID, Validity, ValidityKind, have_weight
 from commodel.records import Point
-from commodel.stats import NORMAL
+from commodel.stats import NORMAL_QUANTILE
 
 RECOMMENDED = "recommended"
 FEWEST_WORKLOADS = 3  # measured: with fewer nothing can be left out
@@ -236,7 +236,9 @@ class Recommender:
         scales = choose_scales(places, residuals)
         is_local, left_out = _leave_out_all(places, residuals, scales)
         groups = number_labels(places.workload)
-        student = float(stdtrit(groups.max(), (1 + COVERAGE) / 2)) / NORMAL  # a quantile of few workloads is too low
+        student = (
+            float(stdtrit(groups.max(), (1 + COVERAGE) / 2)) / NORMAL_QUANTILE
+        )  # a quantile of few workloads is too low
         factors = {
             name: student * cover_labels(np.abs(e) / deviation, groups) for name, (e, deviation) in left_out.items()
         }
@@ -264,7 +266,7 @@ class Recommender:
             if name != WORKLOAD:
                 factors = np.maximum(factors, np.where(np.isin(label, known[name]), 0.0, self.factors[name]))
         half_width = factors * np.sqrt(np.diag(covariance))
-        return Corrections(logs, covariance * np.outer(factors, factors) / NORMAL**2, half_width)
+        return Corrections(logs, covariance * np.outer(factors, factors) / NORMAL_QUANTILE**2, half_width)
 
     @cached_property
     def _inverse(self) -> Array:

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from commodel import units
-from commodel.errors import MOST_SHOWN, UserError, near, suggest
+from commodel.errors import MAX_SHOWN_MISTAKES, UserError, near, suggest
 from commodel.files import quantities
 from commodel.files import yaml as yamltext
 from commodel.files.quantities import MAX_SETTING_LENGTH, parse_setting
@@ -65,7 +65,7 @@ class FileMapping(BaseModel):
             return validate(data)
         details = []
         for number, key in enumerate(unknown):
-            hint = f"; {suggest(key, cls.model_fields)}" if number < MOST_SHOWN else ""
+            hint = f"; {suggest(key, cls.model_fields)}" if number < MAX_SHOWN_MISTAKES else ""
             details.append(InitErrorDetails(type=make_refusal(f"found an unknown key{hint}"), loc=(key,), input=key))
         try:
             validate({key: value for key, value in data.items() if key in cls.model_fields})

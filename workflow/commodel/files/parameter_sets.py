@@ -15,7 +15,7 @@ from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB
 from commodel.files.typed_records import parse_record
 from commodel.files.yaml import ANY_KEY, Document, format_yaml, read_yaml, rename_keys
-from commodel.parameters import ENDS, Curve, Errors, Estimate, ParameterSet
+from commodel.parameters import SIZE_SIDES, Curve, Errors, Estimate, ParameterSet
 from commodel.units import MAX_COUNT, parse_count, shown
 
 MAX_FILE_BYTES = 8 * MIB  # enough for the draws of a table for each pair of several node types
@@ -219,8 +219,10 @@ def _find_contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str |
             yield ("errors", name), "wanted widening and growth for all keys of measured, and widening for operation"
         elif min(*errors.widening.values(), *errors.growth.values()) < 0:
             yield ("errors", name), "found a number below 0 in widening or growth"
-        if {*errors.beyond} - {*ENDS} or any(low > high or more < 0 for low, high, more in errors.beyond.values()):
-            yield ("errors", name, "beyond"), f"wanted low, high and growth for {' or '.join(ENDS)}"
+        if {*errors.beyond} - {*SIZE_SIDES} or any(
+            low > high or more < 0 for low, high, more in errors.beyond.values()
+        ):
+            yield ("errors", name, "beyond"), f"wanted low, high and growth for {' or '.join(SIZE_SIDES)}"
         if errors.half_size < 0:
             yield ("errors", name, "half_size"), "wanted bytes"
     for number, curve in enumerate(parameters.curves):

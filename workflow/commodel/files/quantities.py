@@ -18,8 +18,8 @@ from commodel.units import (
     MAX_BYTES,
     RATE_UNITS,
     TIME_UNITS,
-    bare_number,
     parse_bandwidth,
+    parse_bare_number,
     parse_bytes,
     parse_number,
     parse_number_of_seconds,
@@ -34,7 +34,7 @@ def parse_with_unit(value: str) -> tuple[float, str]:
     """Return a time, a time per byte, a bandwidth or a size, and its unit: s, s/B, B/s, B, or empty without a unit."""
     text = value.strip()
     sign, text = (-1, text[1:]) if text.startswith("-") else (1, text)
-    if bare_number(text) is not None:
+    if parse_bare_number(text) is not None:
         return sign * parse_number(text), ""
     before_per, per_byte = text.removesuffix("/B"), text.endswith("/B")
     unit = before_per.lstrip("0123456789.+-eE ")  # the parsers check the number

@@ -19,11 +19,11 @@ from functools import partial
 from math import nan
 from typing import TYPE_CHECKING
 
-from commodel.errors import MOST_SHOWN, Mistakes, UserError, note_old_names, one_line
+from commodel.errors import MAX_SHOWN_MISTAKES, Mistakes, UserError, note_old_names, one_line
 from commodel.files.atomic import MAX_FILE_BYTES, write_atomically
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, open_bounded, read_lines
-from commodel.records import STOPS
+from commodel.records import STOP_REASONS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,7 +145,7 @@ OBSERVATIONS = (
     *_fields(float, "seconds", unit="s"),
     *_fields(float, "skew", unit="s", blank=True),
     *_fields(bool, "valid"),
-    *_fields(str, "stop", among=STOPS),
+    *_fields(str, "stop", among=STOP_REASONS),
     # Settings of probes and points; each probe has some of them.
     replace(ALTERNATIVE, optional=True),
     *_fields(str, "apart direction how level what path", optional=True),
@@ -173,7 +173,7 @@ SUMMARY = (
     *_fields(bool, "simulated"),
     *_fields(str, "name id settings"),
     *_fields(int, "passes samples invalid"),
-    *_fields(str, "stop", among=STOPS),
+    *_fields(str, "stop", among=STOP_REASONS),
     *_fields(float, "min median low high mean p95 max skew", unit="s", blank=True),
     *_fields(float, "cpu computation", unit="s", blank=True, optional=True),
     *_fields(str, "batch raw setting", optional=True),  # older tables have none
@@ -288,7 +288,7 @@ COMPARISON = (
     ),
     Field("samples", int),
     Field("invalid", int, note="samples discarded because a rank started late"),
-    Field("stop", str, among=("", *STOPS), head="stopped by"),
+    Field("stop", str, among=("", *STOP_REASONS), head="stopped by"),
     *_time_fields("skew"),
     # Blank if the programs did not report it, and in simulations.
     _process_count_field("processes", note="on the host of the first rank", blank_without="processors"),
@@ -470,15 +470,15 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
             column = frame[field.name].fillna("") if field.type is str else frame[field.name]
             rows = np.flatnonzero(_find_wrong_cells(field, column).to_numpy())
             wanted = " or ".join(field.among) if field.among else WANTED_BY_TYPE.get(field.type)
-            for row in rows[:MOST_SHOWN].tolist():
+            for row in rows[:MAX_SHOWN_MISTAKES].tolist():
                 cell = column.iloc[row]
                 shown = "nothing" if pd.isna(cell) or cell == "" else f"'{one_line(cell, 60)}'"
                 wrong_cells.append((row, field.name, f"found {shown}, wanted {wanted}"))
-            uncounted += max(len(rows) - MOST_SHOWN, 0)
+            uncounted += max(len(rows) - MAX_SHOWN_MISTAKES, 0)
     wrong_cells.sort(key=lambda cell: cell[0])
-    lines = _find_lines(path, [row for row, _, _ in wrong_cells[:MOST_SHOWN]])
+    lines = _find_lines(path, [row for row, _, _ in wrong_cells[:MAX_SHOWN_MISTAKES]])
     mistakes = Mistakes()
-    for row, name, message in wrong_cells[:MOST_SHOWN]:
+    for row, name, message in wrong_cells[:MAX_SHOWN_MISTAKES]:
         mistakes.add(UserError(message, file=path, line=lines.get(row), key=name))
     mistakes.count = len(wrong_cells) + uncounted
     mistakes.raise_any()

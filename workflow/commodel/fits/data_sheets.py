@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models.families import family, unit
 from commodel.models.keys import in_class, key
-from commodel.parameters import SHEETS, Estimate, ParameterSet
+from commodel.parameters import DATA_SHEET_SOURCE, Estimate, ParameterSet
 
 NOT_IN_DATA_SHEETS = "not in data sheets: assumed to be 0"
 
@@ -53,11 +53,11 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
     return ParameterSet(
         name,
         platform,
-        SHEETS,
+        DATA_SHEET_SOURCE,
         {text: Estimate(value, unit(entry, text, {}), value, value) for text, value in numbers.items()},
         settings=settings,
         missing=missing,
-        provenance={SHEETS: platform},
+        provenance={DATA_SHEET_SOURCE: platform},
     )
 
 

@@ -26,7 +26,7 @@ from commodel.models.keys import key
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.progress import report_step
-from commodel.stats import TYPICAL
+from commodel.stats import MAD_TO_SIGMA
 from commodel.units import format_bytes
 
 MAX_CELLS = 500_000  # of one array: sizes × draws × messages
@@ -90,7 +90,7 @@ class SearchTask:
         """Return the task with the weights that follow from the misfits at these logarithms."""
         misfit = self.misfit(best[None])[0]
         free = len(misfit) / max(len(misfit) - len(self.names), 1)
-        bend = BEND_SD * max(TYPICAL * float(np.median(np.abs(misfit))) * np.sqrt(free), MIN_BEND)
+        bend = BEND_SD * max(MAD_TO_SIGMA * float(np.median(np.abs(misfit))) * np.sqrt(free), MIN_BEND)
         return replace(self, weights=1 / np.sqrt(1 + np.square(misfit / bend)))
 
     def residuals(self, misfit: Array) -> Array:

@@ -17,14 +17,14 @@ import pandas as pd
 
 from commodel.errors import UserError, one_line, suggest
 from commodel.fits.validity_checks import (
-    MIXTURE,
+    MIXTURE_PROBE,
     check_contention,
     find_unequal_classes,
     find_unequal_types,
+    list_nodes,
     make_case_schedule,
     measure_left_out_error,
     measure_unevenness,
-    nodes_of,
 )
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
@@ -84,7 +84,7 @@ def _label_cases(levels: Hierarchy, name: str, evidence: Observed) -> list[str |
             labels.append(None)
             continue
         nodes_text = str(case.settings["where"])
-        nodes = nodes_of(str(case.settings["layout"]), int(case.settings["ranks"]), nodes_text)
+        nodes = list_nodes(str(case.settings["layout"]), int(case.settings["ranks"]), nodes_text)
         distances = np.unique(levels.distance(nodes[0], nodes[1:])).tolist()
         if classes == BETWEEN and not any(distances):
             labels.append(None)
@@ -172,8 +172,8 @@ def compare_round_trips(
     probe_name = next((name for name in ROUND_TRIPS if evidence.probes.get(name)), "")
     times = _collect_round_trips(model, probe_name, evidence.probes.get(probe_name, ()), evidence)
     if NODE not in times:
-        within = [case for case in evidence.probes.get(MIXTURE, ()) if int(case.settings["turn"]) == TURN_WITHIN]
-        times |= _collect_round_trips(model, MIXTURE, within, evidence)
+        within = [case for case in evidence.probes.get(MIXTURE_PROBE, ()) if int(case.settings["turn"]) == TURN_WITHIN]
+        times |= _collect_round_trips(model, MIXTURE_PROBE, within, evidence)
     return {name: _average_by_size(by_size) for name, by_size in times.items()}
 
 
@@ -316,7 +316,7 @@ def list_probed_classes(entry: Family, evidence: Observed) -> list[str]:
     for name in set(entry.probes) - LOCAL:
         settings = [case.settings for case in evidence.probes.get(name, ())]
         for layout, ranks, where in {(case["layout"], case["ranks"], case["where"]) for case in settings}:
-            distances.update(levels.classes(nodes_of(str(layout), int(ranks), str(where))))
+            distances.update(levels.classes(list_nodes(str(layout), int(ranks), str(where))))
     return [levels.names[distance] for distance in sorted(distances)]
 
 

@@ -50,7 +50,7 @@ from commodel.predictions.recalibration import (
 )
 from commodel.predictions.residuals import ALL, kind_of, operation_class
 from commodel.records import Point
-from commodel.stats import NORMAL, TYPICAL
+from commodel.stats import MAD_TO_SIGMA, NORMAL_QUANTILE
 
 SLOPE_STEP = 0.01  # of a logarithm, for slopes
 MAX_STEPS = 30
@@ -141,9 +141,10 @@ def _solve_factors(
         return best, np.full(len(directions), np.inf), 0.0  # the fit of the factors to these points is unknown
     scatter = _estimate_scatter(precision * residuals, len(directions)) if degrees_of_freedom else 0.0
     width = max(
-        scatter * stdtrit(degrees_of_freedom, 0.975) if degrees_of_freedom else 0.0, NORMAL * float(noise.min())
+        scatter * stdtrit(degrees_of_freedom, 0.975) if degrees_of_freedom else 0.0,
+        NORMAL_QUANTILE * float(noise.min()),
     )
-    return best, np.hypot(width * np.sqrt(np.diag(inverse)), NORMAL * shared), scatter
+    return best, np.hypot(width * np.sqrt(np.diag(inverse)), NORMAL_QUANTILE * shared), scatter
 
 
 def _weigh_huber(residuals: Array, parameters: int) -> Array:
@@ -157,7 +158,9 @@ def _weigh_huber(residuals: Array, parameters: int) -> Array:
 
 
 def _estimate_deviation(residuals: Array, parameters: int) -> float:
-    typical = TYPICAL * float(np.median(np.abs(residuals))) * np.sqrt(len(residuals) / (len(residuals) - parameters))
+    typical = (
+        MAD_TO_SIGMA * float(np.median(np.abs(residuals))) * np.sqrt(len(residuals) / (len(residuals) - parameters))
+    )
     return max(typical, MIN_NOISE)
 
 

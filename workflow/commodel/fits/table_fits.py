@@ -68,7 +68,7 @@ from commodel.predictions.residuals import AXES, Residuals, operation_class
 from commodel.predictions.validity import SHORT_MESSAGE
 from commodel.progress import report_step
 from commodel.records import Point
-from commodel.stats import TYPICAL
+from commodel.stats import MAD_TO_SIGMA
 from commodel.units import format_bytes, format_seconds
 
 
@@ -431,7 +431,7 @@ def _describe_unexplained_rows(predictions: Array, measured: Measured, table: st
         return
     median = np.median(factors[predicted])
     distances = np.abs(factors - median)
-    max_distance = max(MIN_ANOMALY_LOG, MAX_TYPICAL_RESIDUALS * TYPICAL * float(np.median(distances[predicted])))
+    max_distance = max(MIN_ANOMALY_LOG, MAX_TYPICAL_RESIDUALS * MAD_TO_SIGMA * float(np.median(distances[predicted])))
     unexplained = [
         number
         for number in np.argsort(-np.where(predicted, distances, 0), kind="stable")

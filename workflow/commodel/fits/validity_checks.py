@@ -30,8 +30,8 @@ from commodel.predictions.model import Model
 from commodel.predictions.validity import exceeds_factor, single_message_ratios
 from commodel.stats import median_interval
 
-MAX_LEFT_OUT_CASES = 12  # cases of a probe, spread over all it has
-LEFT_OUT_DRAWS = 21  # of the draws: only the estimate is used, but noise determines weights
+MAX_LEFT_OUT_CASES = 12  # cases of a probe that are left out in turn, evenly selected from all
+LEFT_OUT_FIT_DRAWS = 21  # draws of such a fit: only its estimate is used, but fits weight cases by their noise
 
 
 def measure_left_out_error(entry: Family, observed: Observed) -> dict[str, float]:
@@ -43,24 +43,24 @@ def measure_left_out_error(entry: Family, observed: Observed) -> dict[str, float
 
 
 def _predict_left_out(entry: Family, observed: Observed) -> Iterator[tuple[float, float]]:
-    there = any(observed.probes.get(name) for name in entry.probes)
-    for name in entry.probes_on(overlay=not there):
+    has_own_probes = any(observed.probes.get(name) for name in entry.probes)
+    for name in entry.probes_on(overlay=not has_own_probes):
         cases = observed.probes.get(name, ())
         patterns = [
             (number, make_case_schedule(name, case.settings, observed.types)) for number, case in enumerate(cases)
         ]
         played_cases = [(number, pattern) for number, pattern in patterns if pattern is not None]
-        spread = np.linspace(0, len(played_cases) - 1, min(MAX_LEFT_OUT_CASES, len(played_cases))).astype(int)
-        for index in np.unique(spread):
+        selected = np.linspace(0, len(played_cases) - 1, min(MAX_LEFT_OUT_CASES, len(played_cases))).astype(int)
+        for index in np.unique(selected):
             number, pattern = played_cases[index]
             try:
-                cost = Model.of_fit(entry, entry.fit(observed.without(name, number, LEFT_OUT_DRAWS))).cost(pattern)
+                cost = Model.of_fit(entry, entry.fit(observed.without(name, number, LEFT_OUT_FIT_DRAWS))).cost(pattern)
             except UserError:
-                continue  # without this case there is nothing to fit to
+                continue  # the fit needs this case
             yield float(cost[0]), float(np.median(cases[number].seconds))
 
 
-def nodes_of(layout: str, ranks: int, where: str) -> np.ndarray:
+def list_nodes(layout: str, ranks: int, where: str) -> np.ndarray:
     """Return the platform's node of every rank of a case; `where` is written as in the table of observations."""
     nodes = place(layout, ranks)
     return nodes_read(where)[nodes] if where else nodes
@@ -74,21 +74,23 @@ def make_case_schedule(name: str, settings: Mapping[str, object], types: Mapping
     if pattern is None:
         return None
     where = str(settings.get("where") or "")
-    nodes = nodes_of(str(settings["layout"]), int(settings["ranks"]), where)[: pattern.ranks]
+    nodes = list_nodes(str(settings["layout"]), int(settings["ranks"]), where)[: pattern.ranks]
     pair = Pair.parse(str(settings["pair"]))
     if types and pair.one and not where:
         members = Site(sum(types.values()), 1, types).members()
         first, second = pair.types
-        other = members[second][:2][-1] if first == second else members[second][-1]  # the next node, as it was measured
-        nodes = np.array([members[first][0], other])[nodes % 2]
+        second_node = (
+            members[second][:2][-1] if first == second else members[second][-1]
+        )  # the next node, as it was measured
+        nodes = np.array([members[first][0], second_node])[nodes % 2]
     return pattern.placed(nodes)
 
 
-CONTENTION_FACTOR = 1.5  # measured over predicted time of concurrent messages, either way, above which it is recorded
-UNEQUAL_PAIRS_FACTOR = 1.5  # far over near round trips of one distance class, above which pairs are not alike
-MIXTURE = "mixture"
-BY_TYPES = ("row", "fan")  # are probed for every two types of nodes
-OF_TURN = {TURN_AROUND: "rounds", TURN_STREAM: "row", TURN_FAN: "fan"}
+CONTENTION_FACTOR = 1.5  # measured / predicted time of concurrent messages, or its inverse, that is recorded
+UNEQUAL_PAIRS_FACTOR = 1.5  # far / near round trips of one distance class, above which pairs are unequal
+MIXTURE_PROBE = "mixture"
+KINDS_BY_TYPE_PAIR = ("row", "fan")  # kinds of contention that are probed for every two node types
+KIND_BY_TURN = {TURN_AROUND: "rounds", TURN_STREAM: "row", TURN_FAN: "fan"}
 
 
 def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
@@ -102,50 +104,54 @@ def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed
     model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
     low, high = parameters.bytes_range or (0.0, inf)
     high = max(high, SMALLEST_SIZE)
-    for case in evidence.probes.get(MIXTURE, ()):
-        seen = entry.uses_bytes or low <= int(case.settings["bytes"]) <= high  # other sizes are flagged anyway
-        if seen and len(case.seconds) and int(case.settings["turn"]) != TURN_WITHIN:
+    for case in evidence.probes.get(MIXTURE_PROBE, ()):
+        is_in_range = (
+            entry.uses_bytes or low <= int(case.settings["bytes"]) <= high
+        )  # predictions outside of the range are flagged anyway
+        if is_in_range and len(case.seconds) and int(case.settings["turn"]) != TURN_WITHIN:
             try:
-                pattern = make_case_schedule(MIXTURE, case.settings, evidence.types)
+                pattern = make_case_schedule(MIXTURE_PROBE, case.settings, evidence.types)
                 prediction = float(model.cost(pattern)[0])
             except UserError:  # a distance class was not measured
                 continue
             if not prediction:  # of a model in which messages take no time
                 continue
             kind = "nodes" if int(case.settings["each"]) == 1 else "ranks"
-            kind = OF_TURN.get(int(case.settings["turn"]), kind)
-            if str(case.settings.get("where") or "") and kind in BY_TYPES:
+            kind = KIND_BY_TURN.get(int(case.settings["turn"]), kind)
+            if str(case.settings.get("where") or "") and kind in KINDS_BY_TYPE_PAIR:
                 kind = f"{kind}.{case.settings['pair']}"
-            together, each_alone = (
+            ratio, single_ratio = (
                 float(np.median(case.seconds)) / prediction,
                 float(single_message_ratios(parameters, stack([pattern]))[0]),
             )
-            times[kind][int(case.settings["bytes"])].append((together, each_alone))
-    return {kind: worst for kind, by_size in times.items() if (worst := _find_worst(by_size))}
+            times[kind][int(case.settings["bytes"])].append((ratio, single_ratio))
+    return {kind: worst for kind, by_size in times.items() if (worst := _summarize_contention(by_size))}
 
 
-def _find_worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, float]:
-    usual = {size: np.median(factors, axis=0).tolist() for size, factors in by_size.items()}
-    off = {size: together for size, (together, alone) in usual.items() if _is_contended(together, alone)}
-    if not off:
+def _summarize_contention(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, float]:
+    median_ratios = {size: np.median(factors, axis=0).tolist() for size, factors in by_size.items()}
+    contended = {
+        size: ratio for size, (ratio, single_ratio) in median_ratios.items() if _is_contended(ratio, single_ratio)
+    }
+    if not contended:
         return {}
-    least = min(off)
+    smallest = min(contended)
     return {
-        "from_bytes": float(least) if least > min(usual) else 0.0,
-        "ratio": round(max(off.values(), key=lambda times: abs(np.log(times))), 3),
+        "from_bytes": float(smallest) if smallest > min(median_ratios) else 0.0,
+        "ratio": round(max(contended.values(), key=lambda times: abs(np.log(times))), 3),
     }
 
 
-def _is_contended(together: float, alone: float) -> bool:
+def _is_contended(ratio: float, single_ratio: float) -> bool:
     """Return whether concurrent messages are mispredicted by more than single messages."""
-    of_several = exceeds_factor(together, CONTENTION_FACTOR)
-    return of_several and not (
-        exceeds_factor(alone, CONTENTION_FACTOR) and not exceeds_factor(together / alone, CONTENTION_FACTOR)
+    is_mispredicted = exceeds_factor(ratio, CONTENTION_FACTOR)
+    return is_mispredicted and not (
+        exceeds_factor(single_ratio, CONTENTION_FACTOR) and not exceeds_factor(ratio / single_ratio, CONTENTION_FACTOR)
     )
 
 
-CENTRAL_SHARE = 0.8  # of the pairs of a class; a tenth at each end may be of slow nodes, or of noise
-CLEAR_RATIO = 1.15  # times as long; a smaller ratio is not distinguished by any model here
+CENTRAL_SHARE = 0.8  # share of the pairs of a class; a tenth at each end is ignored: slow nodes, or noise
+CLEAR_RATIO = 1.15  # ratio of times above which a difference counts
 
 
 def measure_unevenness(evidence: Observed) -> float:
@@ -159,13 +165,13 @@ def measure_unevenness(evidence: Observed) -> float:
         if len(case.seconds) and int(case.settings["step"]) != TYPE_PAIRS_STEP:
             interval = median_interval(case.seconds, case.passes)
             steps[int(case.settings["bytes"])][int(case.settings["step"])].append(interval)
-    most = 1.0
-    for pairs_of in steps.values():
-        near = min((pair for pairs in pairs_of.values() for pair in pairs), key=lambda pair: pair[0])
-        for pairs in pairs_of.values():
-            if min(low for _, low, _ in pairs) > CLEAR_RATIO * near[2]:
-                most = max(most, float(np.median([median for median, *_ in pairs]) / near[0]))
-    return most
+    largest_ratio = 1.0
+    for pairs_by_step in steps.values():
+        fastest = min((pair for pairs in pairs_by_step.values() for pair in pairs), key=lambda pair: pair[0])
+        for pairs in pairs_by_step.values():
+            if min(low for _, low, _ in pairs) > CLEAR_RATIO * fastest[2]:
+                largest_ratio = max(largest_ratio, float(np.median([median for median, *_ in pairs]) / fastest[0]))
+    return largest_ratio
 
 
 def find_unequal_types(evidence: Observed) -> dict[str, float]:
@@ -178,10 +184,10 @@ def find_unequal_types(evidence: Observed) -> dict[str, float]:
             times[int(case.settings["bytes"])][pair] = median_interval(case.seconds, case.passes)
     worst: dict[str, float] = {}
     for by_pair in times.values():
-        usual = by_pair.get(_name_types(evidence, 0, 1))
-        for pair, (median, low, high) in by_pair.items() if usual else ():
-            if low > CLEAR_RATIO * usual[2] or CLEAR_RATIO * high < usual[1]:
-                factor = max(median / usual[0], usual[0] / median)
+        reference = by_pair.get(_name_types(evidence, 0, 1))
+        for pair, (median, low, high) in by_pair.items() if reference else ():
+            if low > CLEAR_RATIO * reference[2] or CLEAR_RATIO * high < reference[1]:
+                factor = max(median / reference[0], reference[0] / median)
                 worst[pair] = max(worst.get(pair, 1.0), round(factor, 3))
     return worst
 
@@ -195,19 +201,23 @@ def _predict_round_trips(parameters: ParameterSet) -> Callable[[np.ndarray, int]
     of equal links at an equal distance are predicted once."""
     model, levels = Model.of_set(parameters), Hierarchy.of(parameters.settings.get("levels", {}))
     factors = {
-        level: np.asarray(own)[levels.groups.get(level, slice(None))]  # of each node
-        for level, own in parameters.settings.get(LINK_FACTORS, {}).items()
+        level: np.asarray(factors_of_nodes)[levels.groups.get(level, slice(None))]  # the factor of each node
+        for level, factors_of_nodes in parameters.settings.get(LINK_FACTORS, {}).items()
     }
     by_pair = PAIR_LATENCY in parameters.settings
-    known: dict[tuple, float] = {}
+    cached: dict[tuple, float] = {}
 
     def predict_round_trip(ends: np.ndarray, bytes: int) -> float:
-        key = bytes, int(levels.distance(*ends)), *(tuple(own[ends].tolist()) for own in factors.values())
+        key = (
+            bytes,
+            int(levels.distance(*ends)),
+            *(tuple(factors_of_nodes[ends].tolist()) for factors_of_nodes in factors.values()),
+        )
         key = (*key, *ends.tolist()) if by_pair else key
-        if key not in known:
+        if key not in cached:
             trip = Schedule.of(2, [0, 1], [0, 1], [1, 0], bytes, root=0).placed(ends)
-            known[key] = float(model.cost(trip)[0])
-        return known[key]
+            cached[key] = float(model.cost(trip)[0])
+        return cached[key]
 
     return predict_round_trip
 
@@ -216,8 +226,8 @@ def find_unequal_classes(entry: Family, evidence: Observed, parameters: Paramete
     """Return the distance classes within which far pairs take more than UNEQUAL_PAIRS_FACTOR times as long as near
     ones, each with that ratio. For models with values by pair of types, only pairs of the same types are compared. If
     links of single nodes or groups have values in `parameters`, times are compared with what these predict."""
-    own = parameters is not None and not {LINK_FACTORS, PAIR_LATENCY}.isdisjoint(parameters.settings)
-    predict_pair = _predict_round_trips(parameters) if own else None
+    has_link_values = parameters is not None and not {LINK_FACTORS, PAIR_LATENCY}.isdisjoint(parameters.settings)
+    predict_pair = _predict_round_trips(parameters) if has_link_values else None
     levels, by_type = Hierarchy.of(evidence.levels), evidence.types and (entry.by_type or entry.by_class)
     seconds: dict[tuple[str, int, tuple[int, ...]], list[float]] = defaultdict(list)
     for case in evidence.probes.get("nodepairs", ()):

@@ -12,7 +12,7 @@ from commodel.errors import UserError, suggest
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.interchange import Format, Readings, SourceRow, StatedProperties
 from commodel.records import LIBRARY
-from commodel.units import BYTE_UNITS, TIME_UNITS, bare_number, parse_bytes, parse_count, parse_seconds
+from commodel.units import BYTE_UNITS, TIME_UNITS, parse_bare_number, parse_bytes, parse_count, parse_seconds
 
 NAMES = ("operation", "algorithm", "layout", "ranks", "bytes", "seconds", "statistic")
 UNITS = {"seconds": TIME_UNITS, "bytes": BYTE_UNITS}
@@ -29,11 +29,11 @@ def read_file(path: Path, given: StatedProperties) -> Readings:
         for name in NAMES:
             column, unit = columns.get(name, (name, ""))
             unit = unit or ("s" if name == column == "seconds" else "")
-            texts[name] = row.get(column, "") + (unit if bare_number(row.get(column, "")) is not None else "")
+            texts[name] = row.get(column, "") + (unit if parse_bare_number(row.get(column, "")) is not None else "")
         with add_line_to_errors(path, number):
-            if bare_number(texts["seconds"]):
+            if parse_bare_number(texts["seconds"]):
                 column = columns["seconds"][0]
-                complaint = f"found '{texts['seconds']}' without a unit; say which, e.g. --column seconds={column}:us"
+                complaint = f"found '{texts['seconds']}' without a unit; name it, e.g. --column seconds={column}:us"
                 raise UserError(complaint, key=column)
             _add_row(readings, SourceRow(path, number, given, layout=texts["layout"]), texts)
     return readings

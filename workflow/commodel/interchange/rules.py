@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING
 from commodel.errors import Mistakes, UserError, note_old_names, one_line
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.interchange import Format
-from commodel.parameters import SHEETS
+from commodel.parameters import DATA_SHEET_SOURCE
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.arguments import UNCUT
 from commodel.patterns.libraries import OPEN_MPI, Routine
 from commodel.patterns.operations import FEWEST_RANKS, own_spelling, sized
 from commodel.records import LIBRARY, Choice
-from commodel.stats import NEGLIGIBLE
+from commodel.stats import NEGLIGIBLE_DIFFERENCE
 from commodel.units import parse_bytes, parse_count
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _parse_choice(row: Mapping[str, str]) -> Choice:
     if not algorithm:
         raise UserError("found nothing, wanted the name of an algorithm", key="algorithm")
     basis = " (simulated)" if row.get("simulated", "").lower() == "true" else ""
-    basis += f" ({SHEETS})" if SHEETS in str(row.get("doubt")) else ""
+    basis += f" ({DATA_SHEET_SOURCE})" if DATA_SHEET_SOURCE in str(row.get("doubt")) else ""
     ranks = parse_cell(row, "ranks", lambda text: parse_count(text, 2))
     if _is_default_faster(row.get("gain_over_default", "")):
         algorithm = LIBRARY
@@ -140,7 +140,7 @@ def _parse_choice(row: Mapping[str, str]) -> Choice:
 def _is_default_faster(times: str) -> bool:
     """Return whether the library default is faster, given its time over that of the fastest measured alternative."""
     try:
-        return float(times) < 1 - NEGLIGIBLE
+        return float(times) < 1 - NEGLIGIBLE_DIFFERENCE
     except ValueError:
         return False
 

@@ -21,9 +21,9 @@ from commodel.patterns.points import Setting, make_point
 from commodel.plan.duration import Durations
 from commodel.plan.planning import record_platform
 from commodel.platforms.platform import Platform
-from commodel.records import BARRIER, LIBRARY, Batch, Case, Choice, Measure, PlacedWorkload, Plan, Point, Timed
+from commodel.records import BARRIER, LIBRARY, Batch, Case, Choice, Measure, PlacedWorkload, Plan, Point, StartTimings
 from commodel.results.raw_samples import GIVEN_UP, LATE, read_marker, read_samples
-from commodel.stats import NOISE, estimate_noise
+from commodel.stats import MIN_NOISE, estimate_noise
 
 TIMES_FILE, RAW_FOLDER, RESULTS_FILE = "times.json", "raw", "results.json"
 VERIFICATION_SETTINGS = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)  # one sample, with a time limit of 20 s
@@ -77,7 +77,7 @@ class LibraryTimer:
         workloads: Collection[PlacedWorkload],
         choices: Iterable[Choice] = (),
         separate: Collection[str] = (),
-    ) -> Timed:
+    ) -> StartTimings:
         """Return the times of some workloads, with rules if `choices` are given.
 
         A barrier aligns the ranks before each sample. A rule for barriers would therefore change all other times, so
@@ -97,7 +97,7 @@ class LibraryTimer:
         parts += [self._start(f"{name}-barrier", barriers, of_barriers)] if barriers else []
         seconds = {workload: time for part in parts for workload, time in part.seconds.items()}
         errors = {workload: error for part in parts for workload, error in part.noise.items()}
-        return Timed(seconds, sum(part.took for part in parts), errors)
+        return StartTimings(seconds, sum(part.took for part in parts), errors)
 
     def find_failures(
         self, name: str, operation: str, sizes: Collection[int], choices: Iterable[Choice], layout: str
@@ -137,7 +137,7 @@ class LibraryTimer:
         except (KeyError, TypeError, ValueError, IndexError):
             raise UserError("found something else, wanted the failures of a start", file=results) from None
 
-    def _start(self, name: str, workloads: Collection[PlacedWorkload], choices: list[Choice]) -> Timed:
+    def _start(self, name: str, workloads: Collection[PlacedWorkload], choices: list[Choice]) -> StartTimings:
         folder = self._prepare_folder(name, self.dialect.text(choices) if choices else "")
         record = folder / TIMES_FILE
         if not record.exists():
@@ -185,17 +185,17 @@ class LibraryTimer:
 
     def _median(self, raw: SafePath, case: str) -> tuple[float, float] | None:
         if marker := read_marker(raw, case):
-            return None if marker[0] == LATE else (self.measure.timeout, NOISE)
+            return None if marker[0] == LATE else (self.measure.timeout, MIN_NOISE)
         seconds = [row["seconds"] for row in read_samples(raw / f"{case}.csv", case) if row["valid"]]
         return median(seconds), estimate_noise(seconds)
 
 
-def _read_times(record: SafePath) -> Timed:
+def _read_times(record: SafePath) -> StartTimings:
     entries = read_json(record)
     try:
         workload_rows = entries.get("workloads", entries.get("jobs"))  # older versions wrote `jobs`
         rows = {PlacedWorkload(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in workload_rows}
         seconds, errors = ({workload: float(times[column]) for workload, times in rows.items()} for column in (0, 1))
-        return Timed(seconds, float(entries["took"]), errors)
+        return StartTimings(seconds, float(entries["took"]), errors)
     except (KeyError, TypeError, ValueError, IndexError):
         raise UserError("found something else, wanted the times of a start", file=record) from None

@@ -23,9 +23,9 @@ from pathlib import Path
 from commodel.errors import UserError
 
 OK, FAILED, TIMEOUT, CLOSED, LOST = 0, -1, -2, -3, -4
-BUILT = Path(__file__).resolve().parents[3] / "build" / "overlay"
-FOLDER = "COMMODEL_OVERLAY"  # environment: where the library and overlay-node are instead
-MOST_VALUES = 64
+BUILD_FOLDER = Path(__file__).resolve().parents[3] / "build" / "overlay"
+FOLDER_VARIABLE = "COMMODEL_OVERLAY"  # environment: where the library and overlay-node are instead
+MAX_VALUES = 64
 
 
 class OverlayError(UserError):
@@ -92,7 +92,7 @@ class Node(Structure):
     _fields_ = [(name, c_int) for name in ("parent", "depth", "children", "backend")] + [("name", c_char_p)]
 
 
-OnEvent = CFUNCTYPE(None, c_void_p, POINTER(Event))
+EventCallback = CFUNCTYPE(None, c_void_p, POINTER(Event))
 
 
 class _Content(Union):
@@ -104,53 +104,53 @@ class Value(Structure):
     _fields_ = [("content", _Content), ("count", c_uint32)]
 
 
-P = c_void_p  # of opaque structures
+OPAQUE_POINTER = c_void_p  # of opaque structures
 FUNCTIONS = {  # types of results and arguments
     "error": (c_char_p,),
-    "start": (P, POINTER(Options)),
-    "await": (c_int, P, c_double),
-    "backends": (c_int, P),
-    "backend_name": (c_char_p, P, c_int),
-    "lost": (c_int, P, POINTER(c_int), c_int),
-    "phases": (Phases, P),
-    "metrics": (c_int, P, c_double, POINTER(POINTER(Metrics))),
-    "event": (c_int, P, POINTER(Event)),
-    "on_event": (None, P, OnEvent, P),
-    "nodes": (c_int, P),
-    "node": (c_int, P, c_int, POINTER(Node)),
-    "skew": (c_int, P, c_int, c_int, POINTER(c_double), POINTER(c_double)),
-    "attach": (P, c_char_p, c_int),
-    "backend": (c_int, P),
-    "share": (c_int, P),
-    "flush": (c_int, P),
-    "fd": (c_int, P),
-    "close": (None, P),
-    "broadcast": (P, P),
-    "subset": (P, P, POINTER(c_int), c_int),
-    "free_comm": (None, P),
-    "open": (P, P, POINTER(StreamOptions)),
-    "stream_id": (c_uint32, P),
-    "ended": (c_int, P),
-    "send_packet": (c_int, P, P),
-    "writable": (c_int, P),
-    "recv": (c_int, P, c_double, POINTER(P)),
-    "recv_any": (c_int, P, c_double, POINTER(P), POINTER(P)),
-    "set_argument": (c_int, P, c_char_p),
-    "missing": (c_int, P, POINTER(c_int), c_int),
-    "close_stream": (None, P),
-    "pack_values": (P, c_int, c_char_p, POINTER(Value)),
-    "values": (c_int, P, POINTER(Value), c_int),
-    "format": (c_char_p, P),
-    "tag": (c_int, P),
-    "source": (c_int, P),
-    "leaves": (c_int, P),
-    "release": (None, P),
+    "start": (OPAQUE_POINTER, POINTER(Options)),
+    "await": (c_int, OPAQUE_POINTER, c_double),
+    "backends": (c_int, OPAQUE_POINTER),
+    "backend_name": (c_char_p, OPAQUE_POINTER, c_int),
+    "lost": (c_int, OPAQUE_POINTER, POINTER(c_int), c_int),
+    "phases": (Phases, OPAQUE_POINTER),
+    "metrics": (c_int, OPAQUE_POINTER, c_double, POINTER(POINTER(Metrics))),
+    "event": (c_int, OPAQUE_POINTER, POINTER(Event)),
+    "on_event": (None, OPAQUE_POINTER, EventCallback, OPAQUE_POINTER),
+    "nodes": (c_int, OPAQUE_POINTER),
+    "node": (c_int, OPAQUE_POINTER, c_int, POINTER(Node)),
+    "skew": (c_int, OPAQUE_POINTER, c_int, c_int, POINTER(c_double), POINTER(c_double)),
+    "attach": (OPAQUE_POINTER, c_char_p, c_int),
+    "backend": (c_int, OPAQUE_POINTER),
+    "share": (c_int, OPAQUE_POINTER),
+    "flush": (c_int, OPAQUE_POINTER),
+    "fd": (c_int, OPAQUE_POINTER),
+    "close": (None, OPAQUE_POINTER),
+    "broadcast": (OPAQUE_POINTER, OPAQUE_POINTER),
+    "subset": (OPAQUE_POINTER, OPAQUE_POINTER, POINTER(c_int), c_int),
+    "free_comm": (None, OPAQUE_POINTER),
+    "open": (OPAQUE_POINTER, OPAQUE_POINTER, POINTER(StreamOptions)),
+    "stream_id": (c_uint32, OPAQUE_POINTER),
+    "ended": (c_int, OPAQUE_POINTER),
+    "send_packet": (c_int, OPAQUE_POINTER, OPAQUE_POINTER),
+    "writable": (c_int, OPAQUE_POINTER),
+    "recv": (c_int, OPAQUE_POINTER, c_double, POINTER(OPAQUE_POINTER)),
+    "recv_any": (c_int, OPAQUE_POINTER, c_double, POINTER(OPAQUE_POINTER), POINTER(OPAQUE_POINTER)),
+    "set_argument": (c_int, OPAQUE_POINTER, c_char_p),
+    "missing": (c_int, OPAQUE_POINTER, POINTER(c_int), c_int),
+    "close_stream": (None, OPAQUE_POINTER),
+    "pack_values": (OPAQUE_POINTER, c_int, c_char_p, POINTER(Value)),
+    "values": (c_int, OPAQUE_POINTER, POINTER(Value), c_int),
+    "format": (c_char_p, OPAQUE_POINTER),
+    "tag": (c_int, OPAQUE_POINTER),
+    "source": (c_int, OPAQUE_POINTER),
+    "leaves": (c_int, OPAQUE_POINTER),
+    "release": (None, OPAQUE_POINTER),
 }
 
 
 @cache
 def _library() -> ctypes.CDLL:
-    path = Path(os.environ.get(FOLDER) or BUILT) / "liboverlay.so"
+    path = Path(os.environ.get(FOLDER_VARIABLE) or BUILD_FOLDER) / "liboverlay.so"
     try:
         loaded = ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)  # for filters in shared objects
     except OSError:
@@ -165,7 +165,7 @@ def call(name: str, *arguments: object) -> object:
     return getattr(_library(), f"overlay_{name}")(*arguments)
 
 
-def failure(code: int = FAILED) -> OverlayError:
+def make_last_error(code: int = FAILED) -> OverlayError:
     """Return the exception for the last error of the library in this thread."""
     kind = OverlayTimeoutError if code == TIMEOUT else OverlayError
     return kind((call("error") or b"").decode(errors="replace"), code)
@@ -174,13 +174,13 @@ def failure(code: int = FAILED) -> OverlayError:
 def call_checked(name: str, *arguments: object) -> None:
     """Call a function that returns a status; raise an error if it failed."""
     if (code := call(name, *arguments)) != OK:
-        raise failure(code)
+        raise make_last_error(code)
 
 
-def create(name: str, *arguments: object) -> int:
+def call_for_pointer(name: str, *arguments: object) -> int:
     """Call a function that returns a pointer; raise an error if it is null."""
     if not (pointer := call(name, *arguments)):
-        raise failure()
+        raise make_last_error()
     return pointer
 
 

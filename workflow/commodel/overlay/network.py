@@ -17,26 +17,26 @@ from commodel.overlay.library import (
     OK,
     TIMEOUT,
     Event,
+    EventCallback,
     Metrics,
     Node,
-    OnEvent,
     Options,
     OverlayError,
     OverlayTimeoutError,
     StreamOptions,
     call,
     call_checked,
-    create,
-    failure,
+    call_for_pointer,
     make_argument_array,
+    make_last_error,
 )
 from commodel.overlay.packets import Packet
 
-SYNCS = ("wait", "timeout", "none")  # as overlay.h has them, in its order
-LOSSES = ("continue", "stop")
-EVENTS = ("lost", "reattached", "ended", "joined")
+SYNC_MODES = ("wait", "timeout", "none")  # as overlay.h has them, in its order
+LOSS_MODES = ("continue", "stop")
+EVENT_KINDS = ("lost", "reattached", "ended", "joined")
 GONE = -2  # as the parent of a process: it is lost
-LONGEST_WAIT = 0.2  # seconds of one wait
+MAX_WAIT_SECONDS = 0.2  # seconds of one wait
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class NetworkEvent:
     why: str
 
 
-class _Closable(ABC):
+class _ClosableObject(ABC):
     """An object of the library that is closed once, also at the end of a `with` block."""
 
     pointer: int | None
@@ -64,7 +64,7 @@ class _Closable(ABC):
         self.close()
 
     @property
-    def own(self) -> int:
+    def open_pointer(self) -> int:
         if self.pointer is None:
             raise OverlayError(f"this {type(self).__name__} is closed", CLOSED)
         return self.pointer
@@ -74,7 +74,7 @@ class _Closable(ABC):
         """Close the object; further calls have no effect."""
 
 
-class Stream(_Closable):
+class Stream(_ClosableObject):
     """A stream of packets: down to the back-ends of a communicator, and up through a filter; for a back-end, to its
     front-end."""
 
@@ -83,7 +83,7 @@ class Stream(_Closable):
 
     @property
     def id(self) -> int:
-        return call("stream_id", self.own)
+        return call("stream_id", self.open_pointer)
 
     def send(self, format: str | Packet, *values: object, tag: int = 0) -> None:
         """Send a packet, or values with a format. The call waits while the stream's window is full.
@@ -91,27 +91,27 @@ class Stream(_Closable):
         If the front-end has ended the stream, packets of a back-end are dropped; `ended` has the reason.
         """
         packet = format if isinstance(format, Packet) else Packet.of(format, *values, tag=tag)
-        call_checked("send_packet", self.own, packet.pointer)
+        call_checked("send_packet", self.open_pointer, packet.pointer)
 
     def receive(self, seconds: float | None = None) -> Packet:
         """Return the next packet; raise OverlayTimeoutError if none arrives within `seconds`."""
         packet = ctypes.c_void_p()
-        _receive_in_time(seconds, lambda wait: call("recv", self.own, wait, ctypes.byref(packet)))
+        _receive_in_time(seconds, lambda wait: call("recv", self.open_pointer, wait, ctypes.byref(packet)))
         return Packet(packet.value)
 
     def set_argument(self, argument: str) -> None:
         """Set the argument after the colon in the names of this stream's filters, from now on and in all processes."""
-        call_checked("set_argument", self.own, argument.encode())
+        call_checked("set_argument", self.open_pointer, argument.encode())
 
     @property
     def ended(self) -> str:
         """The reason why the stream has ended; empty while it is open."""
-        return "" if call("ended", self.own) == OK else str(failure())
+        return "" if call("ended", self.open_pointer) == OK else str(make_last_error())
 
     @property
     def missing(self) -> list[int]:
         """The lost back-ends of the stream."""
-        return _listed("missing", self.own)
+        return _list_numbers("missing", self.open_pointer)
 
     def close(self) -> None:
         """Close the stream; if the front-end does so, it is closed in all processes."""
@@ -120,31 +120,31 @@ class Stream(_Closable):
         self.pointer = None
 
 
-class _NetworkMember(_Closable):
+class _NetworkMember(_ClosableObject):
     """A network, as seen by one of its processes."""
 
     def receive(self, seconds: float | None = None) -> tuple[Packet, Stream]:
         """Return the next packet of any stream, and its stream."""
         packet, stream = ctypes.c_void_p(), ctypes.c_void_p()
         _receive_in_time(
-            seconds, lambda wait: call("recv_any", self.own, wait, ctypes.byref(packet), ctypes.byref(stream))
+            seconds, lambda wait: call("recv_any", self.open_pointer, wait, ctypes.byref(packet), ctypes.byref(stream))
         )
         return Packet(packet.value), Stream(stream.value, self, False)
 
     def share(self) -> None:
         """Allow several threads to use this network, each with its own streams. One of them closes it in the end."""
-        call_checked("share", self.own)
+        call_checked("share", self.open_pointer)
 
     def flush(self) -> None:
         """Pass sent packets to the kernel at once; receiving does so too."""
-        call_checked("flush", self.own)
+        call_checked("flush", self.open_pointer)
 
     def fileno(self) -> int:
         """Return a file descriptor for select.
 
         It becomes readable when a receive may find a packet, after a receive of 0 seconds has found none.
         """
-        return call("fd", self.own)
+        return call("fd", self.open_pointer)
 
     def close(self) -> None:
         if self.pointer is not None:
@@ -197,31 +197,31 @@ class Network(_NetworkMember):
             window=window,
         )
         self.pointer = None
-        self.pointer = create("start", ctypes.byref(options))
+        self.pointer = call_for_pointer("start", ctypes.byref(options))
 
     def wait(self, seconds: float = 60) -> None:
         """Wait until all back-ends that others start have attached."""
-        call_checked("await", self.own, seconds)
+        call_checked("await", self.open_pointer, seconds)
 
     def __len__(self) -> int:
         """Return the number of back-ends, including lost ones."""
-        return call("backends", self.own)
+        return call("backends", self.open_pointer)
 
     def name(self, backend: int) -> str:
-        name = call("backend_name", self.own, backend)
+        name = call("backend_name", self.open_pointer, backend)
         if name is None:
-            raise failure()
+            raise make_last_error()
         return name.decode()
 
     @property
     def lost(self) -> list[int]:
-        return _listed("lost", self.own)
+        return _list_numbers("lost", self.open_pointer)
 
     @property
     def phases(self) -> dict[str, float]:
         """The seconds of start-up: until the own children are launched, the internal processes are up, and all are
         up."""
-        phases = call("phases", self.own)
+        phases = call("phases", self.open_pointer)
         return {name: getattr(phases, name) for name, _ in phases._fields_}
 
     def metrics(self, seconds: float = 10) -> pd.DataFrame:
@@ -233,8 +233,8 @@ class Network(_NetworkMember):
         `seconds` are missing.
         """
         rows = ctypes.POINTER(Metrics)()
-        if (count := call("metrics", self.own, seconds, ctypes.byref(rows))) < 0:
-            raise failure()
+        if (count := call("metrics", self.open_pointer, seconds, ctypes.byref(rows))) < 0:
+            raise make_last_error()
         names = [name for name, _ in Metrics._fields_]
         table = pd.DataFrame([[getattr(rows[i], name) for name in names] for i in range(count)], columns=names)
         return self.topology()[["node", "name", "depth"]].merge(table, on="node")
@@ -243,9 +243,9 @@ class Network(_NetworkMember):
         """Return the present tree: parent (-1: none, -2: the process is lost), depth, children and back-end of each
         node."""
         rows = []
-        for node in range(call("nodes", self.own)):
+        for node in range(call("nodes", self.open_pointer)):
             about = Node()
-            call_checked("node", self.own, node, ctypes.byref(about))
+            call_checked("node", self.open_pointer, node, ctypes.byref(about))
             name = about.name.decode(errors="replace")
             rows.append((node, name, name.rpartition(":")[0], about.parent, about.depth, about.children, about.backend))
         return pd.DataFrame(rows, columns=["node", "name", "host", "parent", "depth", "children", "backend"])
@@ -253,20 +253,22 @@ class Network(_NetworkMember):
     def events(self) -> list[NetworkEvent]:
         """Return the events since the last call, without waiting."""
         event, happened = Event(), []
-        while call("event", self.own, ctypes.byref(event)):
-            happened.append(_event_of(event))
+        while call("event", self.open_pointer, ctypes.byref(event)):
+            happened.append(_convert_event(event))
         return happened
 
     def on_event(self, function: Callable[[NetworkEvent], None] | None) -> None:
         """Set a function to call for each event, during sending and receiving. It must not use the network."""
-        self._on_event = OnEvent(0) if function is None else OnEvent(lambda _, event: function(_event_of(event[0])))
-        call("on_event", self.own, self._on_event, None)
+        self._on_event = (
+            EventCallback(0) if function is None else EventCallback(lambda _, event: function(_convert_event(event[0])))
+        )
+        call("on_event", self.open_pointer, self._on_event, None)
 
     def skew(self, end_to_end: bool = False, rounds: int = 10) -> np.ndarray:
         """Return the seconds by which the clock of each back-end is ahead."""
         seconds = np.empty(len(self))
         pointer = seconds.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
-        call_checked("skew", self.own, int(end_to_end), rounds, pointer, None)
+        call_checked("skew", self.open_pointer, int(end_to_end), rounds, pointer, None)
         return seconds
 
     def stream(
@@ -286,18 +288,20 @@ class Network(_NetworkMember):
         (timeout), each by itself (none), or by a function in FILE.so[@FUNCTION][:ARGUMENT]. `root` is the front-end's
         filter in place of `filter`, `leaf` filters what back-ends send, `down` filters packets on their way down.
         """
-        own = sync if ".so" in sync else ""
-        for word, known in (("wait" if own else sync, SYNCS), (on_loss, LOSSES)):
+        open_pointer = sync if ".so" in sync else ""
+        for word, known in (("wait" if open_pointer else sync, SYNC_MODES), (on_loss, LOSS_MODES)):
             if word not in known:
                 raise OverlayError(f"found '{word}', wanted {', '.join(known[:-1])} or {known[-1]}")
-        names = [name.encode() for name in (root, leaf, down, own)]
-        waiting = 0 if own else SYNCS.index(sync)
-        options = StreamOptions(filter.encode(), waiting, seconds, LOSSES.index(on_loss), *names)
+        names = [name.encode() for name in (root, leaf, down, open_pointer)]
+        waiting = 0 if open_pointer else SYNC_MODES.index(sync)
+        options = StreamOptions(filter.encode(), waiting, seconds, LOSS_MODES.index(on_loss), *names)
         if backends is None:
-            return Stream(create("open", call("broadcast", self.own), ctypes.byref(options)), self, True)
-        comm = create("subset", self.own, (ctypes.c_int * len(backends))(*backends), len(backends))
+            return Stream(
+                call_for_pointer("open", call("broadcast", self.open_pointer), ctypes.byref(options)), self, True
+            )
+        comm = call_for_pointer("subset", self.open_pointer, (ctypes.c_int * len(backends))(*backends), len(backends))
         try:
-            return Stream(create("open", comm, ctypes.byref(options)), self, True)
+            return Stream(call_for_pointer("open", comm, ctypes.byref(options)), self, True)
         finally:
             call("free_comm", comm)
 
@@ -308,17 +312,19 @@ class BackEnd(_NetworkMember):
 
     def __init__(self, connection_file: str | Path | None = None, number: int = -1) -> None:
         self.pointer = None
-        self.pointer = create("attach", None if connection_file is None else str(connection_file).encode(), number)
+        self.pointer = call_for_pointer(
+            "attach", None if connection_file is None else str(connection_file).encode(), number
+        )
 
     def __exit__(self, kind: object, error: BaseException | None = None, *_: object) -> bool:
         """Suppress the error if the network was closed while this back-end was sending or receiving."""
-        ended = isinstance(error, OverlayError) and error.code == CLOSED and call("flush", self.own) == CLOSED
+        ended = isinstance(error, OverlayError) and error.code == CLOSED and call("flush", self.open_pointer) == CLOSED
         self.close()
         return ended
 
     @property
     def number(self) -> int:
-        return call("backend", self.own)
+        return call("backend", self.open_pointer)
 
     def __iter__(self) -> Iterator[tuple[Packet, Stream]]:
         while True:
@@ -339,25 +345,25 @@ def attach(connection_file: str | Path | None = None, number: int = -1) -> BackE
     return BackEnd(connection_file, number)
 
 
-def _event_of(event: Event) -> NetworkEvent:
+def _convert_event(event: Event) -> NetworkEvent:
     backends = range(event.first, event.first + event.count)
     why = event.why.decode(errors="replace")
-    return NetworkEvent(EVENTS[event.kind], backends, event.node, event.parent, event.stream, event.code, why)
+    return NetworkEvent(EVENT_KINDS[event.kind], backends, event.node, event.parent, event.stream, event.code, why)
 
 
 def _receive_in_time(seconds: float | None, receive) -> None:
     end = None if seconds is None else time.monotonic() + seconds
     while True:
-        left = LONGEST_WAIT if end is None else min(LONGEST_WAIT, max(end - time.monotonic(), 0))
+        left = MAX_WAIT_SECONDS if end is None else min(MAX_WAIT_SECONDS, max(end - time.monotonic(), 0))
         if (code := receive(left)) == OK:
             return
         if code != TIMEOUT:
-            raise failure(code)
+            raise make_last_error(code)
         if end is not None and time.monotonic() >= end:
             raise OverlayTimeoutError(f"nothing came within {seconds:g} s", TIMEOUT)
 
 
-def _listed(name: str, pointer: int) -> list[int]:
+def _list_numbers(name: str, pointer: int) -> list[int]:
     count = call(name, pointer, None, 0)
     numbers = (ctypes.c_int * max(count, 1))()
     return list(numbers[: min(call(name, pointer, numbers, count), count)])

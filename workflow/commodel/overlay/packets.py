@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from commodel.overlay.library import MOST_VALUES, OverlayError, Value, call, create
+from commodel.overlay.library import MAX_VALUES, OverlayError, Value, call, call_for_pointer
 
 SCALARS = {"c": "i1", "uc": "u1", "hd": "i2", "uhd": "u2", "d": "i4", "ud": "u4", "ld": "i8", "uld": "u8"}
 SCALARS |= {"f": "f4", "lf": "f8"}
@@ -38,11 +38,11 @@ class Packet:
         kinds = DIRECTIVE.findall(format)
         if len(kinds) != len(values):
             raise OverlayError(f"found {len(values)} values, wanted {len(kinds)}, as '{format}' has")
-        kept: list[object] = []
+        keep_alive: list[object] = []
         packed = (Value * max(len(kinds), 1))()
         for place, ((many, name), value) in enumerate(zip(kinds, values, strict=True)):
-            _fill(packed[place], bool(many), name, value, kept)
-        return cls(create("pack_values", tag, format.encode(), packed))
+            _fill_value(packed[place], bool(many), name, value, keep_alive)
+        return cls(call_for_pointer("pack_values", tag, format.encode(), packed))
 
     @property
     def format(self) -> str:
@@ -65,8 +65,8 @@ class Packet:
     @property
     def values(self) -> tuple:
         """The values: numbers, texts, and read-only arrays, since other streams may send the same packet."""
-        values = (Value * MOST_VALUES)()
-        if (count := call("values", self.pointer, values, MOST_VALUES)) < 0:
+        values = (Value * MAX_VALUES)()
+        if (count := call("values", self.pointer, values, MAX_VALUES)) < 0:
             raise OverlayError(f"cannot read a packet '{self.format}'")
         kinds = DIRECTIVE.findall(self.format)
         return tuple(self._value(bool(many), name, values[place]) for place, (many, name) in enumerate(kinds[:count]))
@@ -92,58 +92,58 @@ class Packet:
         return view
 
 
-def _fill(packed: Value, many: bool, name: str, value: object, kept: list[object]) -> None:
-    """Fill a C value; `kept` gets the objects that must exist until the packet is built."""
+def _fill_value(packed: Value, many: bool, name: str, value: object, keep_alive: list[object]) -> None:
+    """Fill a C value; objects that must exist until the packet is built are appended to `keep_alive`."""
     if name == "s":
-        texts = [_text(text) for text in (value if many else [value])]
-        kept.append(texts)
+        texts = [_encode_text(text) for text in (value if many else [value])]
+        keep_alive.append(texts)
         if many:
             array = (ctypes.c_char_p * len(texts))(*texts)
-            kept.append(array)
+            keep_alive.append(array)
             packed.array, packed.count = ctypes.cast(array, ctypes.c_void_p), len(texts)
         else:
             packed.s = texts[0]
         return
     dtype = DTYPES[name]
     if many:
-        array = _array(name, dtype, value)
-        kept.append(array)
+        array = _make_array(name, dtype, value)
+        keep_alive.append(array)
         packed.array, packed.count = array.ctypes.data, array.size
     elif dtype.kind == "f":
         packed.lf = float(value)
     else:
-        number = int(_array(name, dtype, [value])[0])
+        number = int(_make_array(name, dtype, [value])[0])
         if dtype.kind == "u":
             packed.ud = number
         else:
             packed.d = number
 
 
-def _text(text: object) -> bytes:
+def _encode_text(text: object) -> bytes:
     content = text if isinstance(text, bytes) else str(text).encode(errors="surrogateescape")
     if b"\0" in content:
         raise OverlayError("found a text with a zero byte, which ends it")
     return content
 
 
-def _array(name: str, dtype: np.dtype, value: object) -> np.ndarray:
+def _make_array(name: str, dtype: np.dtype, value: object) -> np.ndarray:
     """Return a contiguous array of one dimension; it is only copied if necessary. No value is rounded or truncated."""
-    given = value if isinstance(value, np.ndarray) else _from(name, dtype, value)
+    given = value if isinstance(value, np.ndarray) else _array_from_sequence(name, dtype, value)
     if given.ndim != 1 or not np.can_cast(given.dtype, dtype, "safe"):
         raise OverlayError(f"found {given.ndim} dimensions of {given.dtype}, wanted one of {dtype}, as %a{name} has")
     return np.ascontiguousarray(given, dtype)
 
 
-def _from(name: str, dtype: np.dtype, value: object) -> np.ndarray:
+def _array_from_sequence(name: str, dtype: np.dtype, value: object) -> np.ndarray:
     if isinstance(value, bytes | bytearray | memoryview):
         return np.frombuffer(value, "u1")
     if not isinstance(value, Sequence):
         raise OverlayError(f"found a {type(value).__name__}, wanted a sequence or an array, as %a{name} has")
-    plain = np.array(value)
+    unconverted = np.array(value)
     try:
         array = np.array(value, dtype)
     except (OverflowError, ValueError, TypeError) as error:
         raise OverlayError(f"%{name}: {error}") from None
-    if dtype.kind != "f" and plain.size and not np.array_equal(plain, array):
-        raise OverlayError(f"%{name}: found a number that {dtype} does not hold")
+    if dtype.kind != "f" and unconverted.size and not np.array_equal(unconverted, array):
+        raise OverlayError(f"%{name}: found a number that {dtype} cannot represent")
     return array

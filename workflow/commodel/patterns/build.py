@@ -29,11 +29,15 @@ if TYPE_CHECKING:
     from commodel.patterns.points import Setting
 
 
-MAX_STACKED = 20_000  # sizes × messages of one stack, to bound the memory of all draws
-WRITTEN = 1 << 16  # messages of repeated rounds that are expanded, since stacks of sizes are faster
-MIN_REDUCTION = 8  # of messages by repeated rounds, from which they are faster than stacks with many draws
-SIZE = ("bytes", "pattern")  # fields that depend on the size
-WITHOUT_SIZE = attrgetter(*(field.name for field in fields(Point) if field.name not in SIZE))
+MAX_STACKED_MESSAGES = 20_000  # sizes × messages of one stack, to bound the memory of all draws
+MAX_EXPANDED_MESSAGES = (
+    1 << 16
+)  # up to this number, repeated rounds are expanded into messages, since stacks of sizes are then faster
+MIN_WIDTH_REDUCTION = (
+    8  # messages / width of a schedule, from which repeated rounds are faster than stacks for many draws
+)
+SIZE_FIELDS = ("bytes", "pattern")  # fields of a point that depend on the size
+GET_SHAPE_KEY = attrgetter(*(field.name for field in fields(Point) if field.name not in SIZE_FIELDS))
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ def shapes(points: Sequence[Point]) -> Iterator[tuple[list[int], Shape]]:
     occurrence."""
     numbers: dict[tuple, list[int]] = {}
     for number, point in enumerate(points):
-        numbers.setdefault(WITHOUT_SIZE(point), []).append(number)
+        numbers.setdefault(GET_SHAPE_KEY(point), []).append(number)
     for members in numbers.values():
         yield members, Shape.of(points[members[0]], (points[number].bytes for number in members))
 
@@ -111,18 +115,18 @@ def builder(point: Point, many: bool = False) -> Callable[[int], Schedule]:
 
     `many`: it is for many draws.
     """
-    describe = _described(point)
+    build_compact = _make_builder(point)
 
     def build(size: int) -> Schedule:
-        pattern = describe(size)
-        if not isinstance(pattern, CompactSchedule) or pattern.messages > WRITTEN:
+        pattern = build_compact(size)
+        if not isinstance(pattern, CompactSchedule) or pattern.messages > MAX_EXPANDED_MESSAGES:
             return pattern
-        return pattern if many and MIN_REDUCTION * pattern.width <= pattern.messages else pattern.whole
+        return pattern if many and MIN_WIDTH_REDUCTION * pattern.width <= pattern.messages else pattern.whole
 
     return build
 
 
-def _described(point: Point) -> Callable[[int], Schedule]:
+def _make_builder(point: Point) -> Callable[[int], Schedule]:
     """Return a function from the size to the schedule, in which repeated rounds are not expanded."""
     if point.measured_only:
         raise UserError(f"'{point.operation}' is measured, not predicted or drawn: it has no schedule")
@@ -131,7 +135,7 @@ def _described(point: Point) -> Callable[[int], Schedule]:
             f"'{LIBRARY}' is the MPI library's own {point.operation}: it is measured, not predicted or drawn"
         )
     if is_written(point.operation):
-        build = partial(_as_written, point.operation)
+        build = partial(_get_written_schedule, point.operation)
     elif point.topology:
         build = partial(over_tree(point.operation).build, tree(point.topology))
     else:
@@ -147,7 +151,7 @@ def _described(point: Point) -> Callable[[int], Schedule]:
     return lambda size: build(size).placed(node)
 
 
-def _as_written(operation: str, bytes: int) -> Schedule:
+def _get_written_schedule(operation: str, bytes: int) -> Schedule:
     return written(operation)
 
 
@@ -186,7 +190,7 @@ def fan_ins(points: Iterable[Point]) -> dict[str, int]:
 
 
 def stack_points(
-    points: Sequence[Point], together: int = MAX_STACKED, many: bool = False
+    points: Sequence[Point], together: int = MAX_STACKED_MESSAGES, many: bool = False
 ) -> Iterator[tuple[list[int], Schedule | Sum]]:
     """Yield the numbers of points whose schedules differ in sizes only, and a stack of their schedules.
 
@@ -197,20 +201,24 @@ def stack_points(
             yield [numbers[place] for place in places], pattern
 
 
-def stacks(shape: Shape, together: int = MAX_STACKED, many: bool = False) -> Iterator[tuple[list[int], Schedule | Sum]]:
+def stacks(
+    shape: Shape, together: int = MAX_STACKED_MESSAGES, many: bool = False
+) -> Iterator[tuple[list[int], Schedule | Sum]]:
     """Yield the indices of sizes whose schedules have one structure, and their stack.
 
     The structure is kept from stack to stack. At most the messages of four stacks wait for more sizes.
     """
     if len(summands := list_parts(shape.point)) > 1:
         rows = builder(summands[0][0])(shape.sizes[0]).messages
-        for first in range(0, len(shape.sizes), most := max(together // max(rows, 1), 1)):
-            sizes = shape.sizes[first : first + most]
+        for first in range(0, len(shape.sizes), sizes_per_stack := max(together // max(rows, 1), 1)):
+            sizes = shape.sizes[first : first + sizes_per_stack]
             yield list(range(first, first + len(sizes))), Sum(replace(shape, sizes=sizes))
         return
     build = builder(shape.point, many)
     waiting: list[tuple[Schedule, list[int], list[Schedule]]] = []
-    last: Schedule | None = None  # of the last full stack, for the next of its structure
+    last: Schedule | None = (
+        None  # the first schedule of the last full stack, reused for the next one of the same structure
+    )
     cells = 0
     for number, size in enumerate(shape.sizes):
         pattern = build(size)
@@ -241,7 +249,7 @@ def stacks(shape: Shape, together: int = MAX_STACKED, many: bool = False) -> Ite
 
 @dataclass(frozen=True)
 class PlacedLayout:
-    """A full layout, and the room that it needs."""
+    """A full layout, and the nodes and cores that it needs."""
 
     layout: str
     nodes: int  # up to the last one in use
@@ -273,7 +281,7 @@ def full_layout(setting: Setting, spec: str, ranks: int, requested: int | None =
     entry, arguments = named(layout)
     used, ranks_on = np.unique(node, return_counts=True)
     per_node = entry.ranks_per_node(arguments) or int(ranks_on.max())
-    misfit = _misfit(setting, defaults, layout, used, ranks_on, per_node)
+    misfit = _explain_misfit(setting, defaults, layout, used, ranks_on, per_node)
     reach = "" if misfit else Hierarchy.of(dict(setting.levels)).reach(node)
     return PlacedLayout(layout, int(node.max()) + 1, per_node, reach, misfit)
 
@@ -285,7 +293,7 @@ def fill_layout(setting: Setting, spec: str, ranks: int | None) -> tuple[PlacedL
     return full_layout(setting, spec, ranks).checked(ranks), ranks
 
 
-def _misfit(
+def _explain_misfit(
     setting: Setting, defaults: Defaults, layout: str, used: np.ndarray, ranks_on: np.ndarray, per_node: int
 ) -> str:
     """Return why a layout does not fit a setting. `full` has checked the cores of processes with several."""

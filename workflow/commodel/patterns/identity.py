@@ -19,7 +19,7 @@ from commodel.patterns.arguments import DEFAULT_SEGMENT
 from commodel.patterns.build import builder
 from commodel.patterns.layouts import CORE, cores_of, keeps_cores, kinds_of, place
 from commodel.patterns.operations import files_of, parts, ranks_of, results, sized
-from commodel.patterns.schedule import Runs, Schedule, whole_bytes
+from commodel.patterns.schedule import Runs, Schedule, encode_integers
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.trees.tree import Tree
 from commodel.patterns.written import is_written, written
@@ -49,9 +49,11 @@ def add_digests(points: Iterable[Point]) -> list[Point]:
             names = point.operation, point.algorithm, point.topology
             ranks = point.ranks if point.topology else min(point.ranks, MAX_RANKS_BUILT)
             digests += [at_few_ranks(*names), at_its_ranks(*names, ranks), at_its_size(*names, point.bytes)]
-            digests += [_digest(map(whole_bytes, rectangles.read(file).table)) for file in files_of(point.operation)]
+            digests += [
+                _digest(map(encode_integers, rectangles.read(file).table)) for file in files_of(point.operation)
+            ]
         elif point.topology:
-            digests.append(_digest([whole_bytes(tree(point.topology).parent)]))
+            digests.append(_digest([encode_integers(tree(point.topology).parent)]))
         return digest(digests)
 
     return [replace(point, pattern=pattern(point)) for point in points]
@@ -61,7 +63,7 @@ def _placement(layout: str, ranks: int) -> str:
     parts = [place(layout, ranks)]
     if keeps_cores(layout):
         parts += [cores_of(layout, ranks), kinds_of(layout, ranks) == CORE]
-    return _digest(map(whole_bytes, parts))
+    return _digest(map(encode_integers, parts))
 
 
 def _at_few_ranks(operation: str, algorithm: str, topology: str) -> str:
@@ -77,7 +79,7 @@ def _at_its_ranks(operation: str, algorithm: str, topology: str, ranks: int) -> 
     if algorithm:
         return _digest(_content(operation, algorithm, ranks, size) for size in ends)
     drawn = tree(topology)
-    parts = [whole_bytes(drawn.parent)]
+    parts = [encode_integers(drawn.parent)]
     if drawn.nodes <= MAX_RANKS_BUILT:
         parts += [_content(operation, "", ranks, size, drawn) for size in ends]
     return _digest(parts)
@@ -142,7 +144,7 @@ def _data(pattern: Schedule, name: str, size: int) -> bytes:
         return b""
     runs: Runs = pattern.holds()
     wanted = results(name, pattern.ranks, size)
-    return b"".join(map(whole_bytes, (runs.row, runs.first, runs.length))) + repr(wanted).encode()
+    return b"".join(map(encode_integers, (runs.row, runs.first, runs.length))) + repr(wanted).encode()
 
 
 def _digest(parts: Iterable[bytes]) -> str:

@@ -56,12 +56,13 @@ def sort_unique(numbers: np.ndarray) -> np.ndarray:
     return numbers[first]
 
 
-def find_cycle(before: np.ndarray, after: np.ndarray, left: np.ndarray) -> list[int]:
-    """Return nodes on a cycle among the nodes `left`, each of which waits for the next, the last for the first."""
-    inside = left[before] & left[after]
-    waits_for = np.full(len(left), -1)
+def find_cycle(before: np.ndarray, after: np.ndarray, unresolved: np.ndarray) -> list[int]:
+    """Return nodes on a cycle among the nodes `unresolved`, each of which waits for the next, the last for the
+    first."""
+    inside = unresolved[before] & unresolved[after]
+    waits_for = np.full(len(unresolved), -1)
     waits_for[after[inside]] = before[inside]
-    node, seen = int(np.flatnonzero(left)[0]), {}
+    node, seen = int(np.flatnonzero(unresolved)[0]), {}
     while node not in seen:
         seen[node] = len(seen)
         node = int(waits_for[node])
@@ -167,9 +168,9 @@ class _Clock:
         after = [2 * own + 1, 2 * next_ones, 2 * self.taken + 1, 2 * self.waited[rendezvous] + 1]
         distance = np.repeat([0, 1, 0, 0], [len(column) for column in before])
         before, after = np.concatenate(before), np.concatenate(after)
-        level, left = find_longest_paths(before, after, distance, np.zeros(2 * len(self.rank)))
-        if left.any():
-            raise UserError(self._deadlock(find_cycle(before, after, left)))
+        level, unresolved = find_longest_paths(before, after, distance, np.zeros(2 * len(self.rank)))
+        if unresolved.any():
+            raise UserError(self._deadlock(find_cycle(before, after, unresolved)))
         ends = Ends(level[2 * self.waited + 1], level[2 * self.opened], level[2 * self.taken + 1])
         return _Levels(level[2 * self.posted], ends, level[2 * self.worked + 1])
 

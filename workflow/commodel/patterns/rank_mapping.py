@@ -14,16 +14,16 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 from commodel.patterns.schedule import Schedule
 
-MESSAGE = 1024  # bytes added to each message's weight
-DENSE = 64  # ranks, up to which all eigenvectors are computed
-MAX_SWAPS = 200  # of ranks across a cut
-CANDIDATES = 64  # ranks of a side whose swap is tried
+MESSAGE_WEIGHT = 1024  # bytes that stand for the cost of a message itself, added to its size
+MAX_DENSE_RANKS = 64  # ranks, up to which all eigenvectors are computed
+MAX_SWAPS = 200  # largest number of swaps for one cut
+MAX_CANDIDATES = 64  # ranks of each side whose swaps are tried
 
 
-def graph(schedule: Schedule) -> csr_array:
+def make_traffic_graph(schedule: Schedule) -> csr_array:
     """Return the bytes that every two ranks exchange, in both directions together."""
     between = schedule.src != schedule.dst
-    weight = (np.broadcast_to(schedule.bytes, schedule.src.shape) + MESSAGE)[between].astype(float)
+    weight = (np.broadcast_to(schedule.bytes, schedule.src.shape) + MESSAGE_WEIGHT)[between].astype(float)
     ranks = (schedule.src[between], schedule.dst[between])
     one_way = coo_array((weight, ranks), shape=(schedule.ranks, schedule.ranks)).tocsr()
     return (one_way + one_way.T).tocsr()
@@ -40,11 +40,11 @@ def map_ranks(weights: csr_array, slots: np.ndarray, levels: Sequence[Sequence[i
     slots = slots[order]
     tree = np.array([key[order] for key in reversed(keys)])  # the outermost level first
     node = np.empty(weights.shape[0], dtype=int)
-    _divide(weights, np.arange(weights.shape[0]), slots, tree, node)
+    _assign_part(weights, np.arange(weights.shape[0]), slots, tree, node)
     return node
 
 
-def _divide(weights: csr_array, ranks: np.ndarray, slots: np.ndarray, tree: np.ndarray, node: np.ndarray) -> None:
+def _assign_part(weights: csr_array, ranks: np.ndarray, slots: np.ndarray, tree: np.ndarray, node: np.ndarray) -> None:
     """Cut the slots at a boundary of the outermost groups, as evenly as possible, and the ranks accordingly."""
     while len(tree) and tree[0, 0] == tree[0, -1]:
         tree = tree[1:]
@@ -53,15 +53,15 @@ def _divide(weights: csr_array, ranks: np.ndarray, slots: np.ndarray, tree: np.n
         return
     edges = np.flatnonzero(np.diff(tree[0])) + 1
     half = int(edges[np.abs(edges - len(slots) / 2).argmin()])
-    first = _first_part(weights[ranks][:, ranks].tocsr(), half)
-    _divide(weights, ranks[first], slots[:half], tree[:, :half], node)
-    _divide(weights, ranks[~first], slots[half:], tree[:, half:], node)
+    first = _select_first_part(weights[ranks][:, ranks].tocsr(), half)
+    _assign_part(weights, ranks[first], slots[:half], tree[:, :half], node)
+    _assign_part(weights, ranks[~first], slots[half:], tree[:, half:], node)
 
 
-def _first_part(weights: csr_array, size: int) -> np.ndarray:
+def _select_first_part(weights: csr_array, size: int) -> np.ndarray:
     """Return a flag for each rank: `size` of them form a part that exchanges few bytes with the rest."""
     parts = []
-    for order in (np.arange(weights.shape[0]), _spectral(weights)):
+    for order in (np.arange(weights.shape[0]), _order_by_eigenvector(weights)):
         part = np.zeros(weights.shape[0], dtype=bool)
         part[order[:size]] = True
         parts.append(_swap_ranks(weights, part))
@@ -73,11 +73,11 @@ def count_cut_bytes(weights: csr_array, part: np.ndarray) -> float:
     return float((weights @ part.astype(float))[~part].sum())
 
 
-def _spectral(weights: csr_array) -> np.ndarray:
+def _order_by_eigenvector(weights: csr_array) -> np.ndarray:
     """Return the ranks in the order of the second eigenvector of the Laplacian."""
     count = weights.shape[0]
     matrix = laplacian(weights)
-    if count <= DENSE:
+    if count <= MAX_DENSE_RANKS:
         vector = np.linalg.eigh(matrix.toarray())[1][:, 1]
     else:
         try:
@@ -92,18 +92,18 @@ def _swap_ranks(weights: csr_array, part: np.ndarray) -> np.ndarray:
     """Swap pairs of ranks while the cut becomes lighter (Kernighan and Lin's gain, greedily)."""
     part = part.copy()
     for _ in range(MAX_SWAPS):
-        inside = weights @ part.astype(float)
-        outside = weights @ (~part).astype(float)
-        gain = np.where(part, outside - inside, inside - outside)
-        ones, others = (_best(gain, side) for side in (part, ~part))
-        both = gain[ones][:, None] + gain[others] - 2 * weights[ones][:, others].toarray()
-        row, column = np.unravel_index(both.argmax(), both.shape)
-        if both[row, column] <= 1e-9 * max(float(gain.max()), 1.0):
+        to_part = weights @ part.astype(float)
+        to_rest = weights @ (~part).astype(float)
+        gain = np.where(part, to_rest - to_part, to_part - to_rest)
+        ones, others = (_select_candidates(gain, side) for side in (part, ~part))
+        pair_gain = gain[ones][:, None] + gain[others] - 2 * weights[ones][:, others].toarray()
+        row, column = np.unravel_index(pair_gain.argmax(), pair_gain.shape)
+        if pair_gain[row, column] <= 1e-9 * max(float(gain.max()), 1.0):
             break
         part[ones[row]], part[others[column]] = False, True
     return part
 
 
-def _best(gain: np.ndarray, side: np.ndarray) -> np.ndarray:
-    own = np.flatnonzero(side)
-    return own[np.argsort(-gain[own], kind="stable")[:CANDIDATES]]
+def _select_candidates(gain: np.ndarray, side: np.ndarray) -> np.ndarray:
+    ranks = np.flatnonzero(side)
+    return ranks[np.argsort(-gain[ranks], kind="stable")[:MAX_CANDIDATES]]

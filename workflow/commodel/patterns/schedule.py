@@ -32,7 +32,7 @@ class Step:
         self.opened, self.met, self.taken, self.finished = ends or (sent,) * 4
         self.src, self.dst = schedule.src[sent], schedule.dst[self.taken]
         self.sends, self.receives = Groups(self.src), Groups(self.dst)
-        self.senders = Groups(schedule.src[self.taken]) if ends else self.sends  # of the taken ones
+        self.senders = Groups(schedule.src[self.taken]) if ends else self.sends  # senders of the messages in `taken`
         self.finishes = Groups(schedule.src[self.finished]) if ends else self.sends
         self.workers = Groups(schedule.work.rank[work])
         self.openers = schedule.dst[self.opened] if ends else self.dst
@@ -49,10 +49,10 @@ class Groups:
             return
         self.order = stable_order(rank)
         ordered = rank[self.order]
-        starts = np.concatenate([[0], np.flatnonzero(_differ(ordered)) + 1])
+        starts = np.concatenate([[0], np.flatnonzero(_differ_from_previous(ordered)) + 1])
         counts = np.diff(starts, append=len(rank))
         self.first, self.last = starts, starts + counts - 1
-        self.opening = np.repeat(starts, counts)  # of every row the first of its rank
+        self.opening = np.repeat(starts, counts)  # for each row, the first row of its rank
         self.position = np.arange(len(rank)) - self.opening
         self.ranks, self.longest = ordered[starts], int(counts.max())
 
@@ -61,42 +61,42 @@ class Groups:
         return times if self.order is None else np.maximum.reduceat(times[..., self.order], self.first, axis=-1)
 
 
-def steps_of(schedule: Schedule) -> tuple[Step, ...]:
+def make_steps(schedule: Schedule) -> tuple[Step, ...]:
     """Return the steps in order; empty steps are omitted."""
-    numbers = np.union1d(_distinct(schedule.step), _distinct(schedule.work.step))
+    numbers = np.union1d(_list_distinct(schedule.step), _list_distinct(schedule.work.step))
     for column in schedule.ends.columns if schedule.ends else ():
         numbers = np.union1d(numbers, column)
-    sent, work = _slices(schedule.step, numbers), _slices(schedule.work.step, numbers)
+    sent, work = _find_slices(schedule.step, numbers), _find_slices(schedule.work.step, numbers)
     if schedule.ends is None:
         return tuple(Step(schedule, *rows) for rows in zip(work, sent, strict=True))
     met = np.maximum(schedule.step, schedule.dst_step)
-    ends = (_rows(column, numbers) for column in (schedule.dst_step, met, schedule.dst_wait, schedule.src_wait))
+    ends = (_find_rows(column, numbers) for column in (schedule.dst_step, met, schedule.dst_wait, schedule.src_wait))
     return tuple(Step(schedule, *rows) for rows in zip(work, sent, *ends, strict=True))
 
 
-def _slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
-    """Return the rows of a sorted column that hold each number."""
+def _find_slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
+    """Return for each number the rows of a sorted column with this number, as a slice."""
     lows, highs = np.searchsorted(ordered, numbers, "left"), np.searchsorted(ordered, numbers, "right")
     return [slice(low, high) for low, high in zip(lows, highs, strict=True)]
 
 
-def _rows(column: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of an unsorted column that hold each number."""
+def _find_rows(column: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
+    """Return for each number the rows of an unsorted column with this number."""
     order = stable_order(column)
-    return [order[rows] for rows in _slices(column[order], numbers)]
+    return [order[rows] for rows in _find_slices(column[order], numbers)]
 
 
-def _distinct(ordered: np.ndarray) -> np.ndarray:
-    return ordered[:1] if len(ordered) < 2 else ordered[np.concatenate([[True], _differ(ordered)])]
+def _list_distinct(ordered: np.ndarray) -> np.ndarray:
+    return ordered[:1] if len(ordered) < 2 else ordered[np.concatenate([[True], _differ_from_previous(ordered)])]
 
 
 def _are_distinct(numbers: np.ndarray) -> bool:
     if numbers.max() < 8 * len(numbers):
         return bool(np.bincount(numbers).max() == 1)
-    return bool(_differ(np.sort(numbers)).all())
+    return bool(_differ_from_previous(np.sort(numbers)).all())
 
 
-def _differ(ordered: np.ndarray) -> np.ndarray:
+def _differ_from_previous(ordered: np.ndarray) -> np.ndarray:
     return ordered[1:] != ordered[:-1]
 
 
@@ -237,7 +237,7 @@ class Schedule:
         if np.any(step[1:] < step[:-1]):
             order = stable_order(step)
             step, src, dst, bytes = step[order], src[order], dst[order], bytes[order]
-            holds = _reordered(holds, order) if holds else None
+            holds = _reorder_contents(holds, order) if holds else None
             ends = ends and ends.of_rows(order)
         work = Work.empty() if work is None else work.in_order()
         for column in (src, dst, work.rank):
@@ -319,7 +319,7 @@ class Schedule:
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The steps, with everything that does not depend on sizes or parameters."""
-        return steps_of(self)
+        return make_steps(self)
 
     def work_seconds(self, per_byte: np.ndarray | float) -> np.ndarray:
         """Return the seconds of each row of local work: compute as given, reduce and copy per byte."""
@@ -353,18 +353,18 @@ class Schedule:
         counts = f"{self.ranks} {self.root} {len(self.step)} {len(work.step)} ".encode()
         ends = self.ends.columns if self.ends else ()
         whole = (self.step, self.src, self.dst, self.bytes, work.step, work.rank, *ends)
-        parts = [counts, *map(whole_bytes, whole), np.array(KINDS, dtype="S8")[work.kind].tobytes()]
+        parts = [counts, *map(encode_integers, whole), np.array(KINDS, dtype="S8")[work.kind].tobytes()]
         return b"".join(parts + [column.astype("<f8").tobytes() for column in (work.bytes, work.seconds)])
 
     def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
         """Return the pattern at other sizes; its steps are reused if they have been computed."""
         schedule = replace(self, bytes=bytes, work=replace(self.work, bytes=work_bytes))
         if "steps" in self.__dict__:
-            schedule.__dict__["steps"] = self.steps  # where the cached property would keep them
+            schedule.__dict__["steps"] = self.steps  # where `cached_property` stores them
         return schedule
 
 
-def whole_bytes(numbers: np.ndarray) -> bytes:
+def encode_integers(numbers: np.ndarray) -> bytes:
     """Return whole numbers as bytes that are equal on every machine."""
     return np.asarray(numbers).astype("<i8").tobytes()
 
@@ -380,7 +380,7 @@ def check_ranks(column: np.ndarray, ranks: int) -> None:
         raise UserError(f"found rank {first if first < 0 else last}, wanted 0 to {ranks - 1}")
 
 
-def _reordered(holds: Callable[[], Runs], order: np.ndarray) -> Callable[[], Runs]:
+def _reorder_contents(holds: Callable[[], Runs], order: np.ndarray) -> Callable[[], Runs]:
     def reordered() -> Runs:
         runs = holds()
         place = np.empty(len(order), dtype=int)

@@ -75,14 +75,14 @@ def load_platform(file: str | Path, learned: bool = True) -> Platform:
             raise platform.error(("simgrid", "file"), "found a link that leaves the folder of this file")
         with locate_errors(platform, "simgrid", "file"):
             content_of = read_network(network)
-        platform.simulates(content_of.content)
+        platform.set_network(content_of.content)
         if mistake := check_hosts(content_of, platform.simgrid.file, platform.simgrid.prefix, platform.nodes):
             key, message = mistake
             raise platform.error(("nodes",) if key == "nodes" else ("simgrid", key), message)
     if platform.container:
-        platform.runs_in(_load_image(platform))
+        platform.set_image(_load_image(platform))
     if learned and (network := read_learned(Path(file).stem, platform)):
-        platform.learns(Hierarchy.of(network.levels), network.hosts if platform.slurm else ())
+        platform.set_surveyed_levels(Hierarchy.of(network.levels), network.hosts if platform.slurm else ())
     return platform
 
 

@@ -44,7 +44,7 @@ from commodel.plan.surveys import TITLE, list_networks_needed, needs_survey
 from commodel.platforms.build import COMPILERS, get_program_folder
 from commodel.platforms.launchers import LAUNCHERS, Launcher, get_toolchain
 from commodel.platforms.platform import Platform
-from commodel.platforms.slurm import constraint
+from commodel.platforms.slurm import make_constraint
 from commodel.platforms.tools import find as find_tool
 from commodel.platforms.tools import find_build_root, native_digest
 from commodel.predictions.papers import paper
@@ -454,7 +454,7 @@ def constraint_of(plan: Plan, batch: str) -> str:
     """Return the features that the nodes of a batch's Slurm job must have; empty if all nodes are equal. Slurm refuses
     features with counts for nodes that are requested by name."""
     wanted = plan.batch(batch)
-    return "" if nodelist_of(plan, batch) else constraint(planned_platform(wanted.platform), wanted.nodes)
+    return "" if nodelist_of(plan, batch) else make_constraint(planned_platform(wanted.platform), wanted.nodes)
 
 
 def nodelist_of(plan: Plan, name: str) -> str:

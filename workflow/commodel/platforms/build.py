@@ -7,7 +7,7 @@ from pathlib import Path
 
 from commodel.errors import UserError, one_line
 from commodel.files.atomic import write_text
-from commodel.platforms.mpi_libraries import library_of, mismatch
+from commodel.platforms.mpi_libraries import explain_mismatch, find_library_version
 from commodel.platforms.tools import NATIVE, find, find_sibling
 
 COMPILERS = {"mpi": "mpicc", "smpi": "smpicc", "overlay": "cc", "mrnet": "c++", "replay": "cc"}
@@ -64,7 +64,11 @@ def _identify_compiler(toolchain: str) -> str:
 
 def refuse_mismatched_starter(root: Path, starter: str, slurm_mpi: str = "") -> None:
     """Raise an error if programs and starter are of different MPIs: each rank would then run as rank 0 of 1."""
-    if not (why := mismatch(library_of([str(get_program_folder(root, "mpi") / "player")]), starter, slurm_mpi)):
+    if not (
+        why := explain_mismatch(
+            find_library_version([str(get_program_folder(root, "mpi") / "player")]), starter, slurm_mpi
+        )
+    ):
         return
     name = Path(starter).name
     if slurm_mpi:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from commodel.errors import UserError, one_line
 from commodel.files.safe_reading import open_file
-from commodel.platforms.mpi_libraries import mismatch
+from commodel.platforms.mpi_libraries import explain_mismatch
 from commodel.platforms.tools import find, native_digest, run_tool, version
 
 RUNTIMES = ("apptainer", "singularity")
@@ -126,7 +126,7 @@ def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, sl
     description, failure = _run_and_explain([*prefix, program, "--describe"])
     if failure:
         raise UserError(f"the programs in image {image.file.name} do not start: {failure}")
-    if reason := mismatch(json.loads(description)["mpi"], starter, slurm_mpi):
+    if reason := explain_mismatch(json.loads(description)["mpi"], starter, slurm_mpi):
         wanted = "say mpi: pmix in its section slurm" if slurm_mpi else "put the mpiexec of that MPI on PATH"
         raise UserError(f"image {image.file.name} has {reason}; {wanted}")
     if image.mpi and not (loaded := _find_loaded_mpi(prefix, program)).startswith(f"{image.mpi}/"):

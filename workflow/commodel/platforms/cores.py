@@ -13,8 +13,8 @@ from commodel.hierarchy import Hierarchy
 
 PROCESSORS = Path("/sys/devices/system/cpu")
 STAT = Path("/proc/stat")
-WATCHED = 0.2  # seconds
-IDLE = (3, 4)  # of the columns of a line of /proc/stat: idle, and waiting for a disk
+OBSERVATION_TIME = 0.2  # seconds over which busy processors are counted
+IDLE_COLUMNS = (3, 4)  # columns of a line of /proc/stat: time idle, and time waiting for a disk
 
 
 def levels(folder: Path = PROCESSORS) -> Hierarchy:
@@ -23,18 +23,18 @@ def levels(folder: Path = PROCESSORS) -> Hierarchy:
         int(path.name[3:]) for path in folder.glob("cpu[0-9]*") if re.fullmatch("cpu[0-9]{1,6}", path.name)
     )
     online = [folder / f"cpu{number}" for number in numbers if (folder / f"cpu{number}" / "topology").is_dir()]
-    said = {
-        "cache": [_last_cache(processor) for processor in online],
+    texts_by_level = {
+        "cache": [_find_last_level_cache(processor) for processor in online],
         "socket": [read_text_or_empty(processor / "topology" / "physical_package_id") for processor in online],
     }
-    known = {name: texts for name, texts in said.items() if texts and all(texts)}
+    complete = {name: texts for name, texts in texts_by_level.items() if texts and all(texts)}
     try:
-        return Hierarchy.of({name: [texts.index(text) for text in texts] for name, texts in known.items()})
+        return Hierarchy.of({name: [texts.index(text) for text in texts] for name, texts in complete.items()})
     except UserError:  # a cache that spans sockets, as some virtual machines have it
         return Hierarchy()
 
 
-def _last_cache(processor: Path) -> str:
+def _find_last_level_cache(processor: Path) -> str:
     """Return the processors that share this one's cache of the highest level."""
     caches = {read_text_or_empty(cache / "level"): cache for cache in sorted(processor.glob("cache/index[0-9]"))}
     levels = [level for level in caches if level.isdigit()]
@@ -46,17 +46,19 @@ def measure_busy_processors(stat: Path = STAT) -> float | None:
 
     The load average would include the workflow's own work of the last minute.
     """
-    before = _ticks(stat)
-    time.sleep(WATCHED)
-    passed = [now - then for now, then in zip(_ticks(stat), before, strict=False)]
-    if sum(passed) <= 0:
+    before = _read_ticks(stat)
+    time.sleep(OBSERVATION_TIME)
+    ticks = [now - earlier for now, earlier in zip(_read_ticks(stat), before, strict=False)]
+    if sum(ticks) <= 0:
         return None
-    return round((os.cpu_count() or 1) * (1 - sum(passed[column] for column in IDLE) / sum(passed)), 2)
+    return round((os.cpu_count() or 1) * (1 - sum(ticks[column] for column in IDLE_COLUMNS) / sum(ticks)), 2)
 
 
-def _ticks(stat: Path) -> list[int]:
+def _read_ticks(stat: Path) -> list[int]:
     try:
-        columns = stat.read_text(encoding="ascii").partition("\n")[0].split()[1:9]  # what guests take is in the others
+        columns = (
+            stat.read_text(encoding="ascii").partition("\n")[0].split()[1:9]
+        )  # the time of guests is also in the columns user and nice
         return [int(column) for column in columns] if len(columns) == 8 else []
     except (OSError, ValueError):
         return []

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.platforms.mpi_libraries import kind_of_starter
+from commodel.platforms.mpi_libraries import find_kind_of_starter
 from commodel.platforms.platform import Platform
-from commodel.platforms.slurm import end_steps, node_levels, node_names
+from commodel.platforms.slurm import end_steps, find_node_levels, find_node_names
 from commodel.units import shown
 
 MPI_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH"}  # by value of the key `mpi` in platform files
@@ -157,7 +157,7 @@ def _list_checked_hosts(platform: Platform, starter: str, *_: object) -> tuple[s
     """Return the names of the platform file, checked for the syntax of mpirun."""
     if not platform.overlay:
         wanted = next(
-            (word for word, kind in MPI_NAMES.items() if kind == kind_of_starter(starter)), platform.hosts.mpi
+            (word for word, kind in MPI_NAMES.items() if kind == find_kind_of_starter(starter)), platform.hosts.mpi
         )
         if platform.hosts.mpi != wanted:
             message = f"found '{platform.hosts.mpi}', wanted '{wanted}', the MPI of {starter}"
@@ -207,8 +207,8 @@ LAUNCHERS = {
         # Each process is one step without MPI, which shares processors with the front-end's step.
         reach=lambda job, host: [job.starter, "--overlap", "--mpi=none", "-N1", "-n1", "-w", host],
         hostfile=True,
-        names=node_names,
-        levels=node_levels,
+        names=find_node_names,
+        levels=find_node_levels,
         end=end_steps,
         in_job=True,
         busy=False,

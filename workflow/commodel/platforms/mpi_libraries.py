@@ -1,5 +1,5 @@
-"""Kinds of MPI: that of a program (`library_of`), that of a starter (`kind`), and whether they are compatible
-(`mismatch`).
+"""Kinds of MPI: that of a program (`find_library_version`), that of a starter (`find_kind`), and whether they are
+compatible (`explain_mismatch`).
 
 Versions of one kind start each other's programs: MPICH 4.0 and 5.0, Open MPI 4.1 and 5.0. With two kinds, every rank
 becomes rank 0 of 1.
@@ -12,54 +12,54 @@ from pathlib import Path
 from commodel.errors import UserError
 from commodel.platforms.tools import run_tool
 
-# How an MPI library names itself, and how the starter does that understands it.
+# What appears in the version texts of libraries and starters of each kind.
 KINDS = {
     "MPICH": re.compile(r"MPICH|MVAPICH|Intel\(R\) MPI|HYDRA", re.IGNORECASE),
     "Open MPI": re.compile(r"Open MPI|OpenRTE|PRRTE", re.IGNORECASE),
 }
-NEEDS_PMIX = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # older ones may have been built for PMI-2, too
+NEEDS_PMIX = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # older versions may also have been built for PMI-2
 
 
-def kind(text: str) -> str:
+def find_kind(text: str) -> str:
     """Return MPICH or Open MPI; '' for starters of either, such as srun, and for unknown ones."""
     return next((name for name, pattern in KINDS.items() if pattern.search(text)), "")
 
 
-def library_of(command: list[str]) -> str:
-    """Return the MPI library that a native program loads; '' if it does not start without its starter."""
+def find_library_version(command: list[str]) -> str:
+    """Return the version text of the MPI library that a native program loads; '' if the program needs a starter."""
     try:
-        return str(json.loads(_printed([*command, "--describe"]))["mpi"])
+        return str(json.loads(_get_output([*command, "--describe"]))["mpi"])
     except (ValueError, KeyError, TypeError):
         return ""
 
 
-def kind_of_starter(starter: str) -> str:
-    return kind(_printed([starter, "--version"]))
+def find_kind_of_starter(starter: str) -> str:
+    return find_kind(_get_output([starter, "--version"]))
 
 
-def mismatch(library: str, starter: str, slurm_mpi: str = "") -> str:
-    """Return why a starter cannot start programs of a library as one job; '' if it can, as far as is known.
+def explain_mismatch(library: str, starter: str, slurm_mpi: str = "") -> str:
+    """Return why a starter cannot start programs of a library as one job; '' if no reason is known.
 
-    `slurm_mpi` is srun's protocol. Facts unknown here, such as whether an MPICH has PMIx, are checked by the ranks
-    before they measure.
+    `slurm_mpi` is srun's protocol. The ranks themselves check that they form one job before they measure.
     """
-    own, wanted = kind(library), kind_of_starter(starter)
-    if own and wanted and own != wanted:
-        return f"{own} ({library}), but {starter} is of {wanted}: every rank would believe that it is rank 0 of 1"
+    program_kind, starter_kind = find_kind(library), find_kind_of_starter(starter)
+    if program_kind and starter_kind and program_kind != starter_kind:
+        text = f"{program_kind} ({library}), but {starter} is of {starter_kind}"
+        return f"{text}: every rank would believe that it is rank 0 of 1"
     if slurm_mpi == "pmi2" and NEEDS_PMIX.search(library):
         return f"Open MPI ({library}), which has no pmi2: every rank would believe that it is rank 0 of 1"
     return ""
 
 
-def _printed(command: list[str]) -> str:
-    """Return what a command prints, or '' if it does not end well."""
+def _get_output(command: list[str]) -> str:
+    """Return the output of a command, or '' if it fails."""
     reply = run_tool(command, 60)
     return "" if reply.failure else reply.output
 
 
-def shared_library(program: Path) -> Path:
+def find_shared_library(program: Path) -> Path:
     """Return the file of the MPI library that a native program loads."""
-    lines = re.findall(r"^\s*libmpi\S* => (/\S.*) \(0x", _printed(["ldd", str(program)]), re.MULTILINE)
+    lines = re.findall(r"^\s*libmpi\S* => (/\S.*) \(0x", _get_output(["ldd", str(program)]), re.MULTILINE)
     if not lines:
         raise UserError("found no MPI library that this program loads", file=program)
     return Path(lines[0])

@@ -18,7 +18,7 @@ from commodel import units
 from commodel.errors import UserError
 from commodel.files import fields, quantities
 from commodel.files.fields import RANKS, WORD, FileMapping, field_type, make_refusal
-from commodel.hierarchy import MOST_LEVELS, NODE, Hierarchy
+from commodel.hierarchy import MAX_LEVELS, NODE, Hierarchy
 from commodel.platforms.container import Image
 from commodel.platforms.simulated_networks import check_name, check_value
 from commodel.records import digest
@@ -39,7 +39,7 @@ class SimGrid(FileMapping):
     )
 
     @model_validator(mode="after")
-    def _inside(self) -> Self:
+    def _require_xml_in_folder(self) -> Self:
         if ".." in Path(self.file).parts:
             raise make_refusal(f"found {shown(self.file)}, wanted a file in the folder of this one", "file")
         if Path(self.file).suffix != ".xml":  # SimGrid would load a .so, and run it
@@ -85,7 +85,7 @@ class Container(FileMapping):
     native: fields.NAME | None = Field(None, description="name of the same platform without the image")
 
     @model_validator(mode="after")
-    def _together(self) -> Self:
+    def _check_image_keys(self) -> Self:
         if ".." in Path(self.image).parts:
             raise make_refusal(
                 f"found {shown(self.image)}, wanted a file below the project, or an absolute path", "image"
@@ -100,17 +100,19 @@ class Container(FileMapping):
 BANDWIDTH = fields.quantity_type(units.parse_bandwidth, "100 Gbit/s", bare=False)
 LATENCY = fields.quantity_type(units.parse_seconds, "0.7us", bare=False)
 COUNT = fields.count_type(1, units.MAX_COUNT)
-MOST_TIMES = 1000  # times as much below a switch as above it, or above as below
+MAX_OVERSUBSCRIPTION = 1000  # largest bandwidth below a switch divided by that above it; the smallest is the inverse
 
 
-def _factor(value: object) -> float:
-    if not 1 / MOST_TIMES <= (number := units.parse_number(value)) <= MOST_TIMES:
-        raise UserError(f"found {shown(value)}, wanted a number from {1 / MOST_TIMES:g} to {MOST_TIMES}")
+def _read_oversubscription(value: object) -> float:
+    if not 1 / MAX_OVERSUBSCRIPTION <= (number := units.parse_number(value)) <= MAX_OVERSUBSCRIPTION:
+        raise UserError(
+            f"found {shown(value)}, wanted a number from {1 / MAX_OVERSUBSCRIPTION:g} to {MAX_OVERSUBSCRIPTION}"
+        )
     return number
 
 
-FACTOR = fields.quantity_type(_factor, "2")
-COUNTED = ("uplinks", "oversubscription", "ports")
+FACTOR = fields.quantity_type(_read_oversubscription, "2")
+UPLINK_KEYS = ("uplinks", "oversubscription", "ports")  # keys of a link, of which one states its uplinks
 
 
 class Link(FileMapping):
@@ -123,9 +125,9 @@ class Link(FileMapping):
     ports: COUNT | None = Field(None, description="ports of a group's switch; ports without a downlink are uplinks")
 
     @model_validator(mode="after")
-    def _once(self) -> Self:
-        if len(given := [name for name in COUNTED if getattr(self, name) is not None]) > 1:
-            raise make_refusal(f"found {given[0]} and {given[1]}, wanted one of {', '.join(COUNTED)}", given[1])
+    def _require_one_uplink_key(self) -> Self:
+        if len(given := [name for name in UPLINK_KEYS if getattr(self, name) is not None]) > 1:
+            raise make_refusal(f"found {given[0]} and {given[1]}, wanted one of {', '.join(UPLINK_KEYS)}", given[1])
         return self
 
 
@@ -142,53 +144,55 @@ class DataSheet(FileMapping):
         None, description="largest message sent before its receiver is ready; default: any"
     )
 
-    def costs(self, levels: Hierarchy) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
-        """Return what follows for messages: by distance class seconds of one without bytes, and of each byte of it; by
-        level seconds of each byte of all that leaves a group. A mistake is a complaint about one of the links."""
-        wanted = [NODE, *levels.groups]
-        if set(self.links) != set(wanted):
+    def compute_message_costs(self, levels: Hierarchy) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
+        """Return the costs of messages. For each distance class: seconds of a message without bytes, and seconds per
+        byte of a single message. For each level: seconds per byte of all messages that leave a group together."""
+        required = [NODE, *levels.groups]
+        if set(self.links) != set(required):
             linked = ", ".join(self.links) or "none"
-            raise make_refusal(f"found links of {linked}, wanted one of each of {', '.join(wanted)}", "links")
-        alone = {} if self.memory is None else {NODE: (self.memory.latency, 1 / self.memory.bandwidth)}
-        shared, latency, slowest, below = {}, 0.0, 0.0, 0.0
-        for number, (level, beyond) in enumerate(zip(wanted, levels.names[1:], strict=True)):
+            raise make_refusal(f"found links of {linked}, wanted one of each of {', '.join(required)}", "links")
+        single = {} if self.memory is None else {NODE: (self.memory.latency, 1 / self.memory.bandwidth)}
+        shared, latency, seconds_per_byte, below = {}, 0.0, 0.0, 0.0
+        for number, (level, distance_class) in enumerate(zip(required, levels.names[1:], strict=True)):
             link = self.links[level]
-            latency, slowest = latency + 2 * link.latency, max(slowest, 1 / link.bandwidth)
-            alone[beyond] = latency, slowest
+            latency, seconds_per_byte = latency + 2 * link.latency, max(seconds_per_byte, 1 / link.bandwidth)
+            single[distance_class] = latency, seconds_per_byte
             try:
-                below = _up(link, levels, number, below)
+                below = _compute_uplink_bandwidth(link, levels, number, below)
             except UserError as error:
                 raise make_refusal(error.message, "links", level) from None
             shared[level] = 1 / below
-        return alone, shared
+        return single, shared
 
 
-def _up(link: Link, levels: Hierarchy, level: int, below: float) -> float:
-    """Return the bytes per second that a group sends up, if each group in it sends that many."""
+def _compute_uplink_bandwidth(link: Link, levels: Hierarchy, level: int, below: float) -> float:
+    """Return the bytes per second that a group can send to others; each of its members can send `below`."""
     if level == 0:
-        for name in COUNTED[1:]:
+        for name in UPLINK_KEYS[1:]:
             if getattr(link, name) is not None:
                 raise UserError(f"found {name}, wanted uplinks, or nothing for one")
         return (link.uplinks or 1) * link.bandwidth
     if link.uplinks:
         return link.uplinks * link.bandwidth
     if not (link.oversubscription or link.ports):
-        raise UserError(f"found only its bandwidth and latency, wanted one of {', '.join(COUNTED)}")
-    inside = levels.members(level)
-    if min(inside) < max(inside):
-        raise UserError(f"found groups of {min(inside)} and of {max(inside)}, wanted uplinks, since they differ")
+        raise UserError(f"found only its bandwidth and latency, wanted one of {', '.join(UPLINK_KEYS)}")
+    member_counts = levels.members(level)
+    if min(member_counts) < max(member_counts):
+        raise UserError(
+            f"found groups of {min(member_counts)} and of {max(member_counts)}, wanted uplinks, since they differ"
+        )
     if link.oversubscription:
-        return inside[0] * below / link.oversubscription
-    down = inside[0] * max(round(below / link.bandwidth), 1) if level > 1 else inside[0]
-    if link.ports <= down:
-        raise UserError(f"found {link.ports} ports, wanted more than the {down} links down")
-    return (link.ports - down) * link.bandwidth
+        return member_counts[0] * below / link.oversubscription
+    downlinks = member_counts[0] * max(round(below / link.bandwidth), 1) if level > 1 else member_counts[0]
+    if link.ports <= downlinks:
+        raise UserError(f"found {link.ports} ports, wanted more than the {downlinks} links down")
+    return (link.ports - downlinks) * link.bandwidth
 
 
 MEMBERS = {"type": ["integer", "string"], "examples": ["0-15", "rack1-*"]}
 
 
-def _level(value: Any) -> Any:
+def _read_level(value: Any) -> Any:
     """Return a level of the file unchanged; its meaning depends on the number and names of the nodes."""
     if isinstance(value, list) and value:
         return tuple(
@@ -197,7 +201,7 @@ def _level(value: Any) -> Any:
     return units.parse_count(value)
 
 
-def _cores(value: Any) -> int:
+def _read_cores(value: Any) -> int:
     if value == "auto":
         return os.cpu_count() or 1
     if isinstance(value, str) and not any(map(str.isdigit, value)):
@@ -208,7 +212,7 @@ def _cores(value: Any) -> int:
 SECTIONS = ("simgrid", "slurm", "hosts")
 SUBSTRATES = ("mpi", "overlay", "mrnet")
 LEVEL = field_type(
-    _level,
+    _read_level,
     of=object,
     anyOf=[
         {"type": "integer", "minimum": 1},
@@ -228,7 +232,7 @@ class Platform(FileMapping):
     )
     nodes: RANKS = Field(description="maximum number of nodes of one allocation")
     cores: field_type(
-        _cores,
+        _read_cores,
         of=int,
         anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}],
     ) = Field(description="maximum number of ranks of a node; auto, on a local platform: its processors")
@@ -242,7 +246,7 @@ class Platform(FileMapping):
     )
     levels: dict[fields.NODE_TYPE, LEVEL] = Field(
         default_factory=dict,
-        max_length=MOST_LEVELS,
+        max_length=MAX_LEVELS,
         description="nested groups of nodes, such as leaf switches, innermost first: a size, or lists of nodes",
     )
     data_sheet: DataSheet | None = Field(
@@ -254,8 +258,8 @@ class Platform(FileMapping):
     container: Container | None = Field(None, description="image in which the programs run")
     _network: str = PrivateAttr("")
     _image: Image | None = PrivateAttr(None)
-    _learned: Hierarchy = PrivateAttr(default_factory=Hierarchy)
-    _surveyed: tuple[str, ...] = PrivateAttr(())
+    _surveyed_levels: Hierarchy = PrivateAttr(default_factory=Hierarchy)
+    _surveyed_hosts: tuple[str, ...] = PrivateAttr(())
 
     @model_validator(mode="before")
     @classmethod
@@ -323,7 +327,7 @@ class Platform(FileMapping):
             raise make_refusal(error.message, "levels") from None
         if self.data_sheet:
             try:
-                self.data_sheet.costs(self.hierarchy)
+                self.data_sheet.compute_message_costs(self.hierarchy)
             except PydanticCustomError as error:
                 raise make_refusal(error.context["message"], "data_sheet", *error.context["path"]) from None
         return self
@@ -351,24 +355,29 @@ class Platform(FileMapping):
         """The names of the nodes; empty if unknown before a job runs. Those of Slurm are known after a survey."""
         if self.hosts:
             return self.hosts.names[: self.nodes]
-        return tuple(f"{self.simgrid.prefix}{node}" for node in range(self.nodes)) if self.simgrid else self._surveyed
+        return (
+            tuple(f"{self.simgrid.prefix}{node}" for node in range(self.nodes))
+            if self.simgrid
+            else self._surveyed_hosts
+        )
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """Which nodes are near each other: `levels`, else what a survey found."""
-        return Hierarchy.written(self.levels, self.nodes, self.node_names) if self.levels else self._learned
+        """The groups of nodes that are near each other: those of `levels`, else those that a survey found."""
+        return Hierarchy.written(self.levels, self.nodes, self.node_names) if self.levels else self._surveyed_levels
 
     @property
     def digest(self) -> str:
-        """The digest, which includes the simulated network and the image, but not what measurements do not depend on.
+        """The digest of all settings on which measurements depend, with the simulated network and the image.
 
-        Levels and data sheets change no measurement; layouts over levels name their groups.
+        Levels and data sheets are left out. Measurements depend on levels only by layouts, whose full specs have the
+        groups.
         """
-        apart = {"container", "data_sheet", "levels"}
-        apart |= set() if self.overlay else {"substrate"}  # digests are as they were with MPI alone
-        fresh = ("fewer_cores", "setting")  # and with one node type, and jobs
-        apart |= {name for name in fresh if not getattr(self, name)}
-        settings = self.model_dump(mode="json", warnings="none", exclude=apart)
+        excluded = {"container", "data_sheet", "levels"}
+        excluded |= set() if self.overlay else {"substrate"}  # keeps the digests of older versions, which had only MPI
+        added_keys = ("fewer_cores", "setting")  # and those from before these keys
+        excluded |= {name for name in added_keys if not getattr(self, name)}
+        settings = self.model_dump(mode="json", warnings="none", exclude=excluded)
         image = self._image
         return digest([settings, self._network, *([image.digest, image.model, image.mpi, image.bind] if image else [])])
 
@@ -377,14 +386,15 @@ class Platform(FileMapping):
         """The image in which programs run, with its digest."""
         return self._image
 
-    def simulates(self, network: bytes) -> None:
-        """Takes note of what the XML file holds."""
+    def set_network(self, network: bytes) -> None:
+        """Set the content of the XML file, which is part of the digest."""
         self._network = hashlib.blake2b(network, digest_size=16).hexdigest()
 
-    def learns(self, levels: Hierarchy, hosts: tuple[str, ...] = ()) -> None:
-        """Take the levels that a survey found, for a file that names none, and the hosts that Slurm gave it."""
-        self._learned, self._surveyed = levels, hosts
+    def set_surveyed_levels(self, levels: Hierarchy, hosts: tuple[str, ...] = ()) -> None:
+        """Set the levels that a survey found, for a platform file without levels, and the hosts of the survey's Slurm
+        job."""
+        self._surveyed_levels, self._surveyed_hosts = levels, hosts
 
-    def runs_in(self, image: Image) -> None:
-        """Takes note of the image that its container section names."""
+    def set_image(self, image: Image) -> None:
+        """Set the image that the section `container` names."""
         self._image = image

@@ -21,33 +21,37 @@ NUMBER = r"([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,3})?"
 TIME = rf"{NUMBER}(ps|ns|us|ms|s|m|h)?"
 
 
-class Form(NamedTuple):
+class ValueSyntax(NamedTuple):
     """The syntax of values, as a pattern and in words."""
 
     pattern: str
     wanted: str
 
 
-def _pieces(value: str) -> str:
-    """Return the form of values from each size on."""
-    piece = rf"[0-9]{{1,18}}(:({value}))+"
-    return rf"{piece}(;{piece})*;?"
+def _make_piecewise_pattern(value: str) -> str:
+    """Return a pattern for lists of sizes, each with the values from this size on."""
+    size_and_values = rf"[0-9]{{1,18}}(:({value}))+"
+    return rf"{size_and_values}(;{size_and_values})*;?"
 
 
-PIECES = Form(_pieces(TIME), "SIZE:SECONDS:SECONDS_A_BYTE, more sizes after ';', such as 0:6e-6:0;1500:4e-5:2e-9")
-FACTORS = Form(_pieces(NUMBER), "SIZE:FACTOR, more sizes after ';', such as 0:1;65536:1.2")
-FACTOR = Form(rf"{NUMBER}|{FACTORS.pattern}", f"a number, or {FACTORS.wanted}")
-AMOUNT = Form(NUMBER, "a number without a unit: seconds, bytes, or bytes a second")
-ANY_NUMBER = Form(rf"-?{NUMBER}", "a number")
-BYTES = Form(r"[0-9]{1,18}", "a whole number of bytes without a unit, such as 65536")
-LIMIT = Form(r"-1|[0-9]{1,9}", "a whole number, or -1 for no limit")
-WHOLE = Form(r"[0-9]{1,9}", "a whole number without a unit")
-FLAG = Form(r"yes|no|on|off|true|false|[01]", "yes or no")
-SPEED = Form(rf"{NUMBER}([kMGTPEZY]?f|(kilo|mega|giga|tera|peta|exa)?flops)?", "flop/s, such as 1Gf")
-# Left out is what names files or programs (tracing/*, smpi/tmpdir, smpi/comp-adjustment-file, path, plugin, …).
-CHECKED = {
-    PIECES: "smpi/os smpi/ois smpi/or",
-    FACTORS: "smpi/lat-factor smpi/bw-factor",
+PIECEWISE_SECONDS = ValueSyntax(
+    _make_piecewise_pattern(TIME), "SIZE:SECONDS:SECONDS_A_BYTE, more sizes after ';', such as 0:6e-6:0;1500:4e-5:2e-9"
+)
+PIECEWISE_FACTORS = ValueSyntax(
+    _make_piecewise_pattern(NUMBER), "SIZE:FACTOR, more sizes after ';', such as 0:1;65536:1.2"
+)
+FACTOR = ValueSyntax(rf"{NUMBER}|{PIECEWISE_FACTORS.pattern}", f"a number, or {PIECEWISE_FACTORS.wanted}")
+AMOUNT = ValueSyntax(NUMBER, "a number without a unit: seconds, bytes, or bytes a second")
+ANY_NUMBER = ValueSyntax(rf"-?{NUMBER}", "a number")
+BYTES = ValueSyntax(r"[0-9]{1,18}", "a whole number of bytes without a unit, such as 65536")
+LIMIT = ValueSyntax(r"-1|[0-9]{1,9}", "a whole number, or -1 for no limit")
+WHOLE = ValueSyntax(r"[0-9]{1,9}", "a whole number without a unit")
+FLAG = ValueSyntax(r"yes|no|on|off|true|false|[01]", "yes or no")
+SPEED = ValueSyntax(rf"{NUMBER}([kMGTPEZY]?f|(kilo|mega|giga|tera|peta|exa)?flops)?", "flop/s, such as 1Gf")
+# Settings whose value is a file or a program are not allowed (tracing/*, smpi/tmpdir, path, plugin, …).
+SETTINGS_BY_SYNTAX = {
+    PIECEWISE_SECONDS: "smpi/os smpi/ois smpi/or",
+    PIECEWISE_FACTORS: "smpi/lat-factor smpi/bw-factor",
     FACTOR: "network/bandwidth-factor network/latency-factor",
     AMOUNT: "smpi/wtime smpi/init smpi/test smpi/iprobe smpi/iprobe-cpu-usage network/TCP-gamma network/loopback-bw "
     "network/loopback-lat network/weight-S maxmin/precision precision/timing precision/work-amount surf/precision",
@@ -59,30 +63,30 @@ CHECKED = {
     "smpi/barrier-collectives network/crosstraffic network/maxmin-selective-update cpu/maxmin-selective-update",
     SPEED: "smpi/host-speed",
 }
-FORMS = {name: form for form, names in CHECKED.items() for name in names.split()}
-# Their values are names that hang on the version of SimGrid, which lists them where one is wrong.
+SYNTAX_BY_SETTING = {name: form for form, names in SETTINGS_BY_SYNTAX.items() for name in names.split()}
+# Settings whose values are names. These differ between versions of SimGrid, which itself refuses a wrong one.
 NAMED_SETTINGS = {
     *(f"smpi/{name}" for name in ("buffering", "IB-penalty-factors", "coll-selector", "allgather", "allgatherv")),
     *(f"smpi/{name}" for name in ("allreduce", "alltoall", "alltoallv", "barrier", "bcast", "gather", "reduce")),
     *("smpi/reduce-scatter", "smpi/scatter", "network/model", "network/optim", "network/solver", "cpu/model"),
     *("cpu/optim", "cpu/solver", "host/model", "host/solver", "contexts/factory"),
 }
-KNOWN_SETTINGS = (*FORMS, *sorted(NAMED_SETTINGS))
+KNOWN_SETTINGS = (*SYNTAX_BY_SETTING, *sorted(NAMED_SETTINGS))
 
 
 def check_name(name: str) -> None:
     if name not in KNOWN_SETTINGS:
-        raise UserError(f"found the setting '{one_line(name, 60)}', which is not passed on; {_nearest(name)}")
+        raise UserError(f"found the setting '{one_line(name, 60)}', which is not passed on; {_suggest_setting(name)}")
 
 
 def check_value(name: str, value: str) -> None:
     """Raise an error for a wrong value of a known setting."""
-    form = FORMS.get(name)
-    if form and not re.fullmatch(form.pattern, value):
-        raise UserError(f"found {shown(value)}, wanted {form.wanted}")
+    syntax = SYNTAX_BY_SETTING.get(name)
+    if syntax and not re.fullmatch(syntax.pattern, value):
+        raise UserError(f"found {shown(value)}, wanted {syntax.wanted}")
 
 
-def _nearest(name: str) -> str:
+def _suggest_setting(name: str) -> str:
     groups = ", ".join(dict.fromkeys(known.partition("/")[0] for known in KNOWN_SETTINGS))
     return suggest(name, KNOWN_SETTINGS) if near(name, KNOWN_SETTINGS) else f"wanted one of {groups}"
 
@@ -109,15 +113,15 @@ def write_changing_network(network: Path, folder: AnyPath) -> Path | None:
 
     root = ET.fromstring(read_network(network).content)  # noqa: S314, checked by `read_network`
     traces = {trace.get("id"): trace for trace in root.iter("trace")}
-    connected = list(root.iter("trace_connect"))
-    if not connected:
+    connections = list(root.iter("trace_connect"))
+    if not connections:
         return None
     links = {link.get("id"): link for link in root.iter("link")}
-    for number, one in enumerate(connected):
-        trace, name = traces[one.get("trace")], f"{network.stem}-{number}.trace"
+    for number, connection in enumerate(connections):
+        trace, name = traces[connection.get("trace")], f"{network.stem}-{number}.trace"
         lines = [line.strip() for line in (trace.text or "").splitlines() if line.strip()]
         write_text(folder / name, "\n".join([f"PERIODICITY {trace.get('periodicity')}", *lines, ""]))
-        links[one.get("element")].set(TRACE_ATTRIBUTES[one.get("kind", "")], name)
+        links[connection.get("element")].set(TRACE_ATTRIBUTES[connection.get("kind", "")], name)
     for parent in list(root.iter()):
         for child in [child for child in parent if child.tag in ("trace", "trace_connect")]:
             parent.remove(child)
@@ -152,22 +156,22 @@ class Network:
 
 
 def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[str, str] | None:
-    """Return the key of a platform that names a host which its network lacks, and the error."""
+    """Return the platform's key at fault and the error, if the network lacks a host of the platform; else None."""
     missing = network.missing(prefix, nodes)
     if not missing:
         return None
-    near = f"a prefix as of '{one_line(network.first, 60)}'" if network.first else "hosts in it"
+    advice = f"a prefix as of '{one_line(network.first, 60)}'" if network.first else "hosts in it"
     if len(missing) == nodes:
         return (
             "prefix",
-            f"found '{prefix}', but {file} has no host '{missing[0]}'; wanted {near}",
+            f"found '{prefix}', but {file} has no host '{missing[0]}'; wanted {advice}",
         )
-    known = nodes - len(missing)
-    return "nodes", f"found {nodes}, but {file} has no host '{missing[0]}'; wanted at most {known} nodes"
+    found = nodes - len(missing)
+    return "nodes", f"found {nodes}, but {file} has no host '{missing[0]}'; wanted at most {found} nodes"
 
 
 def read_network(path: Path) -> Network:
-    """Return a network's XML, if it contains nothing else."""
+    """Return a network from its XML. Refuse elements and settings that are not about hosts, links or time."""
     content = read_bytes(path, MAX_FILE, "a SimGrid platform")
     parser = expat.ParserCreate()
     reader = _Reader(path, parser)
@@ -176,7 +180,7 @@ def read_network(path: Path) -> Network:
     parser.buffer_text = True
     try:
         parser.Parse(content, True)
-    except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: an encoding that is none
+    except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: an unknown encoding
         raise UserError(f"not XML: {error}", file=path, line=getattr(error, "lineno", None)) from None
     return Network(content, frozenset(reader.names), tuple(reader.clusters), reader.first)
 
@@ -185,7 +189,7 @@ class _Reader:
     """Handler of the parser. Hosts are counted over the whole file."""
 
     def __init__(self, path: Path, parser: expat.XMLParserType) -> None:
-        self.path, self.parser, self.open, self.hosts = path, parser, [], 0
+        self.path, self.parser, self.open_elements, self.hosts = path, parser, [], 0
         self.names: set[str] = set()
         self.clusters: list[tuple[str, range, str]] = []
         self.first, self.trace = "", ""
@@ -200,14 +204,14 @@ class _Reader:
             raise self.refuse("found a DOCTYPE with declarations of its own, wanted none")
 
     def start(self, element: str, attributes: dict[str, str]) -> None:
-        if not self.open and element != "platform":
+        if not self.open_elements and element != "platform":
             raise self.refuse(f"found <{one_line(element, 40)}>, wanted <platform>")
         if element not in ELEMENTS:
             raise self.refuse(f"found <{one_line(element, 40)}>, which is no part of a network here")
         for name in attributes:
             if FILES.fullmatch(name):
                 raise self.refuse(f"found {name}= of <{element}>: a network here names no other files")
-        if element == "prop" and self.open[-1] == "config":
+        if element == "prop" and self.open_elements[-1] == "config":
             self.setting(attributes.get("id", ""), attributes.get("value", ""))
         if "radical" in attributes:
             ranges = self.numbers(attributes["radical"])
@@ -232,11 +236,11 @@ class _Reader:
                 if (found := attributes.get(name, "")) not in known:
                     kind = "link" if name == "element" else "trace"
                     raise self.refuse(f"found {name}='{one_line(found, 40)}', wanted the id of a <{kind}> above")
-        self.open.append(element)
+        self.open_elements.append(element)
         self.trace = ""
 
     def text(self, text: str) -> None:
-        if self.open and self.open[-1] == "trace":
+        if self.open_elements and self.open_elements[-1] == "trace":
             self.trace += text
 
     def setting(self, name: str, value: str) -> None:
@@ -250,7 +254,7 @@ class _Reader:
             raise self.refuse(f"{name}: {error.message}") from None
 
     def end(self, element: str) -> None:
-        self.open.pop()
+        self.open_elements.pop()
         for line in self.trace.splitlines() if element == "trace" else ():
             if not TRACE_LINE.fullmatch(line):
                 raise self.refuse(f"found '{one_line(line, 40)}' in a <trace>, wanted SECONDS VALUE in each line")

@@ -1,4 +1,5 @@
-"""The transport of messages within a node (`within_node`), from the MPI library's verbose output."""
+"""The transport of messages within a node, such as shared memory (`detect_node_transport`). It is parsed from the MPI
+library's verbose output."""
 
 import os
 import re
@@ -18,8 +19,8 @@ int main(int count, char **words)
   return MPI_Finalize();
 }
 """
-LONGEST_WAIT = 15  # seconds after which mpiexec ends a program that hangs
-TALKING = {  # environment variables for verbose output
+MPIEXEC_TIMEOUT = 15  # seconds after which mpiexec ends a program that hangs
+VERBOSE_VARIABLES = {  # environment variables for verbose output
     "OMPI_MCA_pml_base_verbose": "10",
     "OMPI_MCA_mtl_base_verbose": "10",
     "OMPI_MCA_mtl_ofi_verbose": "10",
@@ -28,12 +29,12 @@ TALKING = {  # environment variables for verbose output
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
     "MPIR_CVAR_DEBUG_SUMMARY": "1",
-    "MPIEXEC_TIMEOUT": str(LONGEST_WAIT),
+    "MPIEXEC_TIMEOUT": str(MPIEXEC_TIMEOUT),
 }
-NETWORK_CARD = {"net", "tcp", "sockets", "udp"}  # transports over IP, which are slow within a node
+IP_TRANSPORTS = {"net", "tcp", "sockets", "udp"}  # names of transports over IP, which are slow within a node
 
 
-def within_node() -> str:
+def detect_node_transport() -> str:
     """Return the transport between two ranks on this machine, in one line; empty if there is no MPI library."""
     compiler, starter = find("mpicc"), find_sibling("mpicc", "mpiexec")
     if not compiler or not starter:
@@ -43,25 +44,28 @@ def within_node() -> str:
         source.write_text(PROGRAM)
         if failure := run_tool([compiler, "-o", str(program), str(source)], 60).failure:
             return f"unknown: {failure}"
-        settings = [f"{name}={value}" for name, value in (TALKING | allow_root(os.geteuid())).items()]
-        reply = run_tool(["env", *settings, starter, "-n", "2", str(program)], 2 * LONGEST_WAIT)
-    carrier, failure = carrier_of(reply.output + reply.errors), reply.failure.replace("env", Path(starter).name, 1)
-    return "; ".join(part for part in (carrier or "not reported", failure) if part)
+        settings = [f"{name}={value}" for name, value in (VERBOSE_VARIABLES | allow_root(os.geteuid())).items()]
+        reply = run_tool(["env", *settings, starter, "-n", "2", str(program)], 2 * MPIEXEC_TIMEOUT)
+    transport, failure = (
+        parse_transport(reply.output + reply.errors),
+        reply.failure.replace("env", Path(starter).name, 1),
+    )
+    return "; ".join(part for part in (transport or "not reported", failure) if part)
 
 
-def carrier_of(text: str) -> str:
+def parse_transport(text: str) -> str:
     """Return the transport named in the verbose output."""
     if pml := re.search(r"selected (\w+) best priority", text):
-        return _open_mpi(pml[1], text)
+        return _describe_open_mpi(pml[1], text)
     if device := re.search(r"==== (\w+) netmod Capability", text):
         return f"MPICH: shared memory; between nodes {device[1]}"
     return ""
 
 
-def _open_mpi(pml: str, text: str) -> str:
+def _describe_open_mpi(pml: str, text: str) -> str:
     carriers = {name for name in re.findall(r"Using (\w+) btl for send", text) if name != "self"}
     providers = set(re.findall(r"mtl:ofi:prov: (\S+)", text)) if pml == "cm" else set()
     line = " ".join([f"Open MPI: pml {pml}", *sorted(carriers), *(f"provider {name}" for name in sorted(providers))])
-    if (carriers | providers) & NETWORK_CARD:
+    if (carriers | providers) & IP_TRANSPORTS:
         line += ", through the network card: export OMPI_MCA_pml=ob1 takes shared memory"
     return line

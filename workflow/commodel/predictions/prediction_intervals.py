@@ -28,7 +28,7 @@ import numpy as np
 
 from commodel.hierarchy import Hierarchy, covers_reach, describe_reach
 from commodel.models import Array
-from commodel.parameters import ENDS, Errors
+from commodel.parameters import SIZE_SIDES, Errors
 from commodel.patterns.layouts import place
 from commodel.predictions.residuals import (
     ABSENT_AT,
@@ -208,7 +208,7 @@ def _extrapolate_sizes(
         return {}
     sizes, ends = part.axes[BYTES][present], {}
     latency_shares = compute_latency_share(sizes, half_size)
-    for name, sign in ENDS.items():
+    for name, sign in SIZE_SIDES.items():
         log_sizes = sign * np.log2(sizes)
         is_outermost = _select_outermost(log_sizes, groups)
         low, high = (

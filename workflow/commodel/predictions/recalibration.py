@@ -19,7 +19,7 @@ from commodel.models.families import Family, family, unit
 from commodel.models.fitting.observed import DRAWS
 from commodel.models.keys import parse, sample
 from commodel.parameters import Estimate, ParameterSet
-from commodel.stats import NORMAL
+from commodel.stats import NORMAL_QUANTILE
 
 RECALIBRATION_KEY = "pace"  # key of the factors in the provenance of a recalibrated set
 SEED = 1
@@ -136,7 +136,7 @@ def _draw_factors(factors: RecalibrationFactors, count: int) -> tuple[Array, Arr
     for factor, drawn in zip(
         (factors.latency, factors.per_byte), noise[[0, 0]] if factors.together else noise, strict=True
     ):
-        spread = np.log(factor.high / factor.low) / 2 / NORMAL if factor.known else 0.0
+        spread = np.log(factor.high / factor.low) / 2 / NORMAL_QUANTILE if factor.known else 0.0
         columns.append(factor.value * np.exp(np.r_[0.0, spread * drawn]))
     return columns[0], columns[1]
 

@@ -32,11 +32,11 @@ from commodel.models.evaluation.values import rank_types
 from commodel.models.families import Family
 from commodel.models.keys import Pair
 from commodel.models.probes.mixture import FAN_RECEIVERS, REPEATED_MESSAGES
-from commodel.parameters import SHEETS, ParameterSet
+from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
 from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
-from commodel.stats import NORMAL
+from commodel.stats import NORMAL_QUANTILE
 from commodel.units import format_bytes
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class ValidityKind(Enum):
     POOR_FIT = "poor fit"  # measured single messages differ from their predictions by more than POOR_FIT_FACTOR
     CONTENTION = "contention not modelled"  # messages share links that are not in the model
     OVERLAP = "overlap not modelled"  # ports wait for latency during which a real port is free
-    DATA_SHEETS = SHEETS
+    DATA_SHEETS = DATA_SHEET_SOURCE
     NO_PREDICTION = "no prediction"
     NOT_FITTED = "not fitted"
     LIBRARY_DEFAULT = "library default"  # the MPI library's own selection is measured only
@@ -410,7 +410,9 @@ def _find_shared_class(levels: Hierarchy, pattern: Schedule, distances: list[int
 def _check_range(entry: Family, parameters: ParameterSet, pattern: Schedule) -> list[Validity]:
     """Check at each size of a stack whether its messages, ranks and vectors are within the probed range."""
     if not parameters.bytes_range or not pattern.messages:
-        return [Validity(ValidityKind.DATA_SHEETS) if SHEETS in parameters.provenance else VALID] * pattern.sizes
+        return [
+            Validity(ValidityKind.DATA_SHEETS) if DATA_SHEET_SOURCE in parameters.provenance else VALID
+        ] * pattern.sizes
     checks = [
         _check_message_sizes(entry, parameters, smallest, largest)
         for smallest, largest in zip(*(sizes.tolist() for sizes in pattern.extremes()), strict=True)
@@ -470,7 +472,7 @@ def find_widening_factor(entry: Family, parameters: ParameterSet, pattern: Sched
     doublings = doublings_above + np.maximum(np.log2(low / smallest), 0)
     if probed_ranks := parameters.settings.get("ranks"):
         doublings = doublings + max(np.log2(pattern.ranks / int(probed_ranks)), 0)
-    return factor * np.exp(NORMAL * estimate_typical_error(parameters) * np.sqrt(doublings))
+    return factor * np.exp(NORMAL_QUANTILE * estimate_typical_error(parameters) * np.sqrt(doublings))
 
 
 def _find_distance_factor(parameters: ParameterSet, pattern: Schedule) -> float:

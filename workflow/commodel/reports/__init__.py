@@ -7,10 +7,18 @@ from commodel.reports.content import build
 from commodel.reports.html.page import write_html
 from commodel.reports.pictures.render import write_pictures
 from commodel.reports.shape import Report
-from commodel.reports.stored import list_anomalies, stored
+from commodel.reports.stored import build_stored_report, list_anomalies
 from commodel.reports.xlsx.workbook import write_xlsx
 
-__all__ = ["build", "list_anomalies", "stored", "write_html", "write_pictures", "write_report", "write_xlsx"]
+__all__ = [
+    "build",
+    "build_stored_report",
+    "list_anomalies",
+    "write_html",
+    "write_pictures",
+    "write_report",
+    "write_xlsx",
+]
 
 
 def write_report(made: Report, out: Path) -> list[Path]:

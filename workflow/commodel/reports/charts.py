@@ -14,27 +14,37 @@ from commodel.compare.alternatives import WORKLOAD
 from commodel.compare.comparison import is_library_default
 from commodel.compare.model_ranking import drop_equal_models, find_best_model, rank_models
 from commodel.parameters import Curve, ParameterSet
-from commodel.reports.shape import MICRO, Axis, Chart, Series, percent, plain
+from commodel.reports.shape import MICRO, Axis, Chart, Series, format_percent, to_plain_value
 from commodel.units import format_bytes
 
 # Okabe and Ito: distinct for most colour-blind readers. Beyond eight, dots change their shape.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5C00", "#444444")
 # Behind dark letters.
-PALE = ("#CFE8E0", "#FBE3C9", "#D6E4F5", "#F3D6E2", "#E6E0F4", "#FBF4C4", "#DDE7C7", "#DCDCDC", "#C9EEF5", "#F6D0C8")
-INTERESTING = 6  # time-over-bytes charts a platform
-MOST_FAMILIES = 5  # in one chart: the best ones
-MOST_CURVES = 8  # drawn of one model on one platform
-MOST_DOTS = 5_000  # predictions in one chart: of more points some are left out
-LEVEL = 1e-6  # of its value: a curve that differs by less is a level line
-BAND = 0.1  # half width of the strip along the identity line, as a relative error
+PALE_COLOURS = (
+    "#CFE8E0",
+    "#FBE3C9",
+    "#D6E4F5",
+    "#F3D6E2",
+    "#E6E0F4",
+    "#FBF4C4",
+    "#DDE7C7",
+    "#DCDCDC",
+    "#C9EEF5",
+    "#F6D0C8",
+)
+MAX_TIME_CHARTS = 6  # charts of time over message size, a platform
+MAX_MODELS = 5  # in one chart: the best ones
+MAX_CURVES = 8  # drawn of one model on one platform
+MAX_DOTS = 5_000  # predictions in one chart; with more, some points are left out
+MIN_RELATIVE_RANGE = 1e-6  # a curve that varies by less is constant except for rounding
+BAND_HALF_WIDTH = 0.1  # of the strip along the identity line, as a relative error
 
 
-def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
+def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
     """Return, by platform, a chart with a series for each of the best models, and the identity line."""
     charts = {}
     best = {
-        platform: drop_equal_models(part, rank_models(part), MOST_FAMILIES)
-        for platform, part in frame.groupby("platform")
+        platform: drop_equal_models(part, rank_models(part), MAX_MODELS) for platform, part in frame.groupby("platform")
     }
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
@@ -45,7 +55,7 @@ def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
         part = part[part["family"].isin(ahead)]
         if part.empty:
             continue
-        step = -(-len(part) // MOST_DOTS)
+        step = -(-len(part) // MAX_DOTS)
         if step > 1:
             part = part[pd.factorize(part["point"])[0] % step == 0]
             note += f" One of every {step} points is drawn."
@@ -54,12 +64,12 @@ def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
             for row in part.itertuples()
         ]
         part = part.assign(label=labels)
-        low, high = decades([*part["measured"] * MICRO, *part["predicted"] * MICRO])
+        low, high = find_decades([*part["measured"] * MICRO, *part["predicted"] * MICRO])
         clouds = [
             Series(
                 family,
-                times(predicted["measured"]),
-                times(predicted["predicted"]),
+                to_microseconds(predicted["measured"]),
+                to_microseconds(predicted["predicted"]),
                 "dots",
                 place,
                 tuple(predicted["label"]),
@@ -70,12 +80,12 @@ def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
         diagonal = Series("predicted = measured", (low, high), (low, high), "line", -1)
         charts[platform] = Chart(
             f"Predicted {platform}",
-            f"{describe_accuracy(part, ahead[0])}: {platform}{mark(part)}",
+            f"{describe_accuracy(part, ahead[0])}: {platform}{simulation_mark(part)}",
             Axis("measured [µs]", low=low, high=high),
             Axis("predicted [µs]", low=low, high=high),
             (diagonal, *clouds),
             note,
-            band=BAND,
+            band=BAND_HALF_WIDTH,
         )
     return charts
 
@@ -83,10 +93,11 @@ def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
 def describe_accuracy(part: pd.DataFrame, model: str) -> str:
     """Return the share of a model's predictions that are within `BAND` of the measured time."""
     errors = part.loc[part["family"] == model, "relative_error"].abs()
-    return f"{percent((errors <= BAND).mean())} of {model}'s predictions are within {100 * BAND:.0f} %"
+    share = format_percent((errors <= BAND_HALF_WIDTH).mean())
+    return f"{share} of {model}'s predictions are within {100 * BAND_HALF_WIDTH:.0f} %"
 
 
-def time_over_bytes(frame: pd.DataFrame) -> dict[str, list[Chart]]:
+def chart_times(frame: pd.DataFrame) -> dict[str, list[Chart]]:
     """Return charts by platform: first workloads whose fastest alternative changes with the message size, then those
     with the largest differences."""
     drawn, charts = frame["held_out"] & (frame["measured"] > 0) & (frame["bytes"] > 0), {}
@@ -95,7 +106,7 @@ def time_over_bytes(frame: pd.DataFrame) -> dict[str, list[Chart]]:
         for workload in choose_workloads(points):
             same = [frame[key] == value for key, value in zip(WORKLOAD, workload, strict=True)]
             part = frame[np.logical_and.reduce([drawn, *same])]
-            charts.setdefault(platform, []).append(time_chart(workload, part, find_best_model(part)))
+            charts.setdefault(platform, []).append(chart_workload(workload, part, find_best_model(part)))
     return charts
 
 
@@ -106,10 +117,10 @@ def choose_workloads(once: pd.DataFrame) -> list[tuple[str, ...]]:
     winners = once.loc[sizes.idxmin()].groupby(WORKLOAD)["way"].nunique()
     contested = once.groupby(WORKLOAD)[["way", "bytes"]].nunique()
     contested = contested[(contested["way"] > 1) & (contested["bytes"] > 2)].index
-    return sorted(contested, key=lambda workload: (-winners[workload], -spread[workload], workload))[:INTERESTING]
+    return sorted(contested, key=lambda workload: (-winners[workload], -spread[workload], workload))[:MAX_TIME_CHARTS]
 
 
-def time_chart(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None) -> Chart:
+def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None) -> Chart:
     platform, operation, layout, size = workload
     lines, predictions = [], []
     libraries = set(part.loc[is_library_default(part), "way"])
@@ -118,17 +129,19 @@ def time_chart(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Series | 
         of_way = part[part["way"] == way]
         once = of_way.drop_duplicates("point").sort_values("bytes")
         sizes = tuple(once["bytes"].astype(float))
-        ends = {"low": times(once["measured_low"]), "high": times(once["measured_high"])}
+        ends = {"low": to_microseconds(once["measured_low"]), "high": to_microseconds(once["measured_high"])}
         title = "MPI default" if libraries == {way} else way
-        lines.append(Series(title, sizes, times(once["measured"]), "both", -1 if libraries == {way} else place, **ends))
+        lines.append(
+            Series(title, sizes, to_microseconds(once["measured"]), "both", -1 if libraries == {way} else place, **ends)
+        )
         if best is not None and way not in libraries:
             drawn = of_way[(of_way["family"] == best["family"]) & (of_way["predicted"] > 0)].sort_values("bytes")
             name = f"{way}, {best['family']}"
             sizes = tuple(drawn["bytes"].astype(float))
-            predictions.append(Series(name, sizes, times(drawn["predicted"]), "dashed", place))
+            predictions.append(Series(name, sizes, to_microseconds(drawn["predicted"]), "dashed", place))
     return Chart(
         f"Time {' '.join(workload)}",
-        f"{operation}, {size}, {layout}{describe_fastest(part)}: {platform}{mark(part)}",
+        f"{operation}, {size}, {layout}{describe_fastest(part)}: {platform}{simulation_mark(part)}",
         Axis("message size [B]", bytes=True),
         Axis("time [µs]"),
         (*lines, *(series for series in predictions if series.x)),
@@ -148,35 +161,35 @@ def describe_fastest(part: pd.DataFrame) -> str:
     return f": {name} is the fastest from {format_bytes(int(sizes.min()))}"
 
 
-def fitted(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
+def chart_fit(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
     """Return the chart of samples and their fitted curve. An axis over more than a factor of ten is logarithmic."""
-    factor, label = micro(curve.y_label)
+    factor, label = scale_to_micro(curve.y_label)
     order = sorted(range(len(curve.x)), key=lambda place: curve.x[place])
     xs = tuple(float(curve.x[place]) for place in order)
     measured = tuple(float(curve.measured[place] * factor) for place in order)
     line = tuple(float(curve.fitted[place] * factor) for place in order)
     least, most = min(*measured, *line), max(*measured, *line)
-    level = most - least < LEVEL * abs(most)  # rounding differences would fill the chart
+    level = most - least < MIN_RELATIVE_RANGE * abs(most)  # rounding differences would fill the chart
     ends = {"low": 0.0, "high": 2 * most} if level and most > 0 else {}
     return Chart(
         f"Fit {fitted_set.platform} {fitted_set.family} {curve.title}",
-        plain(f"{figure}. {curve.title}: {describe_set(fitted_set)}"),
-        curve_axis(curve, xs),
-        Axis(plain(label), log=spans_decades([*measured, *line]), **ends),
+        to_plain_value(f"{figure}. {curve.title}: {describe_set(fitted_set)}"),
+        make_curve_axis(curve, xs),
+        Axis(to_plain_value(label), log=spans_decades([*measured, *line]), **ends),
         (Series("samples", xs, measured, "dots", 0), Series("fitted", xs, line, "line", 1)),
-        plain(f"{curve.form}, R² = {curve.r2:.4f}"),
+        to_plain_value(f"{curve.form}, R² = {curve.r2:.4f}"),
         figure,
     )
 
 
-def worst_fitted(curves: Sequence[Curve]) -> list[Curve]:
+def select_worst_curves(curves: Sequence[Curve]) -> list[Curve]:
     """Return the curves with the largest residuals or left-out errors. A curve needs two samples or more."""
 
     def miss(curve: Curve) -> float:
-        errors = [abs(error) for error in residuals(curve) if math.isfinite(error)]
+        errors = [abs(error) for error in compute_residuals(curve) if math.isfinite(error)]
         return max([*errors, 100 * curve.left_out if curve.left_out > 0 else 0.0])
 
-    drawn = sorted((curve for curve in curves if len(set(curve.x)) > 1), key=miss, reverse=True)[:MOST_CURVES]
+    drawn = sorted((curve for curve in curves if len(set(curve.x)) > 1), key=miss, reverse=True)[:MAX_CURVES]
     return [curve for curve in curves if curve in drawn]
 
 
@@ -185,24 +198,24 @@ def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: i
     samples have none."""
     by_axis: dict[str, list[Curve]] = {}
     for curve in curves:
-        if any(error != 0 for error in residuals(curve)):
+        if any(error != 0 for error in compute_residuals(curve)):
             by_axis.setdefault(curve.x_label, []).append(curve)
     charts = []
     for same in by_axis.values():
         lines = []
         for place, curve in enumerate(same):
-            points = sorted(zip(curve.x, residuals(curve), strict=True))
+            points = sorted(zip(curve.x, compute_residuals(curve), strict=True))
             points = [(float(x), error) for x, error in points if math.isfinite(error)]
             if points:
                 xs, errors = zip(*points, strict=True)
-                lines.append(Series(plain(curve.title), xs, errors, "both", place))
+                lines.append(Series(to_plain_value(curve.title), xs, errors, "both", place))
         if lines:
             xs = tuple(x for line in lines for x in line.x)
             charts.append(
                 Chart(
                     f"Residuals {fitted_set.platform} {fitted_set.family} {same[0].x_label}",
-                    plain(f"{figure + len(charts)}. residuals: {describe_set(fitted_set)}"),
-                    curve_axis(same[0], xs),
+                    to_plain_value(f"{figure + len(charts)}. residuals: {describe_set(fitted_set)}"),
+                    make_curve_axis(same[0], xs),
                     Axis("fitted − measured [%]", log=False),
                     tuple(lines),
                     number=figure + len(charts),
@@ -211,16 +224,16 @@ def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: i
     return charts
 
 
-def residuals(curve: Curve) -> list[float]:
+def compute_residuals(curve: Curve) -> list[float]:
     """Return fitted − measured of each sample, in % of the measured value; NaN if that is 0."""
     pairs = zip(curve.measured, curve.fitted, strict=True)
     return [100 * (fit / seen - 1) if seen else math.nan for seen, fit in pairs]
 
 
-def curve_axis(curve: Curve, xs: Sequence[float]) -> Axis:
+def make_curve_axis(curve: Curve, xs: Sequence[float]) -> Axis:
     """Return the horizontal axis of a curve."""
     label, log = bracket_unit(curve.x_label), spans_decades(xs)
-    return Axis(plain(label), log=log, bytes=log and "[B]" in label)
+    return Axis(to_plain_value(label), log=log, bytes=log and "[B]" in label)
 
 
 def describe_set(fitted_set: ParameterSet) -> str:
@@ -228,7 +241,7 @@ def describe_set(fitted_set: ParameterSet) -> str:
     return f"{fitted_set.family}, {fitted_set.platform}{note}"
 
 
-def micro(label: str) -> tuple[float, str]:
+def scale_to_micro(label: str) -> tuple[float, str]:
     """Return factor and label that turn an axis in seconds into one in µs."""
     label = bracket_unit(label)
     scaled = re.sub(r"([\[(])s([\])])", r"\1µs\2", label)
@@ -240,7 +253,7 @@ def bracket_unit(label: str) -> str:
     return re.sub(r" / (\S+)$", r" [\1]", label)
 
 
-def times(column: pd.Series) -> tuple[float, ...]:
+def to_microseconds(column: pd.Series) -> tuple[float, ...]:
     return tuple(float(value) for value in column * MICRO)
 
 
@@ -248,16 +261,16 @@ def spans_decades(values: Sequence[float]) -> bool:
     return len(values) > 0 and min(values) > 0 and max(values) > 10 * min(values)
 
 
-def decades(values: Sequence[float]) -> tuple[float, float]:
+def find_decades(values: Sequence[float]) -> tuple[float, float]:
     """Return the powers of ten around the values."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     return 10.0**low, 10.0 ** max(high, low + 1)
 
 
-def mark(part: pd.DataFrame) -> str:
+def simulation_mark(part: pd.DataFrame) -> str:
     return " (simulated)" if part["simulated"].any() else ""
 
 
-def stem(choice: str) -> str:
+def name_without_argument(choice: str) -> str:
     """Return an algorithm without its argument, a kind of topology without its numbers."""
     return choice.partition(":")[0]

@@ -14,7 +14,7 @@ from commodel.compare.network import Network
 from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
 from commodel.reports import charts
-from commodel.reports.frames import prepare, select_held_out
+from commodel.reports.frames import prepare_comparison, select_held_out
 from commodel.reports.glossary import glossary_section
 from commodel.reports.sections import (
     conditions,
@@ -29,7 +29,7 @@ from commodel.reports.sections import (
 )
 from commodel.reports.sections.front import make_fronts
 from commodel.reports.sections.standings import Recommended
-from commodel.reports.shape import MICRO, Front, Report, Section, plain, simulation_banner
+from commodel.reports.shape import MICRO, Front, Report, Section, simulation_banner, to_plain_value
 from commodel.results.provenance import NO_PROVENANCE, ExperimentProvenance
 from commodel.units import format_bytes
 
@@ -64,23 +64,26 @@ def build(
     `compare.alternatives`, `speeds` are files by name. Every other argument is the output of a stage."""
     # Text columns of pyarrow take a third of a report's time in many small tables.
     with pd.option_context("mode.string_storage", "python"):
-        frame = prepare(comparison)
-        del comparison  # frees the memory, if the caller holds no reference
+        frame = prepare_comparison(comparison)
+        del comparison  # frees the memory, if the caller has no reference
         simulated = set(frame.loc[frame["simulated"], "platform"]) | {
             parameters.platform for parameters in parameter_sets if parameters.simulated
         }
-        simulated = {plain(name) for name in simulated}
-        native_pairs, gap = overhead.pair_with_native(frame, containers or {}), conditions.prepare(unmeasured)
+        simulated = {to_plain_value(name) for name in simulated}
+        native_pairs, gap = (
+            overhead.pair_with_native(frame, containers or {}),
+            conditions.prepare_unmeasured(unmeasured),
+        )
         probes = conditions.describe_unmeasured_probes(gap, raw, passes or {})
-        pictures, distances = network.sections(networks)
+        pictures, distances = network.make_sections(networks)
         paired = {seen.platform for seen in networks}
         anomalies = network.describe_slow_nodes(networks)
         anomalies += conditions.list_anomalies(frame, provenance or {}, paired)
         settings = conditions.describe_settings(drift) if drift is not None else []
         trusted = select_held_out(frame)
-        scatters, times = charts.predicted_measured(trusted), charts.time_over_bytes(frame)
+        scatters, times = charts.chart_predictions(trusted), charts.chart_times(frame)
         recommended = Recommended.of(frame)
-        answers = summary.sections(
+        answers = summary.make_sections(
             frame,
             trusted,
             recommended,
@@ -88,14 +91,14 @@ def build(
             times,
             simulated,
             probes,
-            overhead.sentences(native_pairs, containers or {}, simulated),
+            overhead.describe_overhead(native_pairs, containers or {}, simulated),
             anomalies,
             settings,
         )
-        of_kernels = kernels.sections(*partitions, frame, speeds, raw, simulated)
-        errors = standings.errors(trusted)
+        of_kernels = kernels.make_sections(*partitions, frame, speeds, raw, simulated)
+        errors = standings.make_error_section(trusted)
         choices = standings.build_selection(frame)
-        latencies = evidence.latency_section(distributions, raw, simulated)
+        latencies = evidence.make_latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
         remarks = [*anomalies, *settings]
         first = make_fronts(
@@ -107,42 +110,42 @@ def build(
             *pictures,
             *answers,
             *of_kernels,
-            *trees.sections(tree_predictions, simulated),
-            evidence.prediction_section(frame),  # last of those that need all rows: it keeps them
+            *trees.make_sections(tree_predictions, simulated),
+            evidence.make_prediction_section(frame),  # the last section that needs all rows, and stores them
             errors,
             *choices,
-            *overhead.sections(native_pairs, containers or {}, simulated),
+            *overhead.make_sections(native_pairs, containers or {}, simulated),
             *(conditions.list_settings(drift) if drift is not None else []),
             *conditions.list_unmeasured(gap, simulated),
-            *([evidence.models(families)] if families else []),
-            evidence.parameters(parameter_sets, definitions or {}),
+            *([evidence.make_model_section(families)] if families else []),
+            evidence.make_parameter_section(parameter_sets, definitions or {}),
             latencies,
             *distances,
-            evidence.fits(parameter_sets),
-            evidence.raw_summary(raw, simulated),
+            evidence.make_fit_section(parameter_sets),
+            evidence.make_raw_section(raw, simulated),
             *overlay,
-            *origins.sections(provenance or {}, traces, simulated),
+            *origins.make_sections(provenance or {}, traces, simulated),
             glossary_section(),
         )
         when, results = origins.format_dates(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
-        about = (plain(experiment), plain(title or experiment), simulation_banner(simulated))
+        about = (to_plain_value(experiment), to_plain_value(title or experiment), simulation_banner(simulated))
         return Report(*about, sections, when, results, tuple(parameter_sets), first, samples)
 
 
-LONGEST = 60  # letters of a name in a command
-UNMEASURED = 3072  # bytes: hardly any matrix has them
+MAX_NAME_LENGTH = 60  # letters of an experiment's name in a command
+UNUSUAL_SIZE = 3072  # bytes; an example of a size that a matrix does not have
 DOUBLES = "What if L doubles?"
 
 
-def commands(report: Report, front: Front) -> list[tuple[str, str]]:
-    name = report.experiment if len(report.experiment) <= LONGEST else "EXPERIMENT"
+def list_commands(report: Report, front: Front) -> list[tuple[str, str]]:
+    name = report.experiment if len(report.experiment) <= MAX_NAME_LENGTH else "EXPERIMENT"
     questions = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
     workloads = _workload_options(front)
     for _, workload in workloads[-1:]:
         where = f"--experiment {name} --platform {front.platform}"
         questions.append(("What to use for another workload?", f"commodel advise {where} {workload}"))
-    here = [parameters for parameters in report.sets if plain(parameters.platform) == front.platform]
-    if doubled := _doubled(here, front):
+    here = [parameters for parameters in report.sets if to_plain_value(parameters.platform) == front.platform]
+    if doubled := _double_latencies(here, front):
         family, settings = doubled
         for workload in [workload for over, workload in workloads if over == "ranks"][-1:]:
             file = f"results/{name}/validated/{front.platform}/{family}.yaml"
@@ -155,26 +158,26 @@ def _workload_options(front: Front) -> list[tuple[str, str]]:
     workloads = []
     for row, (operation, label) in enumerate(front.use.rows):
         if operation in front.trust.columns:
-            over, number = _over(label)
+            over, number = _parse_extent(label)
             sizes = [
                 int(text) for cell in front.use.cells if cell.row == row for name, text in cell.picks if name == "bytes"
             ]
-            workload = f"--operation {operation.removeprefix(STREAM)} --{over} {number} --bytes {_size(sizes)}"
+            workload = f"--operation {operation.removeprefix(STREAM)} --{over} {number} --bytes {_choose_size(sizes)}"
             workloads.append((over, workload))
     return workloads
 
 
-def _size(measured: Sequence[int]) -> str:
+def _choose_size(measured: Sequence[int]) -> str:
     """Return a message size within the measured range that was not measured, else the largest measured one."""
-    return "3KiB" if min(measured) < UNMEASURED < max(measured) else format_bytes(max(measured)).replace(" ", "")
+    return "3KiB" if min(measured) < UNUSUAL_SIZE < max(measured) else format_bytes(max(measured)).replace(" ", "")
 
 
-def _over(label: str) -> tuple[str, str]:
+def _parse_extent(label: str) -> tuple[str, str]:
     """Return `ranks` or `leaves` and their number, from the label of a row of the map."""
     return "leaves" if "leaves" in label else "ranks", re.match(r"[0-9]*", label)[0]
 
 
-def _doubled(sets: Sequence[ParameterSet], front: Front) -> tuple[str, str] | None:
+def _double_latencies(sets: Sequence[ParameterSet], front: Front) -> tuple[str, str] | None:
     """Return the best model with a latency L, of the better half, and options that double each of its latencies."""
     ranked = [family for _, family in front.trust.rows]
     order = ranked[: (len(ranked) + 1) // 2]

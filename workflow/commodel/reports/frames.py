@@ -12,20 +12,31 @@ import pandas as pd
 from commodel.compare.comparison import has_schedule, is_library_default, name_streams
 from commodel.files.tables import COMPARISON, Field, add_default_columns, find_field, list_columns
 from commodel.predictions.prediction_intervals import PARAMETERS
-from commodel.reports.shape import Column, columns_of, plain, simulation
+from commodel.reports.shape import Column, select_columns, simulation_word, to_plain_value
 
 FLAGS, WHOLE, TEXTS, NUMBERS = (list_columns(COMPARISON, kind) for kind in (bool, int, str, float))
 PERCENTAGES = ("abs_error_median", "bias", "covered_share", "right", "tied", "regret_mean", "regret_max")
 
 
-def column_of(field: Field) -> Column:
+def make_column(field: Field) -> Column:
     return Column(field.name, field.title, field.shown_format, field.note)
 
 
-PLATFORM = columns_of("Platform")
-SAMPLES = [column_of(find_field(COMPARISON, name)) for name in ("batch", "raw")]
-JUDGED = ["platform", "simulated", "operation", "alternative", "kind", "layout", "size", "bytes", "fan_in", "family"]
-JUDGED += [
+PLATFORM_COLUMNS = select_columns("Platform")
+SAMPLE_FILE_COLUMNS = [make_column(find_field(COMPARISON, name)) for name in ("batch", "raw")]
+HELD_OUT_COLUMNS = [
+    "platform",
+    "simulated",
+    "operation",
+    "alternative",
+    "kind",
+    "layout",
+    "size",
+    "bytes",
+    "fan_in",
+    "family",
+]
+HELD_OUT_COLUMNS += [
     "point",
     "measured",
     "predicted",
@@ -53,7 +64,7 @@ PREDICTION_COLUMNS |= {
 }
 
 
-def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
+def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return the comparison with the types of its columns, sorted, real machines first, and with the labels of reports.
 
     `size` is that of the workload, with its waves and setting; `kind` that of the alternative; `way` a name of the
@@ -68,7 +79,7 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     }
     frame = frame.assign(interval_basis=frame["interval_basis"].mask(older, PARAMETERS), **ends)
     for key in TEXTS:
-        frame[key] = _texts(frame[key])
+        frame[key] = _make_texts_safe(frame[key])
     for key in (key for key in FLAGS if frame[key].dtype != bool):
         flags = [str(value).strip().lower() in ("true", "1", "1.0") for value in frame[key].tolist()]
         frame[key] = np.array(flags, dtype=bool)  # of an empty list too
@@ -76,13 +87,13 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float)
     for key in (key for key in WHOLE if frame[key].dtype != np.int64):
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float).fillna(0).astype(np.int64)
-    frame["size"] = _named(frame, ["leaves", "ranks", "waves", "setting"], _size)
+    frame["size"] = _label_rows(frame, ["leaves", "ranks", "waves", "setting"], _label_size)
     kinds = np.where(is_library_default(frame), 2, frame["topology"] != "")
     frame["kind"] = pd.Series(np.array(["algorithm", "topology", "library"], dtype=object)[kinds], dtype=object)
     workload = ["platform", "operation", "size", "node_usage"]
     frame["several"] = frame.groupby(workload)["layout"].transform("nunique") > 1
-    frame["place"] = _named(frame, ["layout", "node_usage", "several"], _place)
-    frame["way"] = _named(frame, ["alternative", "layout", "several"], _way)
+    frame["place"] = _label_rows(frame, ["layout", "node_usage", "several"], _label_place)
+    frame["way"] = _label_rows(frame, ["alternative", "layout", "several"], _label_alternative)
     order = ["simulated", "platform", "operation", "place", "ranks", "bytes", "way", "family"]
     places = frame[order].sort_values(order, kind="stable").index
     columns = {key: frame[key].take(places).reset_index(drop=True) for key in frame.columns.drop("several")}
@@ -91,31 +102,31 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     return made
 
 
-def _texts(column: pd.Series) -> pd.Series:
+def _make_texts_safe(column: pd.Series) -> pd.Series:
     """Return the column as texts that are safe to show. Each distinct text is converted once."""
     codes, texts = pd.factorize(column.astype(object))  # -1: blank; several times faster than Arrow here
-    safe = [*(plain(text) or "" for text in texts), ""]
+    safe = [*(to_plain_value(text) or "" for text in texts), ""]
     if column.dtype == object and safe[:-1] == list(texts) and (codes >= 0).all():
         return column
     return pd.Series(np.array(safe, dtype=object)[codes], column.index, dtype=object)
 
 
-def _named(frame: pd.DataFrame, keys: list[str], name: Callable[..., str]) -> pd.Series:
+def _label_rows(frame: pd.DataFrame, keys: list[str], name: Callable[..., str]) -> pd.Series:
     """Return a text for each row, made once for all rows that have the same values in these columns."""
     rows = frame[keys].drop_duplicates().itertuples(index=False)
-    texts = np.array([plain(name(*values)) for values in rows], dtype=object)
+    texts = np.array([to_plain_value(name(*values)) for values in rows], dtype=object)
     return pd.Series(texts[frame.groupby(keys, sort=False).ngroup()], frame.index, dtype=object)
 
 
-def _place(layout: str, node_usage: str, free: bool) -> str:
+def _label_place(layout: str, node_usage: str, free: bool) -> str:
     return f"any layout, {node_usage}" if free else layout
 
 
-def _way(choice: str, layout: str, free: bool) -> str:
+def _label_alternative(choice: str, layout: str, free: bool) -> str:
     return f"{choice}, {layout}" if free else choice
 
 
-def _size(leaves: int, ranks: int, waves: int, setting: str) -> str:
+def _label_size(leaves: int, ranks: int, waves: int, setting: str) -> str:
     over = f"{leaves} leaves" if leaves else f"{ranks} ranks"
     over = over if waves == 1 else f"{over}, {waves} waves"
     return f"{over}, {setting}" if setting else over
@@ -124,7 +135,7 @@ def _size(leaves: int, ranks: int, waves: int, setting: str) -> str:
 def select_held_out(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the predictions at held-out points, by which models are judged. Large comparisons take much memory, so the
     selection is made once and has only the columns that judging needs."""
-    return frame.loc[frame["held_out"] & has_schedule(frame), JUDGED]
+    return frame.loc[frame["held_out"] & has_schedule(frame), HELD_OUT_COLUMNS]
 
 
 def select_salient(frame: pd.DataFrame) -> pd.DataFrame:
@@ -141,10 +152,10 @@ def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
     for key, factor in (factors | dict.fromkeys(PERCENTAGES, 100.0)).items():
         if key in shown and factor != 1:
             shown[key] = shown[key].astype(float) * factor
-    return shown.assign(simulated=shown["simulated"].map(simulation))
+    return shown.assign(simulated=shown["simulated"].map(simulation_word))
 
 
-def families_of(frame: pd.DataFrame) -> list[str]:
+def list_models(frame: pd.DataFrame) -> list[str]:
     """Return the models in the frame. A point that no model was to predict has an empty name."""
     return sorted(name for name in frame["family"].unique() if name)
 

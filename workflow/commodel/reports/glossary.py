@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from commodel.reports.shape import Section, columns_of, table
+from commodel.reports.shape import Section, make_table, select_columns
 
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
@@ -45,6 +45,6 @@ def without_links(text: str) -> str:
 
 
 def glossary_section() -> Section:
-    columns = columns_of("Glossary")
+    columns = select_columns("Glossary")
     rows = pd.DataFrame([{column.key: getattr(term, column.key) for column in columns} for term in read_glossary()])
-    return Section("Glossary", "", (table("Glossary", "Terms", columns, rows.map(without_links), fixed=2),))
+    return Section("Glossary", "", (make_table("Glossary", "Terms", columns, rows.map(without_links), fixed=2),))

@@ -26,14 +26,14 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.reports.xlsx.calculator.cells import shown
 from commodel.reports.xlsx.calculator.sheet import FITTED_ON, SHEET, TABLE, VALUES
 
-HEADS = (VALUES[:2], ("family", "parameter"), ("family", "value"))  # of parameters; older ones last
-MOST_PARTS = 1000
-MOST_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one part, unpacked; the first prefix that fits
-MOST_IN_ALL = {"xl/worksheets/": 2048 << 20, "": 256 << 20}  # of all these parts
-MOST_STRINGS = 1_000_000  # that cells share; a reader keeps them all
-MOST_PACKED = 1024 << 20
-CHUNK = 1 << 20
-# openpyxl's parser expands entities; no workbook needs any. Zeros are left out before looking: UTF-16 has them.
+TABLE_HEADINGS = (VALUES[:2], ("family", "parameter"), ("family", "value"))  # of parameters; older ones last
+MAX_PARTS = 1000
+MAX_PART_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one uncompressed part, by the prefix of its name
+MAX_TOTAL_BYTES = {"xl/worksheets/": 2048 << 20, "": 256 << 20}  # of all parts with the prefix
+MAX_STRINGS = 1_000_000  # shared by cells; openpyxl stores all of them in memory
+MAX_COMPRESSED_BYTES = 1024 << 20
+CHUNK_BYTES = 1 << 20
+# openpyxl's parser expands entities, which no workbook needs. Zero bytes are removed before searching, for UTF-16.
 STRING = re.compile(rb"<(?:[\w.-]+:)?si[\s/>]")
 FORBIDDEN = re.compile(rb"<!(DOCTYPE|ENTITY)", re.IGNORECASE)
 ENCODING = re.compile(rb"""^\W{0,4}<\?xml[^>]*encoding\s*=\s*["'](?!utf-8["'])""", re.IGNORECASE)
@@ -44,9 +44,9 @@ def open_received(path: Path) -> Iterator:
     """Yield the open workbook, to be read row by row; raise UserError with one line if it cannot be read."""
     import openpyxl  # here, because writers of workbooks need none of it
 
-    with open_bounded(path, MOST_PACKED, "a workbook") as stream:
+    with open_bounded(path, MAX_COMPRESSED_BYTES, "a workbook") as stream:
         try:
-            _inspect(stream, path)
+            _check_archive(stream, path)
             book = openpyxl.load_workbook(stream, read_only=True, keep_links=False)
         except UserError:
             raise
@@ -63,35 +63,35 @@ def _unreadable(path: Path, error: Exception) -> UserError:
     return UserError(f"cannot be read as a workbook (.xlsx): {words}", file=path)
 
 
-def _inspect(stream: IO[bytes], path: Path) -> None:
+def _check_archive(stream: IO[bytes], path: Path) -> None:
     """Refuse an archive with too many or too large parts. Sizes are those that it states; no part is unpacked to
     more."""
     with zipfile.ZipFile(stream) as archive:
         parts = archive.infolist()
-        if len(parts) > MOST_PARTS:
-            raise UserError(f"found {len(parts)} parts in it, wanted a workbook, at most {MOST_PARTS}", file=path)
-        total, strings = dict.fromkeys(MOST_IN_ALL, 0), 0
+        if len(parts) > MAX_PARTS:
+            raise UserError(f"found {len(parts)} parts in it, wanted a workbook, at most {MAX_PARTS}", file=path)
+        total, strings = dict.fromkeys(MAX_TOTAL_BYTES, 0), 0
         for part in parts:
-            kind = next(prefix for prefix in MOST_BYTES if part.filename.startswith(prefix))
+            kind = next(prefix for prefix in MAX_PART_BYTES if part.filename.startswith(prefix))
             total[kind] += part.file_size
             for size, most, what in (
-                (part.file_size, MOST_BYTES[kind], "a part"),
-                (total[kind], MOST_IN_ALL[kind], "parts"),
+                (part.file_size, MAX_PART_BYTES[kind], "a part"),
+                (total[kind], MAX_TOTAL_BYTES[kind], "parts"),
             ):
                 if size > most:
                     message = f"found {what} of {size >> 20} MiB in it, wanted at most {most >> 20} MiB"
                     raise UserError(message, file=path)
         for part in parts:
             with archive.open(part) as content:
-                strings += _strings(content, path)
-            if strings > MOST_STRINGS:
-                raise UserError(f"found more than {MOST_STRINGS:,} strings in it, wanted a report", file=path)
+                strings += _count_strings(content, path)
+            if strings > MAX_STRINGS:
+                raise UserError(f"found more than {MAX_STRINGS:,} strings in it, wanted a report", file=path)
 
 
-def _strings(stream: IO[bytes], path: Path) -> int:
+def _count_strings(stream: IO[bytes], path: Path) -> int:
     """Return the number of shared strings in a part; refuse one with entities."""
     before, first, count = b"", True, 0
-    while chunk := stream.read(CHUNK):
+    while chunk := stream.read(CHUNK_BYTES):
         text = before + chunk.replace(b"\0", b"")
         count += len(STRING.findall(text))
         if FORBIDDEN.search(text) or (first and ENCODING.search(text[:500])):
@@ -100,7 +100,7 @@ def _strings(stream: IO[bytes], path: Path) -> int:
     return count
 
 
-def rows(sheet, most_rows: int, most_columns: int | None, path: Path) -> Iterator[tuple]:
+def read_sheet_rows(sheet, most_rows: int, most_columns: int | None, path: Path) -> Iterator[tuple]:
     """Yield the values of a sheet, a tuple a row, up to these bounds, because the size that a sheet states may be
     wrong. A formula differs from a text that looks like one."""
     try:
@@ -127,14 +127,14 @@ SETS = "Sets"
 MOST_ROWS, COLUMNS = 20_000, 12
 
 
-def lines(sets: tuple[ParameterSet, ...]) -> Iterator[tuple[int, str]]:
+def list_set_lines(sets: tuple[ParameterSet, ...]) -> Iterator[tuple[int, str]]:
     """Yield the number of each set with the lines of its file."""
     for number, parameters in enumerate(sets, 1):
         bare = replace(parameters, curves=(), draws={}, provenance={})
         yield from ((number, line) for line in parameters_text(bare).splitlines())
 
 
-def sets_of(path: Path, platform: str = "") -> list[ParameterSet]:
+def read_changed_sets(path: Path, platform: str = "") -> list[ParameterSet]:
     """Return the parameter sets of one platform, which has to be named if the workbook has several."""
     with open_received(path) as book:
         if SETS not in book.sheetnames:
@@ -144,25 +144,27 @@ def sets_of(path: Path, platform: str = "") -> list[ParameterSet]:
         if platform and platform not in platforms:
             raise UserError(f"no platform '{platform}'; {suggest(platform, platforms)}", file=path)
         if not platform and len(platforms) > 1:
-            raise UserError(f"is of {', '.join(platforms)}: say which, as {path.name}#{platforms[0]}", file=path)
+            raise UserError(f"has {', '.join(platforms)}: name one of them, as {path.name}#{platforms[0]}", file=path)
         chosen = [entry for entry in sets if entry.platform == (platform or entry.platform) and entry.values]
         if not chosen:
             raise UserError("found no values in it", file=path)
         changes: dict[tuple[str, str], Change] = {}
         for name in book.sheetnames:
             if name.startswith(SHEET):
-                changes |= _changes(list(rows(book[name], MOST_ROWS, COLUMNS, path)), name, chosen, path)
-    return [_changed(parameters, changes) for parameters in chosen]
+                changes |= _read_changes(
+                    list(read_sheet_rows(book[name], MOST_ROWS, COLUMNS, path)), name, chosen, path
+                )
+    return [_apply_changes(parameters, changes) for parameters in chosen]
 
 
-def written_sets(book, path: Path) -> list[ParameterSet]:
+def read_stored_sets(book, path: Path) -> list[ParameterSet]:
     """Return the parameter sets of all platforms, as their files have them."""
     return [parse_parameters(document) for document in _documents(book, path)]
 
 
 def _documents(book, path: Path) -> Iterator[Document]:
     texts: dict[int, list[str]] = {}
-    for row in rows(book[SETS], MOST_ROWS, 2, path) if SETS in book.sheetnames else ():
+    for row in read_sheet_rows(book[SETS], MOST_ROWS, 2, path) if SETS in book.sheetnames else ():
         if len(row) > 1 and isinstance(row[0], int) and row[1] is not None:
             texts.setdefault(row[0], []).append(str(row[1]))
     for number, text in texts.items():
@@ -177,9 +179,11 @@ class Change:
     factor: float = 1.0
 
 
-def _changes(cells: list[tuple], sheet: str, sets: list[ParameterSet], path: Path) -> dict[tuple[str, str], Change]:
+def _read_changes(
+    cells: list[tuple], sheet: str, sets: list[ParameterSet], path: Path
+) -> dict[tuple[str, str], Change]:
     """Return the reader's changes by model and value; none if the sheet belongs to another platform."""
-    start = next((number for number, row in enumerate(cells) if row[:2] in HEADS and len(row) > 8), None)
+    start = next((number for number, row in enumerate(cells) if row[:2] in TABLE_HEADINGS and len(row) > 8), None)
     if start is None or cells[start][8] not in (f"{before}{sets[0].platform}" for before in (FITTED_ON, "of ")):
         return {}
     titles = {family(name).title: name for name in family_names()}
@@ -216,7 +220,7 @@ def _number(row: tuple, column: int, sheet: str, number: int, path: Path) -> flo
     return float(value)
 
 
-def _changed(parameters: ParameterSet, changes: dict[tuple[str, str], Change]) -> ParameterSet:
+def _apply_changes(parameters: ParameterSet, changes: dict[tuple[str, str], Change]) -> ParameterSet:
     entry, values, notes = family(parameters.family), dict(parameters.values), []
     for (name, called), change in changes.items():
         if name != parameters.family or called not in values:

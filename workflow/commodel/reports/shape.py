@@ -27,10 +27,10 @@ from commodel.parameters import ParameterSet
 from commodel.records import PATH_PART
 from commodel.units import format_bytes
 
-LONGEST_TEXT = 2000
+MAX_TEXT_LENGTH = 2000
 
 
-def plain(value: object) -> object:
+def to_plain_value(value: object) -> object:
     """Return a value from a frame or a YAML file as None, bool, int, float or safe one-line text."""
     if value is None or value is pd.NA or value is pd.NaT:
         return None
@@ -40,19 +40,19 @@ def plain(value: object) -> object:
         return int(value) if abs(int(value)) < 2**53 else str(int(value))
     if isinstance(value, float | np.floating):
         return float(value)
-    return one_line(value, LONGEST_TEXT)
+    return one_line(value, MAX_TEXT_LENGTH)
 
 
-def finite(value: object) -> bool:
+def is_finite_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def has_rank(value: object) -> bool:
-    """Return whether a value has a place on a scale: infinity has one, n/a has none."""
+    """Return whether a value can be ordered: infinity can, n/a cannot."""
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
-def number_format(kind: str, value: float) -> str:
+def choose_number_format(kind: str, value: float) -> str:
     """Return the spreadsheet format of one number; `show` prints the same digits."""
     if kind in ("count", "figure"):
         return "#,##0"
@@ -71,7 +71,7 @@ def number_format(kind: str, value: float) -> str:
     return "#,##0." + "0" * digits if digits else "#,##0"
 
 
-def show(kind: str, value: object) -> str:
+def format_value(kind: str, value: object) -> str:
     """Return the text of one value."""
     if value is None:
         return ""
@@ -83,7 +83,7 @@ def show(kind: str, value: object) -> str:
         return "n/a"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
-    form = number_format(kind, value)
+    form = choose_number_format(kind, value)
     if "E" in form:
         return f"{value:.3e}".upper()
     digits = len(form.split(";")[0].partition(".")[2])
@@ -95,15 +95,15 @@ def show(kind: str, value: object) -> str:
 
 def format_undetermined(value: float) -> str:
     """Return a value that the data do not determine, to one digit: `≈ 3`."""
-    return f"≈ {float(f'{value:.0e}'):,.15g}".upper() if math.isfinite(value) else show("number", value)
+    return f"≈ {float(f'{value:.0e}'):,.15g}".upper() if math.isfinite(value) else format_value("number", value)
 
 
-TALLIED = 4  # words that are counted one by one
-ALL = "all"  # operations together
-CLOSE = "≈ "  # before an alternative with which others are statistically tied
+MAX_TALLIED_WORDS = 4  # words that are counted one by one
+ALL_OPERATIONS = "all"  # operations together
+TIED_PREFIX = "≈ "  # before an alternative that is statistically tied with others
 
 
-def simulation(simulated: bool) -> str:
+def simulation_word(simulated: bool) -> str:
     """Return the text of the column that separates simulated rows from measured ones."""
     return "simulated" if simulated else "no"
 
@@ -114,56 +114,56 @@ def simulation_banner(names: Iterable[str]) -> str:
     return f"SIMULATED: every measurement on {listed} comes from a simulator, not from hardware." if listed else ""
 
 
-def origin(platform: str, simulated: set[str]) -> str:
+def label_platform(platform: str, simulated: set[str]) -> str:
     return f"{platform} (simulated)" if platform in simulated else platform
 
 
-def span(first: int, last: int) -> str:
-    return f"at {size(first)}" if first == last else f"from {size(first)} to {size(last)}"
+def format_size_range(first: int, last: int) -> str:
+    return f"at {format_size(first)}" if first == last else f"from {format_size(first)} to {format_size(last)}"
 
 
-def size(number: int) -> str:
+def format_size(number: int) -> str:
     """Return a message size that no line break separates from its unit."""
     return format_bytes(int(number)).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def times(low: float, high: float) -> str:
+def format_factor_range(low: float, high: float) -> str:
     """Return a range of factors, such as `1.62–3.2×`."""
     ends = dict.fromkeys(f"{value:.{2 if value < 2 else 1 if value < 9.95 else 0}f}" for value in (low, high))
     return f"{'–'.join(ends)}×"
 
 
-def by_frequency(words: Iterable[str]) -> list[tuple[str, int]]:
-    """Return each word with how often it is there, the most frequent first."""
+def count_by_frequency(words: Iterable[str]) -> list[tuple[str, int]]:
+    """Return each word with its count, the most frequent first."""
     return sorted(Counter(words).items(), key=lambda item: (-item[1], item[0]))
 
 
-def tally(words: Iterable[str]) -> str:
+def format_tally(words: Iterable[str]) -> str:
     """Return words with their counts, the most frequent first: `a 7, b 2, 3 other`."""
-    counts = by_frequency(words)
-    shown = [f"{word} {number}" for word, number in counts[:TALLIED]]
-    others = sum(number for _, number in counts[TALLIED:])
+    counts = count_by_frequency(words)
+    shown = [f"{word} {number}" for word, number in counts[:MAX_TALLIED_WORDS]]
+    others = sum(number for _, number in counts[MAX_TALLIED_WORDS:])
     return ", ".join([*shown, f"{others} other"] if others else shown)
 
 
-def count(number: float, noun: str, plural: str = "s") -> str:
+def format_count(number: float, noun: str, plural: str = "s") -> str:
     return f"{int(number)} {noun}{'' if number == 1 else plural}"
 
 
 def shorten_list(words: list[str], most: int = 6) -> str:
     """Return a list of words with at most so many entries: `a, b and 3 more`."""
-    return comma(words if len(words) <= most else [*words[: most - 1], f"{len(words) - most + 1} more"])
+    return join_words(words if len(words) <= most else [*words[: most - 1], f"{len(words) - most + 1} more"])
 
 
-def ratio(value: float) -> str:
+def format_ratio(value: float) -> str:
     return "∞" if value == math.inf else f"{value:.2f}"
 
 
-def comma(words: list[str]) -> str:
+def join_words(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def percent(share: float, sign: bool = False) -> str:
+def format_percent(share: float, sign: bool = False) -> str:
     """Return a share in percent with a digit after the point only below 10 %: 3.4 %, 57 %, 1240 %."""
     if not math.isfinite(share):
         return "n/a"
@@ -172,10 +172,10 @@ def percent(share: float, sign: bool = False) -> str:
     return f"{value:+.{digits}f} %" if sign else f"{value:.{digits}f} %"
 
 
-LARGEST_INTEGER = 2**53  # of whole numbers that a spreadsheet has
+MAX_SPREADSHEET_INTEGER = 2**53  # a spreadsheet stores all whole numbers below it exactly
 
 
-class Numbers(Sequence):
+class NumberColumn(Sequence):
     """A column of numbers or flags, with None where `blank` is true."""
 
     def __init__(self, values: np.ndarray, blank: np.ndarray | None = None):
@@ -186,7 +186,7 @@ class Numbers(Sequence):
 
     def __getitem__(self, at):
         if isinstance(at, slice):
-            part = Numbers(self.values[at], None if self.blank is None else self.blank[at])
+            part = NumberColumn(self.values[at], None if self.blank is None else self.blank[at])
             return list(part)
         return None if self.blank is not None and self.blank[at] else self.values[at].item()
 
@@ -197,7 +197,7 @@ class Numbers(Sequence):
         return iter(values)
 
 
-class Texts(Sequence):
+class TextColumn(Sequence):
     """A column that holds each distinct text once: `codes` are the numbers of the rows' texts."""
 
     def __init__(self, codes: np.ndarray, texts: Sequence[str | None]):
@@ -242,23 +242,23 @@ class Rows(Sequence):
 
 
 def keep_numbers(column: pd.Series, plain: Callable[[object], object], blank: np.ndarray | None = None) -> Sequence:
-    """Return a column of a frame, its numbers as they are and all else as `plain` has it, equal texts once."""
+    """Return a column of a frame: numbers unchanged, other values converted by `plain`, equal texts stored once."""
     kind = column.dtype.kind
-    if kind in "bf" or (kind == "i" and (column.empty or column.abs().max() < LARGEST_INTEGER)):
-        return Numbers(column.to_numpy(), blank)
+    if kind in "bf" or (kind == "i" and (column.empty or column.abs().max() < MAX_SPREADSHEET_INTEGER)):
+        return NumberColumn(column.to_numpy(), blank)
     if pd.api.types.infer_dtype(column, skipna=False) == "string" and column.notna().all():
         codes, texts = pd.factorize(column)
         if blank is not None:
             codes[blank] = len(texts)
-        return Texts(codes, [*(plain(text) for text in texts), None])
+        return TextColumn(codes, [*(plain(text) for text in texts), None])
     values = [plain(value) for value in column.tolist()]
     for place in np.flatnonzero(blank) if blank is not None else ():
         values[place] = None
     return values
 
 
-MOST_RECTANGLES = 400  # rectangles that can be read
-SMALLEST_NUMBER = 8.0  # pixels of a number that can be read
+MAX_RECTANGLES = 400  # rectangles that can be read
+MIN_LETTER_PIXELS = 8.0  # pixels of a number that can be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +277,7 @@ class Rectangle:
         """Return the size of the letters of its label, in pixels, for a unit of the square of this many pixels; 0 if
         none fits."""
         size = min(15.0, 0.7 * self.height * unit, 1.3 * self.width * unit / max(1, len(self.label)))
-        return size if size >= SMALLEST_NUMBER else 0.0
+        return size if size >= MIN_LETTER_PIXELS else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +292,7 @@ class Tiling:
 
 
 MICRO = 1e6  # seconds are shown in µs; scaling happens here and nowhere else
-WORDS = ("text", "flag", "file")  # kinds of columns that hold no numbers
+TEXT_KINDS = ("text", "flag", "file")  # kinds of columns that hold no numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,8 +308,8 @@ class Scale:
         return self.middle == self.good
 
 
-MU = Scale(bad=2.0, middle=1.25, good=1.0)
-REGRET = Scale(bad=50.0, middle=0.0, good=0.0)  # %
+MU_SCALE = Scale(bad=2.0, middle=1.25, good=1.0)
+REGRET_SCALE = Scale(bad=50.0, middle=0.0, good=0.0)  # %
 COLOURS = {"bad": "#E8935F", "middle": "#FBF4DC", "good": "#6DB9A8"}
 
 
@@ -325,7 +325,7 @@ class Column:
     scale: Scale | None = None
 
 
-SCALES = {"": None, "mu": MU, "regret": REGRET}
+SCALES = {"": None, "mu": MU_SCALE, "regret": REGRET_SCALE}
 SCHEMA = Path(__file__).with_name("columns.csv")
 
 
@@ -340,7 +340,7 @@ def read_columns() -> dict[str, dict[str, Column]]:
     return tables
 
 
-def columns_of(table: str, first: str = "", last: str = "") -> tuple[Column, ...]:
+def select_columns(table: str, first: str = "", last: str = "") -> tuple[Column, ...]:
     """Return a table's columns in their order: all, or those from one key to another."""
     columns = read_columns()[table]
     keys = list(columns)
@@ -351,7 +351,7 @@ def columns_of(table: str, first: str = "", last: str = "") -> tuple[Column, ...
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows of plain values: None is blank, NaN reads n/a. The first `fixed` columns name the row. The last `folded`
-    columns have a single value each, which the note repeats; a sheet hides them in a group."""
+    columns have a single value each, which the note repeats; a sheet hides them in an outline group."""
 
     name: str
     title: str
@@ -360,8 +360,8 @@ class Table:
     note: str = ""
     fixed: int = 1
     folded: int = 0
-    marks: frozenset[tuple[int, int]] = frozenset()  # (row, column) of the values to stand out
-    grounds: Mapping[tuple[int, int], str] = field(default_factory=dict)  # colours behind values
+    marks: frozenset[tuple[int, int]] = frozenset()  # (row, column) of highlighted values
+    grounds: Mapping[tuple[int, int], str] = field(default_factory=dict)  # background colours by (row, column)
 
     def column(self, key: str) -> list:
         return self.values([column.key for column in self.columns].index(key))
@@ -383,7 +383,7 @@ class Series:
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-    style: str = "dots"  # dots, line, both, dashed, bars; walk: a line through its points as they are given
+    style: str = "dots"  # dots, line, both, dashed, bars; walk: a line through its points in the given order
     colour: int = 0
     labels: tuple[str, ...] = ()
     low: tuple[float, ...] = ()
@@ -414,8 +414,8 @@ class Chart:
     y: Axis
     series: tuple[Series, ...]
     note: str = ""
-    number: int = 0  # by which a table refers to it; 0: none does
-    band: float = 0.0  # largest error of the strip along the identity line, as a share
+    number: int = 0  # of the figure, for tables that refer to it; 0: none does
+    band: float = 0.0  # half width of the strip along the identity line, as a relative error; 0: no strip
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,10 +458,10 @@ class Report:
     banner: str  # names simulated platforms; empty without any
     sections: tuple[Section, ...]
     measured: str = ""  # first and last day of measurements
-    results: str = ""  # the folder of the results, as seen from the report's own; empty where links cannot lead there
+    results: str = ""  # path of the results, relative to the report; empty: no links to them
     sets: tuple[ParameterSet, ...] = ()  # of the workbook's calculators
     fronts: tuple[Front, ...] = ()  # the first screen, of each platform
-    samples: Section | None = None  # all of them, for the workbook alone
+    samples: Section | None = None  # all samples, for the workbook only
 
     def section(self, name: str) -> Section:
         return next(section for section in self.sections if section.name == name)
@@ -479,8 +479,8 @@ class Report:
         return tuple(block for section in self.sections for block in section.blocks if isinstance(block, Tiling))
 
 
-def origin_line(report: Report) -> str:
-    """Return the line below the title: which experiment, and when it was measured."""
+def describe_origin(report: Report) -> str:
+    """Return the line below the title: the experiment, and the dates of its measurement."""
     return f"experiment {report.experiment}" + (f", {report.measured}" if report.measured else "")
 
 
@@ -491,7 +491,7 @@ class Remark(NamedTuple):
     text: str
 
 
-def table(
+def make_table(
     name: str,
     title: str,
     columns: Sequence[Column],
@@ -501,7 +501,7 @@ def table(
 ) -> Table:
     """Return a table from a frame that has a column for every key; where `blank` is true a column shows nothing."""
     masks = {key: mask.to_numpy(bool) for key, mask in blank.items()}
-    values = [keep_numbers(frame[column.key], plain, masks.get(column.key)) for column in columns]
+    values = [keep_numbers(frame[column.key], to_plain_value, masks.get(column.key)) for column in columns]
     return Table(name, title, tuple(columns), Rows(values), **more)
 
 
@@ -521,7 +521,7 @@ class Tile:
     question: str
     figure: str
     sentence: str
-    shares: tuple[tuple[str, int], ...] = ()  # a bar instead: how many are of which kind
+    shares: tuple[tuple[str, int], ...] = ()  # a bar in place of the number: kinds and their counts
     behind: SourceRows | None = None
 
 
@@ -530,10 +530,10 @@ class Cell:
     row: int
     column: int
     text: str
-    fill: str  # a colour on which dark letters can be read
-    about: str  # in words, for the tooltip
+    fill: str  # background colour, for dark letters
+    about: str  # text of the tooltip
     marked: bool = False  # outlined
-    picks: tuple[tuple[str, str], ...] = ()  # what a click chooses: names of filters and their values
+    picks: tuple[tuple[str, str], ...] = ()  # filters that a click sets: names and values
     behind: SourceRows | None = None
 
 
@@ -558,7 +558,7 @@ class Grid:
 class Front:
     platform: str
     simulated: bool
-    origin: str  # how and when it was measured
+    origin: str  # dates, hosts, MPI and commit of the measurement
     tiles: tuple[Tile, ...]
     use: Grid
     trust: Grid
@@ -567,10 +567,10 @@ class Front:
     times: Chart | None = None
 
 
-SHADES = 24  # a workbook has a format of each
+SHADE_COUNT = 24  # steps of the colour scale; a workbook needs a format for each
 EMPTY = "#F1F3F4"
-PALE = 0.35  # of the colour, where nothing was measured
-LEAST_SPAN = 2.0  # smallest ratio from the best to the worst colour: differences of a few percent stay invisible
+PALE_SHARE = 0.35  # of the colour, in cells without a measurement
+MIN_COLOUR_RATIO = 2.0  # of the values with the worst and the best colour: small differences are not coloured
 
 
 @dataclass(frozen=True)
@@ -583,13 +583,13 @@ class Matrix:
     unit: str
     high_is_good: bool = False
     note: str = ""
-    marks: frozenset[int] = frozenset()  # labels to stand out
-    alt: str = ""  # what the picture shows, in words
-    expected: tuple[tuple[float, ...], ...] = ()  # between groups, in their order: for pairs that were not measured
+    marks: frozenset[int] = frozenset()  # places of highlighted labels
+    alt: str = ""  # description of the picture in words
+    expected: tuple[tuple[float, ...], ...] = ()  # value between two groups, for pairs that were not measured
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        known = [value for row in self.values for value in row if finite(value) and value > 0]
+        known = [value for row in self.values for value in row if is_finite_number(value) and value > 0]
         return (min(known), max(known)) if known else (1.0, 1.0)
 
     @property
@@ -604,40 +604,40 @@ class Matrix:
         return tuple(pairwise(edges))
 
     def colour(self, value: float, pale: bool = False) -> str:
-        if not (finite(value) and value > 0):
+        if not (is_finite_number(value) and value > 0):
             return EMPTY
         worse = self.ends[1] / value if self.high_is_good else value / self.ends[0]
-        return shade(math.log(worse) / math.log(max(self.ends[1] / self.ends[0], LEAST_SPAN)), pale)
+        return mix_scale_colour(math.log(worse) / math.log(max(self.ends[1] / self.ends[0], MIN_COLOUR_RATIO)), pale)
 
 
-def shade(share: float, pale: bool = False) -> str:
+def mix_scale_colour(share: float, pale: bool = False) -> str:
     """Return the colour between good (0) and bad (1)."""
-    share = round(min(max(share, 0.0), 1.0) * SHADES) / SHADES
+    share = round(min(max(share, 0.0), 1.0) * SHADE_COUNT) / SHADE_COUNT
     first, second = ("good", "middle") if share < 0.5 else ("middle", "bad")
     part = 2 * share if share < 0.5 else 2 * share - 1
-    parts = zip(_parts(COLOURS[first]), _parts(COLOURS[second]), strict=True)
+    parts = zip(_parse_colour(COLOURS[first]), _parse_colour(COLOURS[second]), strict=True)
     mixed = (one + (two - one) * part for one, two in parts)
-    return "#" + "".join(f"{round(255 - (255 - tone) * (PALE if pale else 1)):02X}" for tone in mixed)
+    return "#" + "".join(f"{round(255 - (255 - tone) * (PALE_SHARE if pale else 1)):02X}" for tone in mixed)
 
 
-def _parts(colour: str) -> tuple[int, ...]:
+def _parse_colour(colour: str) -> tuple[int, ...]:
     return tuple(int(colour[place : place + 2], 16) for place in (1, 3, 5))
 
 
-def digits(value: float) -> str:
+def format_digits(value: float) -> str:
     """Return a number with three significant digits, or n/a."""
-    if not finite(value):
+    if not is_finite_number(value):
         return "n/a"
     places = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
     return f"{value:,.{places}f}"
 
 
 NAME = PATH_PART.pattern
-BASE = re.compile(rf"(\.\./){{0,20}}(\.|\.\.|{NAME}(/{NAME})?)")
-RAW = re.compile(rf"raw/{NAME}/{NAME}\.csv")
+RESULTS_PATH = re.compile(rf"(\.\./){{0,20}}(\.|\.\.|{NAME}(/{NAME})?)")
+RAW_FILE_PATH = re.compile(rf"raw/{NAME}/{NAME}\.csv")
 
 
-def raw_link(results: str, path: str) -> str:
-    """Return the path of a file of samples, relative to the report; empty for other files, and where links are not
-    wanted."""
-    return f"{results}/{path}" if BASE.fullmatch(results) and RAW.fullmatch(path) else ""
+def make_raw_link(results: str, path: str) -> str:
+    """Return the path of a file of samples, relative to the report; empty for other files, and in reports without
+    links."""
+    return f"{results}/{path}" if RESULTS_PATH.fullmatch(results) and RAW_FILE_PATH.fullmatch(path) else ""

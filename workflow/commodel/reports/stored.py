@@ -32,9 +32,9 @@ from commodel.predictions.papers import Evidence, paper
 from commodel.records import Plan
 from commodel.reports.content import build
 from commodel.reports.sections import conditions, network, overlay, papers
-from commodel.reports.sections.evidence import samples_section
+from commodel.reports.sections.evidence import make_samples_section
 from commodel.reports.sections.origins import RESULTS
-from commodel.reports.shape import BASE, Remark, Report
+from commodel.reports.shape import RESULTS_PATH, Remark, Report
 from commodel.results.provenance import (
     ExperimentProvenance,
     compute_digests,
@@ -45,14 +45,14 @@ from commodel.results.provenance import (
 )
 from commodel.results.raw_samples import read_unmeasured
 from commodel.results.recalibrations import read_calibrations as calibrations
-from commodel.units import ranges as in_runs
+from commodel.units import format_ranges as in_runs
 from commodel.units import shown
 
 WORD = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 
 
-def ranges(names: Iterable[str]) -> list[str]:
-    """Return names as ranges that Slurm's tools read, too: `n1 n2 n3 login` as `login n[1-3]`. No name is left out."""
+def shorten_to_ranges(names: Iterable[str]) -> list[str]:
+    """Return names as ranges in Slurm's notation: `n1 n2 n3 login` as `login n[1-3]`."""
     stems: dict[str, list[int]] = {}
     others = []
     for name in names:
@@ -66,9 +66,11 @@ def ranges(names: Iterable[str]) -> list[str]:
     return sorted(others)
 
 
-def short(about: Mapping) -> dict[str, list[str]]:
+def shorten_machine_names(about: Mapping) -> dict[str, list[str]]:
     """Return the hosts and nodes of a batch, as ranges."""
-    return {key: ranges(map(str, about[key])) for key in ("hosts", "nodes") if _listed(about.get(key))}
+    return {
+        key: shorten_to_ranges(map(str, about[key])) for key in ("hosts", "nodes") if _list_or_empty(about.get(key))
+    }
 
 
 def list_machines(provenance: Mapping[str, dict], traces: ExperimentProvenance, results: Results) -> set[str]:
@@ -76,18 +78,18 @@ def list_machines(provenance: Mapping[str, dict], traces: ExperimentProvenance, 
     names = {str(about.get("machine", "")) for about in provenance.values()}
     names |= {name for entry in traces.attempts for name in (entry["host"], *entry["nodes"])}
     real = [about for about in provenance.values() if not about.get("simulated")]
-    names |= {str(name) for about in real for name in (*about["hosts"], *_listed(about.get("nodes")))}
+    names |= {str(name) for about in real for name in (*about["hosts"], *_list_or_empty(about.get("nodes")))}
     for path in results.inputs():
         if path.parent.name == "platforms" and path.suffix in (".yaml", ".yml"):
-            names |= {str(name) for name in _hosts(read_yaml(path))}
+            names |= {str(name) for name in _list_hosts(read_yaml(path))}
     return names - {""}
 
 
-def _listed(value: object) -> list:
+def _list_or_empty(value: object) -> list:
     return value if isinstance(value, list) else []
 
 
-def _hosts(platform: Document) -> list:
+def _list_hosts(platform: Document) -> list:
     """Return the machines that a platform file names."""
 
     def wanted(value: object, kind: type, what: str, *place: str):
@@ -103,11 +105,11 @@ def _hosts(platform: Document) -> list:
 def find_similar_names(names: Iterable[str], texts: Iterable[str]) -> set[str]:
     """Return the words of some texts that differ from these names only by numbers or a domain. An error message may
     name a machine on which nothing was measured."""
-    shapes = {_shape(name) for name in names if re.search(r"[0-9]", name)}
-    return {word for text in texts for word in WORD.findall(text) if _shape(word) in shapes}
+    shapes = {_replace_digits(name) for name in names if re.search(r"[0-9]", name)}
+    return {word for text in texts for word in WORD.findall(text) if _replace_digits(word) in shapes}
 
 
-def _shape(name: str) -> str:
+def _replace_digits(name: str) -> str:
     return re.sub(r"[0-9]+", "#", name.partition(".")[0])
 
 
@@ -127,19 +129,19 @@ def make_anonymizer(names: set[str]) -> Callable:
     return hide
 
 
-def results_from(report: Path, results: str) -> str:
+def find_relative_results(report: Path, results: str) -> str:
     """Return the path of the results, relative to the report; empty if they are not in one project, because the names
     of folders in between are private."""
     path = Path(os.path.relpath(results, report)).as_posix()
-    return path if BASE.fullmatch(path) else ""
+    return path if RESULTS_PATH.fullmatch(path) else ""
 
 
 PROGRAM_KEYS = ("mpi", "compiler", "flags", "clock")
-CLOCK_KEYS = ("clock_resolution", "clock_uncertainty")  # seconds, of which the worst counts
-ANONYMOUS, SAMPLES = "anonymous", "samples"
+CLOCK_KEYS = ("clock_resolution", "clock_uncertainty")  # seconds; the largest of a batch's programs is shown
+ANONYMOUS_KEY, SAMPLES_KEY = "anonymous", "samples"
 
 
-def stored(
+def build_stored_report(
     folder: AnyPath,
     anonymous: bool = False,
     tools: Mapping[str, str] | None = None,
@@ -153,22 +155,22 @@ def stored(
     results = Results.of(folder)
     plan = load_plan(results.plan)
     with use_archived_inputs(results, plan.files):
-        return _report(plan, results, anonymous, tools, output_folder, samples)
+        return _build_report(plan, results, anonymous, tools, output_folder, samples)
 
 
 def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
     """Return the report's anomalies of measurement, for the terminal."""
     plan = load_plan(results.plan)
-    provenance = _provenance(plan, results)
+    provenance = _read_batch_provenance(plan, results)
     seen = networks(read_table(results.table("summary"), SUMMARY), places(plan, provenance))
     paired = {entry.platform for entry in seen}
     return [
         *network.describe_slow_nodes(seen),
-        *conditions.list_anomalies(comparison, _with_ranges(provenance), paired),
+        *conditions.list_anomalies(comparison, _add_ranges(provenance), paired),
     ]
 
 
-def _report(
+def _build_report(
     plan: Plan,
     results: Results,
     anonymous: bool,
@@ -176,12 +178,12 @@ def _report(
     output_folder: Path | None,
     samples: bool,
 ) -> Report:
-    provenance, traces = _provenance(plan, results), _traces(plan, results)
+    provenance, traces = _read_batch_provenance(plan, results), _read_provenance(plan, results)
     unmeasured = read_unmeasured(results.table("unmeasured"))
     comparison = read_table(results.table("comparison"), COMPARISON)
     raw = read_table(results.table("summary"), SUMMARY)
     if anonymous:
-        traces = replace(traces, tools={**traces.tools, ANONYMOUS: "machines have numbers for names"})
+        traces = replace(traces, tools={**traces.tools, ANONYMOUS_KEY: "machines have numbers for names"})
         names = list_machines(provenance, traces, results)
         messages = [entry["outcome"] for entry in traces.attempts]
         messages += [] if unmeasured is None else unmeasured["reason"].tolist()
@@ -193,23 +195,23 @@ def _report(
         for frame in (comparison, raw):
             for key in {"batch", "raw"} & set(frame):
                 frame[key] = frame[key].map({name: hide(name) for name in frame[key].unique()})
-    elif output_folder is not None and (way := results_from(output_folder, str(results.folder))):
+    elif output_folder is not None and (way := find_relative_results(output_folder, str(results.folder))):
         traces = replace(traces, tools={**traces.tools, RESULTS: way})
     if samples:
-        traces = replace(traces, tools={**traces.tools, SAMPLES: "every sample has a row of its own"})
+        traces = replace(traces, tools={**traces.tools, SAMPLES_KEY: "every sample has a row of its own"})
     if tools is not None:
         traces = replace(traces, tools=tools)
     seen = networks(raw, places(plan, provenance))
-    provenance = _with_ranges(provenance)
-    tried = tuple(entry | {"nodes": ", ".join(ranges(entry["nodes"]))} for entry in traces.attempts)
+    provenance = _add_ranges(provenance)
+    tried = tuple(entry | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in traces.attempts)
     traces = replace(traces, attempts=tried)
     sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
     kinds = {name: about.kind for name, about in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
     oversubscribed = conditions.describe_oversubscription(comparison, provenance)
-    (made, unread), (speeds, unreadable) = partitions(plan), _speeds(plan)
-    rebuilt = papers.sections(paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
+    (made, unread), (speeds, unreadable) = partitions(plan), _read_speeds(plan)
+    rebuilt = papers.make_sections(paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
     tree_predictions = fastest_trees(plan, comparison, sets)
     drifted = measure_drift(plan, comparison, sets, calibrations(results))
     handed = [comparison]
@@ -223,7 +225,7 @@ def _report(
         title=plan.title,
         distributions=distributions,
         definitions=meanings(plan.families),
-        families={name: _about(name) for name in plan.families},
+        families={name: _describe_model(name) for name in plan.families},
         unmeasured=unmeasured,
         passes={name: plan.passes(name) for name in plan.platforms},
         containers={name: about.container for name, about in plan.platforms.items() if about.container},
@@ -234,12 +236,12 @@ def _report(
         speeds=speeds,
         tree_predictions=tree_predictions,
         rebuilt=rebuilt,
-        samples=samples_section(plan, results, raw) if samples else None,
-        overlay=overlay.sections(plan, results, raw),
+        samples=make_samples_section(plan, results, raw) if samples else None,
+        overlay=overlay.make_sections(plan, results, raw),
     )
 
 
-def _speeds(plan: Plan) -> tuple[dict[str, Speeds], list[str]]:
+def _read_speeds(plan: Plan) -> tuple[dict[str, Speeds], list[str]]:
     """Return the speeds in files that the plan names, and a sentence for each file that cannot be read."""
     speeds, unreadable = {}, []
     for name in (name for name, file in plan.files.items() if file.kind == "speeds"):
@@ -250,11 +252,11 @@ def _speeds(plan: Plan) -> tuple[dict[str, Speeds], list[str]]:
     return speeds, unreadable
 
 
-def _about(name: str) -> dict[str, str]:
+def _describe_model(name: str) -> dict[str, str]:
     return {key: getattr(family(name), key) for key in ("title", "citation", "equation", "ignores")}
 
 
-def _traces(plan: Plan, results: Results) -> ExperimentProvenance:
+def _read_provenance(plan: Plan, results: Results) -> ExperimentProvenance:
     tried = tuple(entry for batch in plan.batches for entry in list_attempts(batch, results.all_raw))
     shown = read_input_texts(results.folder, plan.files)
     return ExperimentProvenance(
@@ -266,11 +268,11 @@ def _traces(plan: Plan, results: Results) -> ExperimentProvenance:
     )
 
 
-def _with_ranges(provenance: Mapping[str, Mapping]) -> dict[str, dict]:
-    return {batch: {**about, **short(about)} for batch, about in provenance.items()}
+def _add_ranges(provenance: Mapping[str, Mapping]) -> dict[str, dict]:
+    return {batch: {**about, **shorten_machine_names(about)} for batch, about in provenance.items()}
 
 
-def _provenance(plan: Plan, results: Results) -> dict[str, dict]:
+def _read_batch_provenance(plan: Plan, results: Results) -> dict[str, dict]:
     """Return the provenance of each batch, by the driver and by its programs. A batch that never ran has empty
     texts."""
     batches = {}
@@ -283,7 +285,7 @@ def _provenance(plan: Plan, results: Results) -> dict[str, dict]:
         for key in CLOCK_KEYS:
             numbers = [value for program in programs if (value := getattr(program, key)) is not None]
             about[key] = f"{max(numbers):.3g}" if numbers else ""
-        # Reports are passed on: the folders of users are private.
+        # Reports are passed on, so paths of users' folders are removed.
         about["compiler"] = re.sub(r"\S*/", "", about["compiler"])
         if computing := {re.sub(r"\S*/", "", program.computing) for program in programs} - {""}:
             about["computing"] = ", ".join(sorted(computing))

@@ -13,20 +13,20 @@ from commodel.errors import UserError, one_line
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.plan.planning import load_plan
-from commodel.reports.received_workbooks import Formula, open_received, rows
+from commodel.reports.received_workbooks import Formula, open_received, read_sheet_rows
 from commodel.reports.sections.origins import FILE, PROGRAM, SHA256, SHEET, VERSION
-from commodel.reports.stored import ANONYMOUS, SAMPLES, stored
+from commodel.reports.stored import ANONYMOUS_KEY, SAMPLES_KEY, build_stored_report
 from commodel.reports.xlsx.calculator.sheet import SHEET as CALCULATOR
 from commodel.reports.xlsx.workbook import write_xlsx
 from commodel.results.provenance import code_digest, compute_digests
 
 SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
 PROVENANCE_ROWS, PROVENANCE_COLUMNS = 100_000, 40
-MARGIN = 200  # rows and columns around the expected cells that are compared, too
+MARGIN_CELLS = 200  # rows and columns around the expected cells that are compared, too
 COMPARISON = "Comparison"
 TABLES = {"files": (FILE, SHA256), "tools": (PROGRAM, VERSION)}
 OTHER_CODE = "written by another version of commodel"
-REPACKED = "The file is not byte for byte what the results give; its charts, formats and links were not looked at."
+REPACKED = "The file differs in bytes from a report of the results; its charts, formats and links were not compared."
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,15 @@ class Finding:
 def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
     """Return the findings (same, different or missing), and a remark on the parts that were not compared."""
     with open_received(path) as book:
-        recorded = {name: sheet_table(book, path, *heads) for name, heads in TABLES.items()}
+        recorded = {name: read_digest_table(book, path, *heads) for name, heads in TABLES.items()}
         if not recorded["files"]:
             raise UserError("found no digests in it, wanted a report's workbook", file=path)
-        findings = list(files(recorded["files"], folder))
+        findings = list(compare_files(recorded["files"], folder))
         try:
             tools = recorded["tools"]
-            made = stored(folder, anonymous=ANONYMOUS in tools, tools=tools, samples=SAMPLES in tools)
+            made = build_stored_report(
+                folder, anonymous=ANONYMOUS_KEY in tools, tools=tools, samples=SAMPLES_KEY in tools
+            )
         except UserError as error:
             return [*findings, Finding(SKIPPED, "sheets", error.message)], ""
         with tempfile.TemporaryDirectory() as place:
@@ -57,17 +59,17 @@ def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
                 own = recorded["tools"].get("code_digest") == code_digest()
                 return [
                     *findings,
-                    *sheets(book, other, path, own),
+                    *compare_sheets(book, other, path, own),
                 ], REPACKED if own else f"The workbook was {OTHER_CODE}."
 
 
-def sheet_table(book, path: Path, key: str, value: str) -> dict[str, str]:
+def read_digest_table(book, path: Path, key: str, value: str) -> dict[str, str]:
     """Return two adjacent columns of the provenance sheet as a mapping, from their headers down to a blank."""
     entries: dict[str, str] = {}
     if SHEET not in book.sheetnames:
         return entries
     inside = False
-    for row in rows(book[SHEET], PROVENANCE_ROWS, PROVENANCE_COLUMNS, path):
+    for row in read_sheet_rows(book[SHEET], PROVENANCE_ROWS, PROVENANCE_COLUMNS, path):
         if inside and not row[0]:
             break
         if inside:
@@ -76,7 +78,7 @@ def sheet_table(book, path: Path, key: str, value: str) -> dict[str, str]:
     return entries
 
 
-def files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
+def compare_files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
     """Yield a finding for each file by comparing digests. No file is opened by a name from the workbook, which may be
     any path."""
     there = compute_digests(load_plan(Results.of(folder).plan), folder)
@@ -89,7 +91,7 @@ def files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
             yield Finding(SAME if recorded[name] == there[name] else DIFFERS, name)
 
 
-def sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
+def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
     """Yield a finding for each sheet. If another version of the code wrote the workbook, only the comparison is
     checked, by the headers of its columns: the layout of other sheets may differ."""
     for name in wanted.sheetnames:
@@ -100,23 +102,23 @@ def sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
         if not own and not name.startswith(COMPARISON):
             yield Finding(SKIPPED, label, OTHER_CODE)
             continue
-        expected = list(rows(wanted[name], 1 << 20, None, path))  # ours: each row as wide as it is
+        expected = list(read_sheet_rows(wanted[name], 1 << 20, None, path))  # our own sheet needs no limit of columns
         width = max((len(row) for row in expected), default=0)
-        here = list(rows(book[name], len(expected) + MARGIN, width + MARGIN, path))
+        here = list(read_sheet_rows(book[name], len(expected) + MARGIN_CELLS, width + MARGIN_CELLS, path))
         if not own:
-            expected, here = by_header(expected), by_header(here)
-        odd = list(differing(expected, here))
-        formulas = any(isinstance(value, Formula) for cell in odd for value in cell)
-        if odd and name.startswith(CALCULATOR) and not formulas:
-            yield Finding(SAME, label, f"its formulas; a reader has changed {len(odd)} of its cells")
+            expected, here = sort_by_header(expected), sort_by_header(here)
+        different = list(find_differences(expected, here))
+        formulas = any(isinstance(value, Formula) for cell in different for value in cell)
+        if different and name.startswith(CALCULATOR) and not formulas:
+            yield Finding(SAME, label, f"its formulas; a reader has changed {len(different)} of its cells")
         else:
-            yield Finding(DIFFERS, label, describe_differences(odd)) if odd else Finding(SAME, label)
+            yield Finding(DIFFERS, label, describe_differences(different)) if different else Finding(SAME, label)
     for name in book.sheetnames:
         if name not in wanted.sheetnames:
             yield Finding(DIFFERS, f"sheet {one_line(name, 40)}", "not a sheet of the report")
 
 
-def differing(expected: list[tuple], here: list[tuple]) -> Iterator[tuple[int, int, object, object]]:
+def find_differences(expected: list[tuple], here: list[tuple]) -> Iterator[tuple[int, int, object, object]]:
     """Yield (row, column, found, wanted) of every cell that differs."""
     for row, (left, right) in enumerate(zip_longest(expected, here, fillvalue=())):
         if left != right:
@@ -133,26 +135,26 @@ def are_equal(one: object, other: object) -> bool:
     return one == other or (one in (None, "") and other in (None, ""))
 
 
-def describe_differences(odd: list[tuple[int, int, object, object]]) -> str:
-    row, column, value, wanted = odd[0]
-    text = f"found {shown(value)}, the results give {shown(wanted)}, in {letters(column)}{row + 1}"
-    return text + (f" (and {len(odd) - 1} more)" if len(odd) > 1 else "")
+def describe_differences(different: list[tuple[int, int, object, object]]) -> str:
+    row, column, value, wanted = different[0]
+    text = f"found {format_cell(value)}, the results give {format_cell(wanted)}, in {column_letters(column)}{row + 1}"
+    return text + (f" (and {len(different) - 1} more)" if len(different) > 1 else "")
 
 
-def shown(value: object) -> str:
+def format_cell(value: object) -> str:
     if value is None:
         return "nothing"
     return f"{'the formula ' if isinstance(value, Formula) else ''}{one_line(value, 60)!r}"
 
 
-def letters(column: int) -> str:
+def column_letters(column: int) -> str:
     text = ""
     while column >= 0:
         text, column = chr(ord("A") + column % 26) + text, column // 26 - 1
     return text
 
 
-def by_header(table: list[tuple]) -> list[tuple]:
+def sort_by_header(table: list[tuple]) -> list[tuple]:
     """Return the rows from the headers on, with columns in the order of their names; all rows if there are no
     headers."""
     at = next((place for place, row in enumerate(table) if "point" in row and {"model", "family"} & set(row)), None)

@@ -29,13 +29,13 @@ from commodel.errors import UserError, note_old_names, one_line
 from commodel.files import tables
 from commodel.files.tables import find_field
 from commodel.predictions.prediction_intervals import IntervalBasis
-from commodel.reports.charts import PALE, stem
-from commodel.reports.received_workbooks import Formula, open_received, written_sets
-from commodel.reports.received_workbooks import rows as rows_of
-from commodel.reports.sections.evidence import UNITS
+from commodel.reports.charts import PALE_COLOURS, name_without_argument
+from commodel.reports.received_workbooks import Formula, open_received, read_stored_sets
+from commodel.reports.received_workbooks import read_sheet_rows as rows_of
+from commodel.reports.sections.evidence import SHOWN_UNITS
 from commodel.reports.shape import (
-    CLOSE,
     MICRO,
+    TIED_PREFIX,
     Answer,
     Axis,
     Chart,
@@ -44,13 +44,13 @@ from commodel.reports.shape import (
     Section,
     Series,
     Table,
-    columns_of,
-    count,
-    plain,
-    simulation,
+    format_count,
+    format_size,
+    make_table,
+    select_columns,
     simulation_banner,
-    size,
-    table,
+    simulation_word,
+    to_plain_value,
 )
 from commodel.reports.xlsx.workbook import write_xlsx
 from commodel.units import shown
@@ -71,23 +71,25 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         Section(
             "Models",
             "",
-            (Answer("Kernel", tuple(sentences)), table("Families", "Predicted times", columns, scaled)),
+            (Answer("Kernel", tuple(sentences)), make_table("Families", "Predicted times", columns, scaled)),
         )
     ]
     if iterations:
         every = pd.DataFrame(iterations)
         names = [name for name in every if name not in ("iteration", "count")]
         every = every.assign(**{name: MICRO * every[name].astype(float) for name in names})
-        columns = [*columns_of("Alike iterations"), *(Column(name, f"{name} [µs]", "number") for name in names)]
+        columns = [*select_columns("Alike iterations"), *(Column(name, f"{name} [µs]", "number") for name in names)]
         note = "One row for consecutive iterations with equal messages; the time is that of one iteration."
-        sections.append(Section("Iterations", note, (table("Iterations", "Iteration by iteration", columns, every),)))
+        sections.append(
+            Section("Iterations", note, (make_table("Iterations", "Iteration by iteration", columns, every),))
+        )
     banner = "SIMULATED: the values were fitted on a simulator, not on hardware." if simulated else ""
     write_xlsx(
         Report("commodel predict --kernel", "Predicted communication times of a kernel", banner, tuple(sections)), path
     )
 
 
-EDITED = ("rank", "x", "y", "width", "height")
+PARTITION_COLUMNS = ("rank", "x", "y", "width", "height")
 SHEET = "Partition"
 ABOVE, ACROSS = 40, 60  # rows above the head of the table, and columns, that are read at most
 MOST_PARTITION_ROWS = 1 << 20
@@ -100,8 +102,8 @@ HINT = (
 def write_partition(frame: pd.DataFrame, title: str, sentences: list[str], banner: str, path: Path) -> None:
     """Write an editable partition. `frame` has a row for each rank, times in seconds."""
     columns = [
-        *(Column(name, name, "count") for name in EDITED),
-        *columns_of("Partition"),
+        *(Column(name, name, "count") for name in PARTITION_COLUMNS),
+        *select_columns("Partition"),
         *(
             Column(name, f"{header} [ms]", "number")
             for name, header in (("seconds", "time"), ("low", "low"), ("high", "high"))
@@ -110,14 +112,14 @@ def write_partition(frame: pd.DataFrame, title: str, sentences: list[str], banne
     ]
     scaled = frame.assign(**{name: 1e3 * frame[name] for name in ("seconds", "low", "high")}, idle=100 * frame["idle"])
     sections = (
-        Section(SHEET, HINT, (table(SHEET, "Rank by rank", columns, scaled),)),
+        Section(SHEET, HINT, (make_table(SHEET, "Rank by rank", columns, scaled),)),
         Section("Summary", "", (Answer(title, tuple(sentences)),)),
     )
     write_xlsx(Report("commodel partition", title, banner, sections), path)
 
 
 @dataclass(frozen=True)
-class Edited:
+class EditedPartition:
     """Edited values: the columns of EDITED in the order of the ranks, and their places in the workbook."""
 
     file: Path
@@ -131,19 +133,19 @@ class Edited:
         return UserError(message, file=self.file, key=place)
 
 
-def read_partition(path: Path) -> Edited:
+def read_partition(path: Path) -> EditedPartition:
     """Return the values of the first sheet that has the columns; a blank row ends them."""
     with open_received(path) as book:
         for sheet in book.worksheets:
             rows = enumerate(rows_of(sheet, MOST_PARTITION_ROWS, ACROSS, path), 1)
             for _, cells in islice(rows, ABOVE):
-                if set(EDITED) <= set(cells):
+                if set(PARTITION_COLUMNS) <= set(cells):
                     return _read(path, sheet.title, cells, rows)
-    raise UserError(f"found no sheet with the columns {', '.join(EDITED)}", file=path)
+    raise UserError(f"found no sheet with the columns {', '.join(PARTITION_COLUMNS)}", file=path)
 
 
-def _read(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[int, tuple]]) -> Edited:
-    places = {name: names.index(name) for name in EDITED}
+def _read(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[int, tuple]]) -> EditedPartition:
+    places = {name: names.index(name) for name in PARTITION_COLUMNS}
     letters = {name: get_column_letter(place + 1) for name, place in places.items()}
     of_rank: dict[int, tuple[int, dict[str, int]]] = {}
     for line, cells in rows:
@@ -151,7 +153,7 @@ def _read(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[int, tuple]
         if all(value is None for value in values.values()):
             break
         for name, value in values.items():
-            if not _whole(value):
+            if not _is_whole_number(value):
                 found = "a formula" if isinstance(value, Formula) else shown(value)
                 key = f"sheet '{sheet}', cell {letters[name]}{line}"
                 raise UserError(f"found {found}, wanted a whole number from 0", file=path, key=key)
@@ -164,105 +166,109 @@ def _read(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[int, tuple]
     if lost is not None:
         raise UserError(f"found no rank {lost}, wanted a row for each from 0", file=path, key=f"sheet '{sheet}'")
     ordered = [of_rank[rank] for rank in range(len(of_rank))]
-    columns = {name: [values[name] for _, values in ordered] for name in EDITED}
-    return Edited(path, sheet, columns, [line for line, _ in ordered], letters)
+    columns = {name: [values[name] for _, values in ordered] for name in PARTITION_COLUMNS}
+    return EditedPartition(path, sheet, columns, [line for line, _ in ordered], letters)
 
 
-def _whole(value: object) -> bool:
+def _is_whole_number(value: object) -> bool:
     """Return whether a value is a whole number, also as 3.0, which Excel writes at times."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**31 and value == int(value)
 
 
-MOST_WEIGHTS = 3  # sets of weights, each in a sentence
+MAX_WEIGHT_SETS = 3  # sets of weights, each in a sentence
 
 
 def write_decision_workbook(decided: pd.DataFrame, remarks: Sequence[str], path: Path) -> None:
     """Write the workbook of a decision table, with `remarks` on all of it."""
-    write_xlsx(report(decided, remarks), path)
+    write_xlsx(make_decision_report(decided, remarks), path)
 
 
-def report(decided: pd.DataFrame, remarks: Sequence[str]) -> Report:
+def make_decision_report(decided: pd.DataFrame, remarks: Sequence[str]) -> Report:
     simulated = bool(decided["simulated"].any())
     places = ", ".join(sorted(set(decided["platform"]) - {""})) or "a platform without a name"
     where = f"{places} (simulated)" if simulated else places
     banner = f"SIMULATED: all data of {places} come from a simulator, not from hardware." if simulated else ""
     operations = decided.groupby("operation", sort=False)
-    sections = [Section("Decisions", "", (describe_grounds(decided, remarks), tabulate_decisions(decided)))]
-    sections += [Section(name, "", matrices(name, rows)) for name, rows in operations]
+    sections = [Section("Decisions", "", (describe_basis(decided, remarks), tabulate_decisions(decided)))]
+    sections += [Section(name, "", tabulate_best_alternatives(name, rows)) for name, rows in operations]
     return Report("commodel advise", f"What to use on {where}", banner, tuple(sections))
 
 
-def describe_grounds(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
+def describe_basis(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
     """Return the basis of the table: predictions, intervals and weights."""
     lines = [
-        f"{count(len(decided), 'workload')}, each with the alternative of the lowest combined prediction.",
+        f"{format_count(len(decided), 'workload')}, each with the alternative of the lowest combined prediction.",
         "Times are predicted, not measured.",
-        *_intervals(decided["interval_basis"]),
+        *_describe_intervals(decided["interval_basis"]),
         "Statistically tied: alternatives whose predictions differ by less than the errors of the models.",
     ]
     for name, rows in decided.groupby("operation", sort=False):
         weights = Counter(rows["weights"]).most_common()
-        for text, workloads in weights[:MOST_WEIGHTS]:
-            share = "" if len(weights) == 1 else f" at {workloads} of {count(len(rows), 'workload')}"
+        for text, workloads in weights[:MAX_WEIGHT_SETS]:
+            share = "" if len(weights) == 1 else f" at {workloads} of {format_count(len(rows), 'workload')}"
             lines.append(f"Weights for {name}{share}: {text}.")
-        if len(weights) > MOST_WEIGHTS:
-            lines.append(f"Weights for {name} at other workloads: {len(weights) - MOST_WEIGHTS} more sets.")
+        if len(weights) > MAX_WEIGHT_SETS:
+            lines.append(f"Weights for {name} at other workloads: {len(weights) - MAX_WEIGHT_SETS} more sets.")
     return Answer("Basis", (*lines, *(f"{remark}." for remark in remarks)))
 
 
-def _intervals(words: pd.Series) -> list[str]:
+def _describe_intervals(words: pd.Series) -> list[str]:
     """Return the basis of the intervals, and at how many workloads; of residuals, the most frequent basis."""
     lines = []
     bases = words.map(IntervalBasis.parse)
     kinds = bases.map(lambda basis: "" if basis.of_residuals else basis.sentence)
     for _, some in bases.groupby(kinds, sort=False):
         (basis, _), *_ = Counter(some).most_common(1)
-        at = "" if len(some) == len(words) else f" at {len(some)} of {count(len(words), 'workload')}"
+        at = "" if len(some) == len(words) else f" at {len(some)} of {format_count(len(words), 'workload')}"
         lines.append(f"Low and high{at}: {basis.sentence}.")
     return lines
 
 
 def tabulate_decisions(decided: pd.DataFrame) -> Table:
     times = {name: decided[name] * MICRO for name in ("seconds", "low", "high")}
-    shown = decided.assign(**times, size=[size(number) for number in decided["bytes"]])
+    shown = decided.assign(**times, size=[format_size(number) for number in decided["bytes"]])
     columns = [
-        *columns_of("Decisions", "operation", "ranks"),
+        *select_columns("Decisions", "operation", "ranks"),
         *([Column("leaves", "leaves", "count")] if decided["leaves"].any() else []),
-        *columns_of("Decisions", "bytes", "interval_basis"),
+        *select_columns("Decisions", "bytes", "interval_basis"),
     ]
     place = [column.key for column in columns].index("algorithm")
-    colours = palette(decided["algorithm"])
-    behind = {(row, place): colours[stem(way)] for row, way in enumerate(decided["algorithm"]) if stem(way) in colours}
-    return table("Decisions", "Workloads", columns, shown, fixed=len(columns) - 8, grounds=behind)
+    colours = assign_colours(decided["algorithm"])
+    behind = {
+        (row, place): colours[name_without_argument(way)]
+        for row, way in enumerate(decided["algorithm"])
+        if name_without_argument(way) in colours
+    }
+    return make_table("Decisions", "Workloads", columns, shown, fixed=len(columns) - 8, grounds=behind)
 
 
-def matrices(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
+def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
     """Return the alternatives to use, and their predicted times: ranks (or leaves) × message sizes."""
     over = "leaves" if rows["leaves"].any() else "ranks"
     layouts = sorted({layout.partition(":")[0] for layout in rows["layout"]})
     schedules = rows["algorithm"] + (", " + rows["layout"] if len(layouts) > 1 else "")
     cells = rows.assign(
-        way=[CLOSE * bool(others) + way for others, way in zip(rows["as_good"], schedules, strict=True)]
+        way=[TIED_PREFIX * bool(others) + way for others, way in zip(rows["as_good"], schedules, strict=True)]
     )
     cells = cells.assign(time=rows["seconds"] * MICRO)
     rows_at = {(getattr(row, over), row.bytes): row for row in cells.itertuples()}
     sizes, counts = sorted(set(rows["bytes"])), sorted(set(rows[over]))
-    first, colours = Column("over", over, "count"), palette(rows["algorithm"])
+    first, colours = Column("over", over, "count"), assign_colours(rows["algorithm"])
     behind = {
-        (at, place): colours[stem(row.algorithm)]
+        (at, place): colours[name_without_argument(row.algorithm)]
         for at, number in enumerate(counts)
         for place, length in enumerate(sizes, 1)
-        if (row := rows_at.get((number, length))) is not None and stem(row.algorithm) in colours
+        if (row := rows_at.get((number, length))) is not None and name_without_argument(row.algorithm) in colours
     }
 
     def matrix(title: str, key: str, kind: str, note: str) -> Table:
-        columns = (first, *(Column(f"= {length}", size(length), kind) for length in sizes))
+        columns = (first, *(Column(f"= {length}", format_size(length), kind) for length in sizes))
         values = [
             (number, *(getattr(rows_at.get((number, length)), key, None) for length in sizes)) for number in counts
         ]
         return Table(f"{name} {key}", title, columns, tuple(values), note=note, grounds=behind)
 
-    note = f"{CLOSE.strip()}: statistically tied with others, which the sheet Decisions lists."
+    note = f"{TIED_PREFIX.strip()}: statistically tied with others, which the sheet Decisions lists."
     note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."
     return (
         matrix(f"What to use for {name}, by {over} and message size", "way", "text", note),
@@ -270,43 +276,58 @@ def matrices(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
     )
 
 
-def palette(choices: pd.Series) -> dict[str, str]:
+def assign_colours(choices: pd.Series) -> dict[str, str]:
     """Return a colour for each algorithm, of too many for the most frequent ones."""
-    return dict(zip([name for name, _ in Counter(map(stem, choices)).most_common()], PALE, strict=False))
+    return dict(
+        zip(
+            [name for name, _ in Counter(map(name_without_argument, choices)).most_common()], PALE_COLOURS, strict=False
+        )
+    )
 
 
-MEANT = (
+RATIO_NOTE = (
     "Ratio: new over old, with the 95 % interval of two independent measurements. If the interval includes 1, the "
     "verdict is `same`."
 )
 
 
 def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], path: Path) -> None:
-    in_short = Answer("In short", (*sentences(old, new, changed), MEANT))
+    in_short = Answer("In short", (*sentences(old, new, changed), RATIO_NOTE))
     sections = [
-        Section("Summary", "", (in_short, changes_table([change for change in changed if change.verdict in CHANGED])))
+        Section(
+            "Summary", "", (in_short, tabulate_changes([change for change in changed if change.verdict in CHANGED]))
+        )
     ]
     for kind, name in ((POINT, "Points"), (PARAMETER, "Parameters")):
         if of_kind := [change for change in changed if change.kind == kind]:
-            sections.append(Section(name, MEANT, (changes_table(of_kind, name),)))
+            sections.append(Section(name, RATIO_NOTE, (tabulate_changes(of_kind, name),)))
     titles = [Column(key, key) for key in ("platform", "what", "old", "new")]
-    rows = tuple(tuple(plain(text) for text in row) for row in provenance(old, new))
+    rows = tuple(tuple(to_plain_value(text) for text in row) for row in provenance(old, new))
     sections.append(Section("Provenance", "Differences.", (Table("Provenance", "", tuple(titles), rows, fixed=2),)))
-    title = f"Changes from {plain(old.name)} to {plain(new.name)}"
+    title = f"Changes from {to_plain_value(old.name)} to {to_plain_value(new.name)}"
     write_xlsx(Report(f"{old.name} {new.name}", title, _banner(old, new), tuple(sections)), path)
 
 
-def changes_table(changed: Sequence[Change], name: str = "Changes") -> Table:
+def tabulate_changes(changed: Sequence[Change], name: str = "Changes") -> Table:
     columns = [Column(key, key) for key in ("platform", "name", "unit")]
     columns += [Column(key, key, "number") for key in ("old", "new")]
     columns += [Column(key, head, "ratio") for key, head in (("ratio", "new / old"), ("low", "low"), ("high", "high"))]
     columns.append(Column("verdict", "verdict"))
     rows = []
     for change in changed:
-        unit, factor = UNITS.get(change.unit, (change.unit, 1.0))
+        unit, factor = SHOWN_UNITS.get(change.unit, (change.unit, 1.0))
         values = (None if math.isnan(value) else value * factor for value in (change.old, change.new))
         ratios = (None if math.isnan(value) else value for value in (change.ratio, change.low, change.high))
-        rows.append((plain(change.platform), plain(change.name), plain(unit), *values, *ratios, change.verdict))
+        rows.append(
+            (
+                to_plain_value(change.platform),
+                to_plain_value(change.name),
+                to_plain_value(unit),
+                *values,
+                *ratios,
+                change.verdict,
+            )
+        )
     return Table(name, "Significant changes" if name == "Changes" else name, tuple(columns), tuple(rows))
 
 
@@ -316,17 +337,17 @@ def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pa
     names = [f"{number}. {snapshot.name}" for number, snapshot in enumerate(snapshots, 1)]
     columns = [Column(key, key) for key in ("kind", "platform", "what")]
     columns += [Column(f"at {number}", name, "ratio") for number, name in enumerate(names, 1)]
-    rows = tuple((line.kind, plain(line.platform), plain(line.name), *line.ratios) for line in lines)
+    rows = tuple((line.kind, to_plain_value(line.platform), to_plain_value(line.name), *line.ratios) for line in lines)
     note = "Over the first; of points the geometric mean of all that an operation has in common with it."
     blocks = [Table("History", "Ratios to the first", tuple(columns), rows, note=note, fixed=3)]
     for kind, title in ((POINT, "Measured points"), (PARAMETER, "Parameters")):
         drawn = sorted((line for line in lines if line.kind == kind), key=lambda line: -line.change)
         series = [
-            Series(plain(f"{line.platform} {line.name}"), *_drawn(line.ratios), "both", place)
-            for place, line in enumerate(drawn[:MOST_LINES])
+            Series(to_plain_value(f"{line.platform} {line.name}"), *_drop_nan(line.ratios), "both", place)
+            for place, line in enumerate(drawn[:MAX_LINES])
         ]
         if series:
-            note = f"The {MOST_LINES} that changed most" if len(drawn) > MOST_LINES else ""
+            note = f"The {MAX_LINES} that changed most" if len(drawn) > MAX_LINES else ""
             axes = Axis("number of the result", log=False), Axis("ratio to the first [×]", log=False)
             blocks.append(Chart(f"History {kind}", title, *axes, tuple(series), note))
     about = Answer("The results, from the oldest on", tuple(names))
@@ -334,16 +355,16 @@ def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pa
     write_xlsx(Report("history", title, _banner(*snapshots), (Section("Summary", "", (about, *blocks)),)), path)
 
 
-MOST_LINES = 8
+MAX_LINES = 8
 
 
-def _drawn(values: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _drop_nan(values: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     shown = [(float(number), value) for number, value in enumerate(values, 1) if not math.isnan(value)]
     return tuple(number for number, _ in shown), tuple(value for _, value in shown)
 
 
 def _banner(*snapshots: Snapshot) -> str:
-    return simulation_banner({plain(name) for snapshot in snapshots for name in snapshot.simulated})
+    return simulation_banner({to_plain_value(name) for snapshot in snapshots for name in snapshot.simulated})
 
 
 COMPARISON, MOST_ROWS, MOST_COLUMNS = "Comparison", 1 << 20, 80
@@ -374,16 +395,16 @@ class Row:
     measured_high: float = nan
 
 
-def snapshot(path: Path) -> Snapshot:
+def read_snapshot(path: Path) -> Snapshot:
     with open_received(path) as book:
         if COMPARISON not in book.sheetnames:
             raise UserError(f"found no sheet {COMPARISON} in it, wanted a report's workbook", file=path)
         points = list({row.point: row for row in _rows(book[COMPARISON], path)}.values())
-        sets = written_sets(book, path)
+        sets = read_stored_sets(book, path)
     quantities = points_of(points)
     for parameters in sets:
         quantities |= dict(values_of(parameters))
-    simulated = {row.platform for row in points if row.simulated == simulation(True)}
+    simulated = {row.platform for row in points if row.simulated == simulation_word(True)}
     simulated |= {parameters.platform for parameters in sets if parameters.simulated}
     return Snapshot(one_line(path.name, 80), quantities, {}, frozenset(simulated))
 

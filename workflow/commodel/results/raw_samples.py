@@ -23,7 +23,7 @@ from commodel.files.results_folder import RAW_FOLDER
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import read_bytes
 from commodel.files.tables import UNMEASURED, list_columns, read_table
-from commodel.records import STOPS
+from commodel.records import STOP_REASONS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,7 +135,7 @@ def _parse_sample(header: str, line: str, case: str) -> dict:
     valid = bool(int(row["valid"]))
     if not np.isfinite(seconds) or (valid and seconds < 0):
         raise ValueError(f"found {seconds} seconds")
-    if row["stop"] not in STOPS:
+    if row["stop"] not in STOP_REASONS:
         raise ValueError(f"found stop '{row['stop']}'")
     sample = {"pass": int(row["pass"]), "sample": int(row["sample"]), "seconds": seconds}
     sample |= {"skew": float(row["skew"]) if row["skew"] else np.nan, "valid": valid}

@@ -1,4 +1,4 @@
-/* attach.c: a process finds its parent and says who it is. */
+/* attach.c: a process connects to its parent and identifies itself. */
 #include "errors.h"
 #include "network.h"
 

@@ -1,4 +1,4 @@
-/* authentic.h: packets that nobody without the token can have made, changed, left out or sent again, as an option.
+/* authentic.h: tags of packets, an option: without the token, packets cannot be made, changed, omitted or repeated unnoticed.
  *
  * The parent begins with a random number. The hello then has no token, but a random number of the child and a MAC of all
  * of it, HMAC-SHA-256 with the token as key; so are the keys of the connection made of both numbers, one in each

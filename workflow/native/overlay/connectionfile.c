@@ -1,4 +1,4 @@
-/* connectionfile.c: where processes that somebody else starts may attach. One line a back-end: NUMBER HOST PORT NODE; or,
+/* connectionfile.c: the addresses to which processes started by others may attach. One line a back-end: NUMBER HOST PORT NODE; or,
  * of a network in one step, one line a process, with `internal` behind it, all with the front-end's address. The token
  * makes it a secret, so only its owner may read it and nobody else may have written it. */
 #include "errors.h"
@@ -44,7 +44,7 @@ int write_connection_file(OverlayNetwork *network, const char *path)
   char *partial = malloc(room);
   if (!partial) return overlay_fail("no memory for a path");
   snprintf(partial, room, "%s.tmp", path);
-  unlink(partial); /* a new file each time: whoever else can write to this folder may have put a link there */
+  unlink(partial); /* a new file each time, since other users of this folder may have put a link there */
   int fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), code = OVERLAY_OK;
   FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
   if (file) write_lines(network, file);
@@ -61,7 +61,7 @@ int write_connection_file(OverlayNetwork *network, const char *path)
   return code;
 }
 
-/* Once nobody is expected any more: a front-end that is killed later leaves none. */
+/* Removes the file once all have attached, so that a front-end that is killed later leaves none. */
 void remove_connection_file(OverlayNetwork *network)
 {
   if (network->connection_file) unlink(network->connection_file);
@@ -69,7 +69,7 @@ void remove_connection_file(OverlayNetwork *network)
   network->connection_file = NULL;
 }
 
-/* What process managers tell their processes. */
+/* Environment variables of process managers with the rank of a process. */
 static int rank_in_job(void)
 {
   static const char *const names[] = {"OVERLAY_RANK", "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
@@ -84,7 +84,7 @@ static int rank_in_job(void)
 static FILE *open_own(const char *path)
 {
   struct stat about;
-  int fd; /* of a pipe that somebody has put there, too: nobody waits for its other end */
+  int fd; /* non-blocking: opening a pipe would wait for its other end */
   double since = now();
   while ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0 && errno == ENOENT && now() - since < patience)
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);

@@ -1,4 +1,4 @@
-/* control.c: the control packets: what is in each, from where it may come, and who handles it. */
+/* control.c: the control packets: the format, the permitted senders and the handler of each. */
 #include "errors.h"
 #include "streams.h"
 

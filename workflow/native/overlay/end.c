@@ -1,4 +1,4 @@
-/* end.c: a sub-tree ends: children are told, waited for and, when they do not end in time, killed. */
+/* end.c: a sub-tree ends: children get SHUTDOWN, are waited for and, if they do not end in time, killed. */
 #include "errors.h"
 #include "network.h"
 
@@ -74,7 +74,7 @@ void end_children(OverlayNetwork *network)
   network->state = network->state > ENDING ? network->state : ENDING;
   stop_listening(network);
   if (network->step > 0 && network->phases.backends <= 0) kill(network->step, SIGTERM);
-  look_for_strangers(network); /* who said now who he is would get a welcome, and no word of the end */
+  check_strangers(network); /* before: a process identified later would get WELCOME, but no SHUTDOWN */
   for (int i = 0; i < network->nchildren; i++) {
     Neighbour *child = network->children[i];
     if (!child->attached && child->process > 0) kill(child->process, SIGTERM);

@@ -1,4 +1,4 @@
-/* errors.c: the last error of a thread, and lines for who watches. A library never ends its process. */
+/* errors.c: the last error of a thread, and log lines on stderr. A library never ends its process. */
 #include "errors.h"
 
 #include <stdarg.h>

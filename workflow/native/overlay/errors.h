@@ -1,4 +1,4 @@
-/* errors.h: how the parts of the overlay say that something failed. */
+/* errors.h: error reporting of the overlay's parts. */
 #ifndef OVERLAY_ERRORS_H
 #define OVERLAY_ERRORS_H
 

@@ -10,17 +10,17 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Only noted: who sends may be in the middle of a stream. */
+/* Only recorded here, since the caller may be in the middle of a stream's work. */
 void neighbour_lost(Peer *peer, const char *why)
 {
   Neighbour *neighbour = (Neighbour *)peer;
   free(neighbour->why);
   neighbour->why = strdup(why ? why : "");
-  neighbour->network->losses = true;
+  neighbour->network->has_losses = true;
 }
 
-/* Those of these back-ends that are behind the child are gone: processes above are told and, in the front-end, streams
- * that are to stop without them do. */
+/* Marks those of the back-ends that are behind the child as lost, and reports them to the parent. In the front-end, ends
+ * the streams that stop at a loss. */
 void mark_lost(OverlayNetwork *network, const Neighbour *child, int first, int width, const char *why)
 {
   int end = first - (int)network->first + width;
@@ -47,7 +47,7 @@ void mark_lost(OverlayNetwork *network, const Neighbour *child, int first, int w
 static void sub_tree_lost(Neighbour *child)
 {
   mark_lost(child->network, child, child->first, child->width, child->why); /* before any wave that is short of them */
-  streams_without(child->network, child);
+  streams_remove_child(child->network, child);
   free(child->why);
   child->why = NULL;
 }
@@ -67,25 +67,25 @@ static void child_lost(Neighbour *child)
   if (network->state == STARTING) return start_failed(network, why);
   child->lost_at = now();
   child->why = strdup(why);
-  skew_without(network, child);
+  skew_remove_child(network, child);
   for (int bucket = 0; bucket < 64; bucket++)
     for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next) stream_load(stream, child);
-  if (!child->beats || child->rejoining || !child->why) return sub_tree_lost(child);
-  child->grace = LOOKS;
+  if (!child->is_internal || child->rejoining || !child->why) return sub_tree_lost(child);
+  child->silence_checks_left = SILENCE_CHECKS;
 }
 
 static bool has_children(const OverlayNetwork *network)
 {
   bool any = false;
   for (int i = 0; i < network->nchildren; i++)
-    any = any || peer_is_up(&network->children[i]->peer) || network->children[i]->grace > 0;
+    any = any || peer_is_up(&network->children[i]->peer) || network->children[i]->silence_checks_left > 0;
   return any;
 }
 
 void handle_losses(OverlayNetwork *network)
 {
-  while (network->losses) {
-    network->losses = false;
+  while (network->has_losses) {
+    network->has_losses = false;
     for (int i = 0; i < network->nchildren; i++) {
       Neighbour *child = network->children[i];
       if (child->why && !child->gone) child_lost(child);
@@ -115,7 +115,7 @@ void on_lost(Neighbour *from, OverlayPacket *packet)
       ranges[0] - (uint32_t)from->first > (uint32_t)from->width - ranges[1])
     return peer_lose(&from->peer, "it lost back-ends that are not behind it");
   mark_lost(network, from, (int)ranges[0], (int)ranges[1], why);
-  skew_without(network, NULL);
+  skew_remove_child(network, NULL);
   retry_rejoins(network);
 }
 
@@ -129,26 +129,26 @@ static bool host_is_gone(const Neighbour *neighbour, double silence)
   return info.tcpi_last_ack_recv > silence * 1e3 && (info.tcpi_retransmits >= 2 || info.tcpi_probes >= 2);
 }
 
-/* An internal process that runs says something between any two looks. */
+/* A running internal process sends a heartbeat between any two checks. */
 static void look_at(Neighbour *neighbour)
 {
   const OverlayNetwork *network = neighbour->network;
   if (!peer_is_up(&neighbour->peer)) return;
-  if (neighbour->beats && neighbour->peer.quiet++ >= LOOKS)
+  if (neighbour->is_internal && neighbour->peer.silent_checks++ >= SILENCE_CHECKS)
     return peer_lose(&neighbour->peer, "it was silent for too long");
   if (host_is_gone(neighbour, network->settings.silence))
     return peer_lose(&neighbour->peer, "its host does not answer");
-  if (network->role == INTERNAL && !neighbour->peer.spoke) post_control(neighbour, PING, 0, "");
-  neighbour->peer.spoke = false;
+  if (network->role == INTERNAL && !neighbour->peer.sent_since_check) post_control(neighbour, PING, 0, "");
+  neighbour->peer.sent_since_check = false;
 }
 
-void look_for_silence(OverlayNetwork *network)
+void check_silence(OverlayNetwork *network)
 {
   look_at(&network->parent);
   for (int i = 0; i < network->nchildren; i++) {
     Neighbour *child = network->children[i];
     look_at(child);
-    if (child->grace <= 0 || --child->grace > 0) continue;
+    if (child->silence_checks_left <= 0 || --child->silence_checks_left > 0) continue;
     if (child->gone)
       sub_tree_lost(child);
     else

@@ -22,7 +22,7 @@ int filter_find(const char *name, Filter *filter);         /* "", NULL: none */
 int filter_find_arranger(const char *name, Filter *filter); /* of a shared object; "", NULL: its `run` is NULL */
 int filter_set_argument(Filter *filter, const char *argument);
 void filter_free(Filter *filter);
-/* Runs it on packets of one stream, which stay the caller's, and appends what it gives. `origin`: whose values these are. */
+/* Runs a filter on packets of one stream, which the caller keeps, and appends its results. `origin`: their back-ends. */
 int filter_run(Filter *filter, OverlayPacket **in, int count, int root, Queue *out, Origin *origin);
 
 FilterFunction filter_none, filter_min, filter_max, filter_sum, filter_average, filter_concat, filter_bin, filter_work,

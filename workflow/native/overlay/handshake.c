@@ -1,4 +1,4 @@
-/* handshake.c: who may join a network: who knows its token. */
+/* handshake.c: the token that admits a process to a network. */
 #include "errors.h"
 #include "wire.h"
 

@@ -1,4 +1,4 @@
-/* join.c: who connects: children that know the token, and strangers, who are refused and told of in one line. */
+/* join.c: new connections: children with the token are accepted; others are refused, with one log line. */
 #include "errors.h"
 #include "network.h"
 
@@ -77,7 +77,7 @@ static bool guide(Stranger *stranger)
   return true;
 }
 
-void guide_strangers(OverlayNetwork *network)
+void send_parent_addresses(OverlayNetwork *network)
 {
   for (Stranger *stranger = network->strangers; stranger; stranger = stranger->next)
     if (stranger->watch.fd >= 0 && stranger->have == sizeof stranger->hello) guide(stranger);
@@ -98,7 +98,7 @@ static void hear(Watch *watch, uint32_t events)
   if (!why && guide(stranger)) return;
   uint32_t node = hello_number(&stranger->hello, stranger->hello.node);
   Neighbour *child = child_of_node(network, node);
-  bool taken = child && child->attached && !(network->settings.join && child->gone && !child->beats);
+  bool taken = child && child->attached && !(network->settings.join && child->gone && !child->is_internal);
   if (!why && (child ? taken : adoption_of(network, node) == REFUSE)) why = "no such process is expected";
   if (why) return refuse(stranger, why);
   Authentic *authentic = nonce ? hello_keys(&stranger->hello, network->token, nonce, true) : NULL;
@@ -115,7 +115,7 @@ static int most_expected(const OverlayNetwork *network)
   return MORE_STRANGERS + (network->settings.one_step ? network->tree->nodes : network->nchildren);
 }
 
-/* Who says nothing holds nobody up: the oldest of too many goes. A child speaks as soon as it has connected. */
+/* Silent connections must not block others: the oldest of too many is closed. A child sends as soon as it connects. */
 static void make_way(OverlayNetwork *network)
 {
   Stranger *oldest = NULL;
@@ -158,7 +158,7 @@ static void welcome(Watch *listener, uint32_t events)
 }
 
 /* Not while events are handed out, which may still name one of them. */
-void look_for_strangers(OverlayNetwork *network)
+void check_strangers(OverlayNetwork *network)
 {
   double time = now();
   for (Stranger **at = &network->strangers; *at;) {

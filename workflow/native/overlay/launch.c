@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 extern char **environ;
-enum { MOST_BOOT_BYTES = 32 << 10 }; /* of a pipe that nobody reads yet */
+enum { MOST_BOOT_BYTES = 32 << 10 }; /* capacity of a pipe before its reader has started */
 
 /* ---- commands ---- */
 void free_command(char **command)
@@ -108,8 +108,8 @@ static int start_here(Neighbour *child, const char *attach)
   if (!environment || input < 0)
     overlay_fail("cannot prepare a child: %s", strerror(errno));
   else
-    child->process = start(child->beats ? node : settings->backend, environment, input,
-                           child->network->role == FRONT_END && !child->beats);
+    child->process = start(child->is_internal ? node : settings->backend, environment, input,
+                           child->network->role == FRONT_END && !child->is_internal);
   free(environment);
   if (input >= 0) close(input);
   return child->process > 0 ? OVERLAY_OK : OVERLAY_FAILED;
@@ -122,7 +122,7 @@ static int start_there(Neighbour *child, const char *attach)
   char host[TOPOLOGY_MOST_NAME + 1];
   topology_host(network->tree->name[child->node], host);
   uint32_t words = 0;
-  while (!child->beats && settings->backend[words]) words++;
+  while (!child->is_internal && settings->backend[words]) words++;
   OverlayPacket *boot = overlay_pack(0, "%s %s %as", attach, settings->folder, settings->backend, words);
   char **command = boot ? launch_command(settings->launch, host, settings->program) : NULL;
   int ends[2] = {-1, -1};

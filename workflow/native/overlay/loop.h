@@ -12,23 +12,23 @@ struct Watch {
   void (*ready)(Watch *watch, uint32_t events);
 };
 
-/* A timer for each wait, and even a look at the clock, would cost a good part of a packet: so there is one tick. */
+/* Timers for each wait, or reading the clock, would take much of the time of a packet. There is one periodic tick instead. */
 typedef struct {
   int epoll;
   Watch tick;
   double period;
-  int ticked; /* since this was set to 0; once also where it was more often */
+  int ticked; /* a tick has occurred since this was set to 0 */
 } Loop;
 
 double now(void); /* seconds of the monotonic clock */
 int loop_open(Loop *loop);
 void loop_end(Loop *loop);
 int loop_period(Loop *loop, double seconds);               /* of the tick */
-int loop_watch(Loop *loop, Watch *watch, uint32_t events); /* from now on for these */
-int loop_forget(Loop *loop, Watch *watch);                 /* the socket, which is somebody else's then */
-void loop_close(Loop *loop, Watch *watch); /* and its socket; further events of the same turn find fd -1 */
+int loop_watch(Loop *loop, Watch *watch, uint32_t events); /* changes the watched events */
+int loop_forget(Loop *loop, Watch *watch);                 /* stops watching the socket, without closing it */
+void loop_close(Loop *loop, Watch *watch); /* closes its socket, too; further events of the same turn find fd -1 */
 enum { MOST_READY = 64 };
-/* Waits until something is ready, the tick too, or the time has come (below 0: never). How many are; OVERLAY_FAILED. */
+/* Waits for an event, the tick included, or for this time (below 0: without limit). Returns their number; OVERLAY_FAILED. */
 int loop_wait(Loop *loop, struct epoll_event ready[static MOST_READY], double seconds);
 void loop_call(struct epoll_event *ready, int count);
 

@@ -82,9 +82,9 @@ Neighbour *network_add_child(OverlayNetwork *network, int node)
                        .node = node,
                        .first = (int)network->first + tree->first[node],
                        .width = tree->width[node],
-                       .beats = !topology_is_leaf(tree, node)};
+                       .is_internal = !topology_is_leaf(tree, node)};
   child->peer.watch.fd = -1;
-  child->tree_up = !child->beats;
+  child->tree_up = !child->is_internal;
   network->children[network->nchildren++] = child;
   return child;
 }
@@ -188,19 +188,19 @@ void network_flush(OverlayNetwork *network)
 static double check_period(const OverlayNetwork *network)
 {
   if (network->state == STARTING || network->strangers) return start_period;
-  return network->settings.silence / LOOKS;
+  return network->settings.silence / SILENCE_CHECKS;
 }
 
 static void check(OverlayNetwork *network)
 {
   network->loop.ticked = 0;
-  if (network->state == STARTING) look_for_failed_starts(network);
-  if (network->strangers) look_for_strangers(network);
-  /* Ticks, not time, count: while a tool is away nobody listens, and nobody is silent. */
-  network->unlooked += check_period(network);
-  if (network->unlooked < network->settings.silence / LOOKS) return;
-  network->unlooked = 0;
-  look_for_silence(network);
+  if (network->state == STARTING) check_failed_starts(network);
+  if (network->strangers) check_strangers(network);
+  /* Ticks are counted, not time: while the tool does not receive, no neighbour counts as silent. */
+  network->since_silence_check += check_period(network);
+  if (network->since_silence_check < network->settings.silence / SILENCE_CHECKS) return;
+  network->since_silence_check = 0;
+  check_silence(network);
 }
 
 /* A back-end has one socket. Waiting in recv() itself spares it a call for each packet; the socket's own time-out is
@@ -229,9 +229,9 @@ static int wait_for_any(OverlayNetwork *network, double seconds)
 {
   if (loop_period(&network->loop, check_period(network)) != OVERLAY_OK) return OVERLAY_FAILED;
   struct epoll_event ready[MOST_READY];
-  if (network->share) let_go(network);
+  if (network->share) release_turn(network);
   int count = loop_wait(&network->loop, ready, seconds);
-  if (network->share) take_back(network);
+  if (network->share) reacquire_turn(network);
   loop_call(ready, count);
   if (network->share) turn_done(network);
   return count < 0 ? OVERLAY_FAILED : OVERLAY_OK;

@@ -99,7 +99,7 @@ void gather_on(OverlayNetwork *network)
 {
   if (!network->gathering) return;
   for (int i = 0; i < network->nchildren; i++)
-    if (network->children[i]->asked && !network->children[i]->gone) return;
+    if (network->children[i]->counts_requested && !network->children[i]->gone) return;
   network->gathering = false;
   if (network->role != FRONT_END) post_control(&network->parent, COUNTED_ALL, 0, "");
 }
@@ -110,7 +110,7 @@ static void gather(OverlayNetwork *network)
   give_rows(network);
   for (int i = 0; i < network->nchildren; i++) {
     Neighbour *child = network->children[i];
-    if (!(child->asked = peer_is_up(&child->peer) && !child->rejoining)) continue;
+    if (!(child->counts_requested = peer_is_up(&child->peer) && !child->rejoining)) continue;
     post_control(child, COUNT, 0, "");
   }
   gather_on(network);
@@ -140,7 +140,7 @@ void on_counted(Neighbour *from, OverlayPacket *packet)
 void on_counted_all(Neighbour *from, OverlayPacket *packet)
 {
   (void)packet;
-  from->asked = false;
+  from->counts_requested = false;
   gather_on(from->network);
 }
 

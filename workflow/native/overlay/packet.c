@@ -95,7 +95,7 @@ static uint32_t read_count(char *at, bool turns)
   return count;
 }
 
-/* Finds the values of a frame: with `values` for a caller, without to look whether all are there, and to turn them. */
+/* Finds the values of a frame; without `values`, only checks that all are present, and converts their byte order. */
 static int walk_values(OverlayPacket *packet, const Type *types, int count, OverlayValue *values)
 {
   Frame *frame = packet->frame;

@@ -39,23 +39,23 @@ static bool takes_part(const OverlayStream *stream) { return stream->network->ro
 static int send_rejoin(OverlayNetwork *network)
 {
   uint32_t count = 0, *id, *queued;
-  uint64_t *downs;
+  uint64_t *packets;
   for (int bucket = 0; bucket < 64; bucket++)
     for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next) count += takes_part(stream);
   id = malloc((count + 1) * sizeof *id), queued = malloc((count + 1) * sizeof *queued);
-  downs = malloc((count + 1) * sizeof *downs);
-  int code = id && queued && downs ? OVERLAY_OK : overlay_fail("no memory for %u streams", count);
+  packets = malloc((count + 1) * sizeof *packets);
+  int code = id && queued && packets ? OVERLAY_OK : overlay_fail("no memory for %u streams", count);
   count = 0;
   for (int bucket = 0; code == OVERLAY_OK && bucket < 64; bucket++)
     for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next) {
       stream_pause(stream);
       if (!takes_part(stream)) continue;
       id[count] = stream->id, queued[count] = (uint32_t)stream->up.queue.bytes;
-      downs[count++] = stream->downs + (network->role == INTERNAL ? stream->up.queue.count : 0);
+      packets[count++] = stream->packets_down + (network->role == INTERNAL ? stream->up.queue.count : 0);
     }
   if (code == OVERLAY_OK)
-    post_control(&network->parent, REJOIN, 0, "%aud %auld %aud", id, count, downs, count, queued, count);
-  free(id), free(queued), free(downs);
+    post_control(&network->parent, REJOIN, 0, "%aud %auld %aud", id, count, packets, count, queued, count);
+  free(id), free(queued), free(packets);
   return code;
 }
 
@@ -67,7 +67,7 @@ bool rejoin(OverlayNetwork *network)
     const char *address = network->lineage[network->ancestor++];
     if (attach_to(network, address, patience) != OVERLAY_OK) continue;
     /* The last ancestor is the front-end, which sends no heartbeats while its tool does not call the library. */
-    network->parent.beats = network->ancestor < network->nlineage;
+    network->parent.is_internal = network->ancestor < network->nlineage;
     network->parent.rejoining = true;
     network->patience = 0;
     if (send_rejoin(network) == OVERLAY_OK) return true;
@@ -140,7 +140,7 @@ void adopt(OverlayNetwork *network, uint32_t node, uint32_t process, int socket,
   network_open_peer(child, socket);
 }
 
-/* True where the stream has back-ends behind it that were given up: it has gone on without them. */
+/* Whether back-ends of the stream behind it were given up, so that the stream continues without them. */
 static bool was_lost(const OverlayNetwork *network, const Neighbour *child)
 {
   for (int i = 0; i < child->width; i++)
@@ -148,19 +148,19 @@ static bool was_lost(const OverlayNetwork *network, const Neighbour *child)
   return false;
 }
 
-static void resume_at(Neighbour *child, OverlayStream *stream, uint64_t downs, uint32_t queued)
+static void resume_at(Neighbour *child, OverlayStream *stream, uint64_t packets, uint32_t queued)
 {
-  bool held = downs <= stream->downs && stream->downs - downs <= stream->held.count;
-  if (!held || stream_add_link(stream, child, downs, queued) != OVERLAY_OK)
+  bool held = packets <= stream->packets_down && stream->packets_down - packets <= stream->resend_down.count;
+  if (!held || stream_add_link(stream, child, packets, queued) != OVERLAY_OK)
     return post_control(child, SHUT, stream->id, "%d %s", OVERLAY_LOST, held ? overlay_error() : "packets were lost");
-  const Link *link = &stream->links[stream->of_child[child->index]];
-  post_control(child, RESUME, stream->id, "%aud", link->seen_of, (uint32_t)child->width);
+  const Link *link = &stream->links[stream->link_of_child[child->index]];
+  post_control(child, RESUME, stream->id, "%aud", link->highest_number_of, (uint32_t)child->width);
   if (stream->argument) post_control(child, ARGUMENT, stream->id, "%s", stream->argument);
 }
 
 static void open_at(Neighbour *child, OverlayStream *stream)
 {
-  if (stream->downs != stream->held.count) return; /* it has gone on without it */
+  if (stream->packets_down != stream->resend_down.count) return; /* the stream continues without this child */
   if (stream_add_link(stream, child, 0, 0) != OVERLAY_OK) return peer_lose(&child->peer, overlay_error());
   post(child, overlay_keep(stream->opened));
   if (stream->argument) post_control(child, ARGUMENT, stream->id, "%s", stream->argument);
@@ -179,11 +179,11 @@ static void take_over(Neighbour *child, double *seconds)
   for (int i = 0; i < network->nchildren; i++) {
     Neighbour *before = network->children[i];
     if (!before->gone || before == child) continue;
-    streams_without(network, before);
+    streams_remove_child(network, before);
     bool all = true;
     for (int leaf = before->first; leaf < before->first + before->width; leaf++)
       all = all && network->owner[leaf - (int)network->first] != before->index;
-    if (all) before->grace = 0;
+    if (all) before->silence_checks_left = 0;
   }
 }
 
@@ -210,7 +210,7 @@ static void reattached(OverlayNetwork *network, uint32_t node, uint32_t to, cons
              text);
 }
 
-void tell_attached(OverlayNetwork *network, const Neighbour *child, double seconds)
+void report_attached(OverlayNetwork *network, const Neighbour *child, double seconds)
 {
   uint32_t range[] = {(uint32_t)child->first, (uint32_t)child->width};
   reattached(network, network->node + (uint32_t)child->node, network->node, range, seconds);
@@ -220,41 +220,41 @@ void on_rejoin(Neighbour *from, OverlayPacket *packet)
 {
   OverlayNetwork *network = from->network;
   const uint32_t *id, *queued;
-  const uint64_t *downs;
+  const uint64_t *packets;
   uint32_t count, counts[2];
   if (!from->rejoining) return peer_lose(&from->peer, "it attached a second time");
-  if (overlay_unpack(packet, "%aud %auld %aud", &id, &count, &downs, &counts[0], &queued, &counts[1]) != OVERLAY_OK)
+  if (overlay_unpack(packet, "%aud %auld %aud", &id, &count, &packets, &counts[0], &queued, &counts[1]) != OVERLAY_OK)
     return;
   if (counts[0] != count || counts[1] != count) return peer_lose(&from->peer, "it attached with half of a stream");
   Adoption adoption = adoption_of(network, network->node + (uint32_t)from->node);
   if (adoption == REFUSE) return peer_lose(&from->peer, "it attached while the network ends");
   if (adoption == WAIT) {
     if (from->rejoin) return peer_lose(&from->peer, "it attached a second time");
-    from->rejoin = overlay_keep(packet), from->grace = 2 * LOOKS;
+    from->rejoin = overlay_keep(packet), from->silence_checks_left = 2 * SILENCE_CHECKS;
     return;
   }
-  from->grace = 0;
+  from->silence_checks_left = 0;
   bool late = was_lost(network, from);
   double seconds = 0;
   from->rejoining = false, from->ready = true;
   for (uint32_t i = 0; i < count; i++) {
     OverlayStream *stream = stream_of(network, id[i]);
-    bool goes_on = stream && !stream->ended && stream->of_child[from->index] < 0 && !late;
+    bool goes_on = stream && !stream->ended && stream->link_of_child[from->index] < 0 && !late;
     if (goes_on)
-      resume_at(from, stream, downs[i], queued[i]);
+      resume_at(from, stream, packets[i], queued[i]);
     else
       post_control(from, SHUT, id[i], "%d %s", late ? OVERLAY_LOST : OVERLAY_CLOSED,
                    late ? "it went on while this process was lost" : "the stream has ended");
-    if (goes_on) stream->asked_by = from->index;
+    if (goes_on) stream->last_adopted = from->index;
   }
   for (int bucket = 0; bucket < 64; bucket++)
     for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next)
-      if (!stream->ended && stream->of_child[from->index] < 0 && !late && stream->asked_by != from->index &&
+      if (!stream->ended && stream->link_of_child[from->index] < 0 && !late && stream->last_adopted != from->index &&
           stream_has_members(stream, from->first, from->width))
         open_at(from, stream);
   take_over(from, &seconds);
   post_control(from, ADOPTED, 0, "");
-  tell_attached(network, from, seconds);
+  report_attached(network, from, seconds);
   for (int bucket = 0; bucket < 64; bucket++)
     for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next) stream_advance(stream);
 }

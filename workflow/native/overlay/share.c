@@ -43,7 +43,7 @@ void share_unlock(Share *share) { pthread_mutex_unlock(&share->mutex); }
 
 bool other_turns(const OverlayNetwork *network) { return network->share->turning; }
 
-/* Until another thread's turn has brought something, or the time has come (below 0: never). */
+/* Waits until another thread's turn has received something, or for this time (below 0: without limit). */
 void await_turn(OverlayNetwork *network, double seconds)
 {
   if (seconds < 0) {
@@ -56,13 +56,13 @@ void await_turn(OverlayNetwork *network, double seconds)
 }
 
 /* Around waiting for sockets. */
-void let_go(OverlayNetwork *network)
+void release_turn(OverlayNetwork *network)
 {
   network->share->turning = true;
   pthread_mutex_unlock(&network->share->mutex);
 }
 
-void take_back(OverlayNetwork *network)
+void reacquire_turn(OverlayNetwork *network)
 {
   pthread_mutex_lock(&network->share->mutex);
 }

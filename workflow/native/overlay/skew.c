@@ -4,7 +4,7 @@
  * keeps what the fastest round trip said (the child's clock against the middle of it); then each sub-tree's root sends
  * up the skews of its back-ends, to which each process on the way adds the skew of the child they came from. End to
  * end, the paper's direct method: the front-end asks every back-end itself, through the processes between them. Either
- * way one is asked after the other, since an answer that waits for another one's is late.
+ * way one is requested after the other, since an answer that waits for another one's is late.
  */
 #include "skew.h"
 #include "errors.h"
@@ -24,8 +24,8 @@ struct Skew {
   bool end_to_end;
   uint32_t rounds, round;
   int children;          /* that there were when it began */
-  int count, subject;    /* who are asked, children or all back-ends, and which of them is asked now */
-  double asked, fastest; /* when; seconds of its fastest round trip so far */
+  int count, subject;    /* number of measured processes (children or all back-ends), and the present one */
+  double requested_at, fastest; /* time of the last request; seconds of the fastest round trip so far */
   Clock *ahead;          /* of each of them */
   Clock *backends;       /* of each back-end below, as children sent it */
   bool *here;            /* by child: it has sent them */
@@ -69,7 +69,7 @@ static Neighbour *towards(OverlayNetwork *network, int subject)
   return network->skew->end_to_end ? child_towards(network, subject) : network->children[subject];
 }
 
-/* A probe's stream is the back-end that is to answer, counted from 1, or 0: whoever gets it. */
+/* The stream of a probe is the number of the back-end that answers, counted from 1; 0: the receiver answers. */
 static void ask_next(OverlayNetwork *network)
 {
   Skew *skew = network->skew;
@@ -84,7 +84,7 @@ static void ask_next(OverlayNetwork *network)
   }
   Neighbour *child = towards(network, skew->subject);
   post_control(child, PROBE, skew->end_to_end ? (uint32_t)skew->subject + 1 : 0, "%ud", skew->round);
-  skew->asked = network_clock(network);
+  skew->requested_at = network_clock(network);
   peer_flush(&child->peer);
 }
 
@@ -106,7 +106,7 @@ static int skew_begin(OverlayNetwork *network, uint32_t rounds, bool end_to_end)
   }
   for (int i = 0; i < network->nchildren; i++) {
     Neighbour *child = network->children[i];
-    skew->here[i] = end_to_end || !child->beats || child->gone; /* back-ends have none below */
+    skew->here[i] = end_to_end || !child->is_internal || child->gone; /* back-ends have none below */
     if (!skew->here[i]) post_control(child, SKEW, 0, "%ud", rounds);
   }
   ask_next(network);
@@ -149,9 +149,9 @@ void on_echo(Neighbour *from, OverlayPacket *packet)
   if (!skew || !skew->asking || overlay_unpack(packet, "%ud %lf", &round, &clock) != OVERLAY_OK || round != skew->round)
     return;
   if (skew->end_to_end ? by != (uint32_t)skew->subject + 1 : by || from->index != skew->subject) return;
-  if (answered - skew->asked < skew->fastest) {
-    skew->fastest = answered - skew->asked;
-    skew->ahead[skew->subject] = (Clock){clock - (skew->asked + answered) / 2, skew->fastest / 2};
+  if (answered - skew->requested_at < skew->fastest) {
+    skew->fastest = answered - skew->requested_at;
+    skew->ahead[skew->subject] = (Clock){clock - (skew->requested_at + answered) / 2, skew->fastest / 2};
   }
   skew->round++;
   ask_next(network);
@@ -172,14 +172,14 @@ void on_skews(Neighbour *from, OverlayPacket *packet)
 }
 
 /* Of a back-end, or of the whole sub-tree of a child. */
-void skew_without(OverlayNetwork *network, const Neighbour *lost)
+void skew_remove_child(OverlayNetwork *network, const Neighbour *lost)
 {
   Skew *skew = network->skew;
   if (!skew || skew->done) return;
   if (lost && lost->index < skew->children) skew->here[lost->index] = true;
-  bool asked =
+  bool requested =
       skew->asking && (towards(network, skew->subject)->gone || (skew->end_to_end && network->lost[skew->subject]));
-  if (asked)
+  if (requested)
     ask_next(network);
   else
     finish(network);

@@ -36,15 +36,15 @@ int start_children(OverlayNetwork *network)
   if (one_step && network->role == INTERNAL) tell_address(network);
   for (int i = 0; i < network->nchildren; i++) {
     Neighbour *child = network->children[i];
-    if (one_step || (!child->beats && !network->settings.backend)) continue; /* somebody else starts it */
+    if (one_step || (!child->is_internal && !network->settings.backend)) continue; /* others start it */
     if (start_child(child) != OVERLAY_OK) return OVERLAY_FAILED;
   }
   network->phases.launch = now() - network->started;
-  note_progress(network);
+  report_start_progress(network);
   return OVERLAY_OK;
 }
 
-/* ---- what a child is told ---- */
+/* ---- packets to a child ---- */
 static uint32_t count_lines(char **lines)
 {
   uint32_t count = 0;
@@ -77,14 +77,14 @@ static void join_in(Neighbour *child)
   child->gone = false;
   network->owner[child->first - (int)network->first] = child->index;
   network->lost[child->first - (int)network->first] = false;
-  tell_attached(network, child, -1);
+  report_attached(network, child, -1);
 }
 
 void child_attached(Neighbour *child, int socket)
 {
   const OverlayNetwork *network = child->network;
   network_open_peer(child, socket);
-  if (child->beats) {
+  if (child->is_internal) {
     send_config(child);
   } else {
     post_control(child, WELCOME, 0, "%ud %ud %d %lf %ud %as", (uint32_t)child->first, network->backends,
@@ -92,7 +92,7 @@ void child_attached(Neighbour *child, int socket)
                  (uint32_t)network->nlineage);
     child->ready = true;
     if (network->settings.join) join_in(child);
-    note_progress(child->network);
+    report_start_progress(child->network);
   }
 }
 
@@ -108,7 +108,7 @@ static char **copy_lines(const char *const *lines, uint32_t count)
   return copies;
 }
 
-/* What a parent says is used in sums and for timers. */
+/* Values from the parent are checked, since they are used in sums and for timers. */
 static bool is_sound(const OverlayNetwork *network)
 {
   const Settings *settings = &network->settings;
@@ -124,16 +124,16 @@ void on_config(Neighbour *from, OverlayPacket *packet)
   const int32_t *parent;
   const char *const *name, *const *backend, *const *launch, *const *ancestors, *program, *folder;
   uint32_t parents, names, backend_words, launch_words, nancestors;
-  int32_t beats;
+  int32_t is_internal;
   if (network->tree || network->settings.program || network->role != INTERNAL)
     return peer_lose(&from->peer, "it sent a second configuration");
   if (overlay_unpack(packet, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %d %as", &network->node, &network->first,
-                     &network->backends, &beats, &parent, &parents, &name, &names, &backend, &backend_words, &launch,
+                     &network->backends, &is_internal, &parent, &parents, &name, &names, &backend, &backend_words, &launch,
                      &launch_words, &program, &folder, &settings->silence, &settings->window, &settings->join,
                      &settings->one_step, &ancestors, &nancestors) != OVERLAY_OK ||
       parents != names || !is_sound(network))
     return start_failed(network, "a configuration that is none");
-  from->beats = beats;
+  from->is_internal = is_internal;
   settings->program = strdup(program), settings->folder = strdup(folder);
   if (backend_words) settings->backend = copy_lines(backend, backend_words);
   if (launch_words) settings->launch = copy_lines(launch, launch_words);
@@ -150,26 +150,26 @@ void on_config(Neighbour *from, OverlayPacket *packet)
 void on_welcome(Neighbour *from, OverlayPacket *packet)
 {
   OverlayNetwork *network = from->network;
-  int32_t beats;
+  int32_t is_internal;
   const char *const *ancestors;
   uint32_t nancestors;
   if (network->state != STARTING || network->role != BACK_END)
     return peer_lose(&from->peer, "it sent a second welcome");
-  if (overlay_unpack(packet, "%ud %ud %d %lf %ud %as", &network->first, &network->backends, &beats,
+  if (overlay_unpack(packet, "%ud %ud %d %lf %ud %as", &network->first, &network->backends, &is_internal,
                      &network->settings.silence, &network->settings.window, &ancestors, &nancestors) != OVERLAY_OK)
     return;
   if (!is_sound(network) || take_lineage(network, ancestors, nancestors) != OVERLAY_OK) return peer_lose(&from->peer, "it sent a welcome that is none");
-  from->beats = beats;
+  from->is_internal = is_internal;
   network->state = RUNNING;
 }
 
-/* ---- what a parent is told ---- */
-void note_progress(OverlayNetwork *network)
+/* ---- packets to a parent ---- */
+void report_start_progress(OverlayNetwork *network)
 {
   bool tree_up = true, ready = true;
   for (int i = 0; i < network->nchildren; i++) {
     tree_up = tree_up && network->children[i]->tree_up;
-    ready = ready && (network->children[i]->ready || (network->settings.join && !network->children[i]->beats));
+    ready = ready && (network->children[i]->ready || (network->settings.join && !network->children[i]->is_internal));
   }
   if (network->state != STARTING) return;
   if (tree_up && network->phases.tree <= 0) {
@@ -177,7 +177,7 @@ void note_progress(OverlayNetwork *network)
     if (network->role == INTERNAL) {
       bool attaching = false;
       for (int i = 0; i < network->nchildren; i++)
-        attaching = attaching || (!network->children[i]->beats && !network->settings.backend);
+        attaching = attaching || (!network->children[i]->is_internal && !network->settings.backend);
       if (attaching && !network->settings.one_step) tell_address(network);
       post_control(&network->parent, TREE_UP, 0, "");
     }
@@ -185,14 +185,14 @@ void note_progress(OverlayNetwork *network)
   if (!tree_up || !ready) return;
   network->phases.backends = now() - network->started;
   network->state = RUNNING;
-  bool grandchildren = false; /* who may have to attach here later */
-  for (int i = 0; i < network->nchildren; i++) grandchildren = grandchildren || network->children[i]->beats;
+  bool grandchildren = false; /* which may attach here later */
+  for (int i = 0; i < network->nchildren; i++) grandchildren = grandchildren || network->children[i]->is_internal;
   if (!grandchildren && !network->settings.join) stop_listening(network);
   if (!network->settings.join) remove_connection_file(network);
   if (network->role == INTERNAL) post_control(&network->parent, READY, 0, "");
 }
 
-/* From the front-end, of which this process asked where its parent is, to the parent. */
+/* Moves the connection from the front-end, which sent the parent's address, to the parent. */
 static void be_guided(OverlayNetwork *network, const char *address)
 {
   peer_close(&network->parent.peer);
@@ -217,25 +217,25 @@ void on_address(Neighbour *from, OverlayPacket *packet)
   if (!network->addresses || node >= (uint32_t)network->tree->nodes) return;
   free(network->addresses[node]);
   network->addresses[node] = strdup(address);
-  guide_strangers(network);
+  send_parent_addresses(network);
 }
 
 void on_tree_up(Neighbour *from, OverlayPacket *packet)
 {
   (void)packet;
   from->tree_up = true;
-  note_progress(from->network);
+  report_start_progress(from->network);
 }
 
 void on_ready(Neighbour *from, OverlayPacket *packet)
 {
   (void)packet;
   from->tree_up = from->ready = true;
-  note_progress(from->network);
+  report_start_progress(from->network);
 }
 
 /* A child's process that has ended will not attach; but what launches one on another host may end well before. */
-void look_for_failed_starts(OverlayNetwork *network)
+void check_failed_starts(OverlayNetwork *network)
 {
   int code;
   if (network->step > 0 && waitpid(network->step, &code, WNOHANG) == network->step) {
@@ -250,7 +250,7 @@ void look_for_failed_starts(OverlayNetwork *network)
     if (network->settings.launch && WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
     char why[400];
     snprintf(why, sizeof why, "%s of %s ended %s %d before it attached",
-             child->beats ? "the internal process" : "the back-end", network->tree->name[child->node],
+             child->is_internal ? "the internal process" : "the back-end", network->tree->name[child->node],
              WIFEXITED(status) ? "with code" : "by signal", WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
     start_failed(network, why);
   }

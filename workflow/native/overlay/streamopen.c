@@ -50,10 +50,10 @@ void stream_insert(OverlayStream *stream, Link link)
   int place = stream->nlinks++;
   for (; place && stream->links[place - 1].neighbour->first > link.neighbour->first; place--) {
     stream->links[place] = stream->links[place - 1];
-    stream->of_child[stream->links[place].neighbour->index] = place;
+    stream->link_of_child[stream->links[place].neighbour->index] = place;
   }
   stream->links[place] = link;
-  stream->of_child[link.neighbour->index] = place;
+  stream->link_of_child[link.neighbour->index] = place;
   stream->empty += !link.gone;
 }
 
@@ -79,7 +79,7 @@ static int find_filters(OverlayStream *stream, const char *const *names)
 {
   Role role = stream->network->role;
   if (role == BACK_END) return *names[LEAF] ? filter_find(names[LEAF], &stream->filter) : OVERLAY_OK;
-  for (int place = FILTER; role == FRONT_END && place <= LEAF; place++) { /* those of other processes, to say so now */
+  for (int place = FILTER; role == FRONT_END && place <= LEAF; place++) { /* filters of other processes are checked here, to report errors at once */
     Filter other;
     if (filter_find(names[place], &other) != OVERLAY_OK) return OVERLAY_FAILED;
     filter_free(&other);
@@ -97,7 +97,7 @@ OverlayStream *stream_new(OverlayNetwork *network, uint32_t id, OverlayPacket *o
   uint32_t nnames, count;
   OverlayStream *stream = calloc(1, sizeof *stream);
   if (!stream) return overlay_fail("no memory for a stream"), NULL;
-  *stream = (OverlayStream){.network = network, .id = id, .asked_by = -1, .opened = overlay_keep(opened)};
+  *stream = (OverlayStream){.network = network, .id = id, .last_adopted = -1, .opened = overlay_keep(opened)};
   opened->frame->stream = id;
   stream->up =
       (Link){.neighbour = network->role == FRONT_END ? NULL : &network->parent, .credit = network->settings.window};
@@ -138,12 +138,12 @@ int stream_grow(OverlayStream *stream)
   if (children <= known) return OVERLAY_OK;
   Link *links = realloc(stream->links, children * sizeof *links);
   if (links) stream->links = links;
-  int *of_child = realloc(stream->of_child, children * sizeof *of_child);
-  if (of_child) stream->of_child = of_child;
+  int *of_child = realloc(stream->link_of_child, children * sizeof *of_child);
+  if (of_child) stream->link_of_child = of_child;
   OverlayPacket **wave = realloc(stream->wave, children * sizeof *wave);
   if (wave) stream->wave = wave;
-  int *waiting_of = realloc(stream->waiting_of, children * sizeof *waiting_of);
-  if (waiting_of) stream->waiting_of = waiting_of;
+  int *waiting_of = realloc(stream->queued_of, children * sizeof *waiting_of);
+  if (waiting_of) stream->queued_of = waiting_of;
   int *take = realloc(stream->take, children * sizeof *take);
   if (take) stream->take = take;
   if (!links || !of_child || !wave || !waiting_of || !take) return overlay_fail("no memory for a stream over %zu children", children);
@@ -169,14 +169,14 @@ void stream_free(OverlayStream *stream)
   add_counts(&stream->network->counts, &stream->counts);
   for (int i = 0; i < stream->nlinks; i++) {
     queue_clear(&stream->links[i].queue);
-    free(stream->links[i].seen_of);
-    overlay_release(stream->links[i].saved);
+    free(stream->links[i].highest_number_of);
+    overlay_release(stream->links[i].saved_state);
   }
-  queue_clear(&stream->up.queue), queue_clear(&stream->kept), queue_clear(&stream->held);
+  queue_clear(&stream->up.queue), queue_clear(&stream->resend_up), queue_clear(&stream->resend_down);
   queue_clear(&stream->out);
   filter_free(&stream->filter), filter_free(&stream->down), filter_free(&stream->arranger);
-  free(stream->links), free(stream->of_child), free(stream->wave), free(stream->members.ranges), free(stream->failure);
-  free(stream->argument), free(stream->waiting_of), free(stream->take);
+  free(stream->links), free(stream->link_of_child), free(stream->wave), free(stream->members.ranges), free(stream->failure);
+  free(stream->argument), free(stream->queued_of), free(stream->take);
   overlay_release(stream->opened);
   free(stream);
 }
@@ -251,7 +251,7 @@ void on_shut(Neighbour *from, OverlayPacket *packet)
   int code;
   if (!stream || overlay_unpack(packet, "%d %s", &code, &why) != OVERLAY_OK) return;
   pass_down(stream, packet);
-  if (from->network->role == BACK_END) /* whose tool may hold it */
+  if (from->network->role == BACK_END) /* whose tool may still use it */
     mark_ended(stream, code < OVERLAY_OK ? code : OVERLAY_CLOSED, why);
   else
     stream_free(stream);

@@ -143,7 +143,7 @@ static void send_filtered(OverlayStream *stream, OverlayPacket *packet)
   Queue out = {.items = NULL};
   if (stream_filter(stream, &stream->filter, packet, &out) == OVERLAY_OK)
     for (OverlayPacket *next; (next = queue_pop(&out));) {
-      set_origin(next->frame, (Origin){(int)stream->network->first, 1, ++stream->ups});
+      set_origin(next->frame, (Origin){(int)stream->network->first, 1, ++stream->packets_sent});
       stream_send_up(stream, next);
     }
   queue_clear(&out);
@@ -161,7 +161,7 @@ static int send_packet_locked(OverlayStream *stream, OverlayPacket *packet)
   if (network->state != RUNNING) return ended();
   Frame wanted = *packet->frame;
   wanted.kind = DATA, wanted.stream = stream->id;
-  set_origin(&wanted, up ? (Origin){(int)network->first, 1, stream->ups + 1} : (Origin){NOT_A_BACKEND, 0, 0});
+  set_origin(&wanted, up ? (Origin){(int)network->first, 1, stream->packets_sent + 1} : (Origin){NOT_A_BACKEND, 0, 0});
   bool same = memcmp(&wanted, packet->frame, sizeof wanted) == 0;
   /* The packet may still be on its way on another stream, under its header. */
   OverlayPacket *own = same || packet->references == 1 ? overlay_keep(packet) : packet_own(packet);
@@ -170,7 +170,7 @@ static int send_packet_locked(OverlayStream *stream, OverlayPacket *packet)
   if (!up) {
     stream_send_down(stream, own);
   } else if (!stream->filter.run) {
-    stream->ups++;
+    stream->packets_sent++;
     stream_send_up(stream, own);
   } else {
     send_filtered(stream, own);
@@ -230,7 +230,7 @@ int overlay_recv(OverlayStream *stream, double seconds, OverlayPacket **packet)
   return result;
 }
 
-/* The stream with what came first, or one that has ended and has not said so. */
+/* Returns the stream with the earliest packet, or one whose end has not been reported. */
 static OverlayStream *next_readable(OverlayNetwork *network)
 {
   OverlayStream *first = NULL;
@@ -253,7 +253,7 @@ static OverlayStream *newly_ended(OverlayNetwork *network)
 {
   for (int bucket = 0; bucket < 64; bucket++)
     for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next)
-      if (stream->ended && !stream->told) return stream;
+      if (stream->ended && !stream->end_reported) return stream;
   return NULL;
 }
 
@@ -264,7 +264,7 @@ static int recv_any_locked(OverlayNetwork *network, double seconds, OverlayPacke
   *packet = NULL;
   for (int code; !(*stream = next_readable(network));) {
     if (network->role == FRONT_END && (*stream = newly_ended(network))) {
-      (*stream)->told = true;
+      (*stream)->end_reported = true;
       return why_ended(*stream);
     }
     if (network->state != RUNNING) return ended();

@@ -19,7 +19,7 @@ typedef struct {
   char **name; /* host:number, or the label of a table */
 } Topology;
 
-/* `from` names the text in errors, which tell the line. NULL with overlay_error() where it is no tree. */
+/* `from` names the text in errors, which have the line. NULL with overlay_error() if it is no tree. */
 Topology *topology_parse(const char *text, const char *from);
 Topology *topology_read(const char *path);
 /* Of a tree in depth-first order, as a parent hands it to its child; both arrays are copied. */

@@ -113,7 +113,7 @@ bool peer_receive(Peer *peer, int flags)
     return true;
   }
   peer->end += (size_t)count;
-  peer->quiet = 0;
+  peer->silent_checks = 0;
   if (!take_frames(peer)) {
     char why[300];
     snprintf(why, sizeof why, "it sent what is no packet: %s", overlay_error());
@@ -181,7 +181,7 @@ void peer_flush(Peer *peer)
       if (tag) peer->authentic->ready = 0;
       return queue_clear(&peer->queue);
     }
-    peer->spoke = true;
+    peer->sent_since_check = true;
     peer->sent += (size_t)count;
     uint32_t done = 0;
     for (; peer->queue.count && peer->sent >= peer->queue.items[peer->queue.head]->frame->bytes + tag; done++) {
@@ -198,7 +198,7 @@ void peer_flush(Peer *peer)
 void peer_open(Peer *peer, Loop *loop, int socket)
 {
   peer->watch = (Watch){.fd = socket, .ready = on_ready};
-  peer->loop = loop, peer->quiet = 0;
+  peer->loop = loop, peer->silent_checks = 0;
   if (loop_watch(loop, &peer->watch, EPOLLIN) != OVERLAY_OK) peer_lose(peer, overlay_error());
 }
 

@@ -21,7 +21,7 @@ from commodel.models.fitting.regression import (
 from commodel.models.fitting.round_trips import collect_round_trips
 from commodel.models.keys import sample
 from commodel.models.probes import EVERYWHERE
-from commodel.stats import NEGLIGIBLE
+from commodel.stats import NEGLIGIBLE_DIFFERENCE
 from commodel.units import format_seconds
 
 
@@ -36,7 +36,7 @@ def fit(observed: Observed) -> Fitted:
         values |= samples
         levelled[name] = np.stack(list(samples.values()), axis=-1)
         unknown |= describe_changed_samples(list(samples), capped[0], levelled[name][0])
-        waits = draws[0] > (1 + NEGLIGIBLE) * capped[0]
+        waits = draws[0] > (1 + NEGLIGIBLE_DIFFERENCE) * capped[0]
         for size, seconds in zip(trips.size[waits], draws[0, waits], strict=True):
             notes[sample(name, size)] = f"measured {format_seconds(seconds)}: the part beyond the gap is waiting"
     gap = _gap(**levelled)

@@ -17,7 +17,7 @@ from commodel.models.evaluation.values import FORMS, TABLE, form_text
 from commodel.models.fitting.numerics import exp, expm1, log, normals
 from commodel.models.keys import key, sample
 from commodel.parameters import Curve
-from commodel.stats import NEGLIGIBLE, r_squared
+from commodel.stats import NEGLIGIBLE_DIFFERENCE, compute_r_squared
 from commodel.units import format_seconds
 
 CHANCE_PROBABILITY = 0.1  # probability of a misfit by noise alone, above which the misfit counts as noise
@@ -39,7 +39,7 @@ def describe_changed_samples(keys: Sequence[str], measured: Array, predicted: Ar
         key: "not distinguishable from its neighbours: "
         f"measured {format_seconds(raw)}, levelled to {format_seconds(levelled)}"
         for key, raw, levelled in zip(keys, measured, predicted, strict=True)
-        if abs(levelled - raw) > NEGLIGIBLE * max(abs(raw), abs(levelled))
+        if abs(levelled - raw) > NEGLIGIBLE_DIFFERENCE * max(abs(raw), abs(levelled))
     }
 
 
@@ -231,7 +231,7 @@ def make_curve(
             errors.append((refit(keep)[number] - measured[number]) / scale[number])
         left_out = float(np.sqrt(np.mean(np.square(errors))))
     points = (tuple(float(value) for value in column) for column in (x, measured, fitted))
-    return Curve(title, *labels, *points, form, r_squared(measured, fitted), float(aic), left_out)
+    return Curve(title, *labels, *points, form, compute_r_squared(measured, fitted), float(aic), left_out)
 
 
 def make_line_curve(

@@ -21,7 +21,7 @@ NODE = "node"  # the node type of a platform without types
 
 @dataclass(frozen=True)
 class Defaults:
-    """Values for what a layout leaves open, and limits that it has to fit."""
+    """The platform's values for parts of a spec that are left out, and the limits of its nodes."""
 
     per_node: int = 1  # ranks a node
     types: tuple[tuple[str, int], ...] = ()  # nodes of each type, in the order of the nodes
@@ -44,7 +44,7 @@ class Layout(Named):
     _: KW_ONLY
     place: Callable[..., np.ndarray]  # the node of every rank
     full: Callable[[str, Defaults], str] = lambda arguments, defaults: arguments  # returns a full spec
-    per_node: Callable[..., int] | None = None  # ranks per node, if no argument is it
+    per_node: Callable[..., int] | None = None  # ranks per node, if this is not an argument
     kinds: Callable[..., np.ndarray] | None = None  # kind of processor of every rank
     cores: Callable[..., np.ndarray] | None = None  # cores κ of every rank; None: one
     ranks: Callable[..., int] | None = None  # number of ranks, if the arguments determine it
@@ -134,5 +134,5 @@ def nodes_read(text: str) -> np.ndarray:
 
 
 def nodes_of_case(case: Case) -> int:
-    """Return the nodes of an allocation that a case needs: the first ones, up to the last that it uses."""
+    """Return the number of nodes that a case needs: it uses some of the allocation's first nodes."""
     return max(case.where) + 1 if case.where else int(place(case.layout, case.ranks).max()) + 1

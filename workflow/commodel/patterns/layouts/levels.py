@@ -12,7 +12,7 @@ import numpy as np
 from commodel.errors import UserError, suggest
 from commodel.patterns.arguments import Argument, Kind, whole_number
 from commodel.patterns.layouts import Defaults, Layout
-from commodel.units import MAX_COUNT, ranges
+from commodel.units import MAX_COUNT, format_ranges
 
 RANGE = re.compile(r"([0-9]{1,8})(?:-([0-9]{1,8}))?")
 
@@ -37,7 +37,7 @@ def _fill_in(arguments: str, defaults: Defaults) -> str:
             raise UserError(f"found level '{level}', wanted a platform whose file has `levels`")
         raise UserError(f"found level '{level}', which the platform does not have; {suggest(level, levels)}")
     column = np.asarray(levels[level])
-    groups = ("+".join(ranges(np.flatnonzero(column == number))) for number in dict.fromkeys(column.tolist()))
+    groups = ("+".join(format_ranges(np.flatnonzero(column == number))) for number in dict.fromkeys(column.tolist()))
     return f"{level}:{per_node or defaults.per_node}@{'/'.join(groups)}"
 
 

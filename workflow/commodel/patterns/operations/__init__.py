@@ -254,7 +254,7 @@ def write_grid(grid: tuple[int, ...]) -> str:
     return "x".join(map(str, grid))
 
 
-OPEN, SQUAREST, EVEN = "any", "squarest", "even"  # how parameters are written that are left out
+OPEN, SQUAREST, EVEN = "any", "squarest", "even"  # texts of parameters that are left out
 Grid = tuple[int, ...]
 
 

@@ -31,8 +31,8 @@ def from_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
     with open_unpacked(path) as stream:
         binary = goal_binary.is_goal(stream.read(8))
     what = (goal_binary if binary else goal).tasks(path)
-    what = replace(what, per_second=goal.UNITS[unit]) if unit else what
-    return what, tasks.schedule(what)
+    what = replace(what, per_second=goal.UNITS_PER_SECOND[unit]) if unit else what
+    return what, tasks.make_schedule(what)
 
 
 @cache_reads(files=64)

@@ -27,52 +27,55 @@ from commodel.errors import UserError
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, decode_line, read_blocks
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.written.tasks import ANY, CALCULATE, RECEIVE, SEND, Needs, Tasks, schedule
+from commodel.patterns.written.tasks import ANY, CALCULATE, RECEIVE, SEND, Dependencies, Tasks, make_schedule
 from commodel.units import MAX_COUNT, shown
 
 MAX_FILE = 1024 * MIB
-MOST_LINES = 64 << 20
-MOST_KNOWN = 4096  # tasks whose text is remembered
+MAX_LINES = 64 << 20  # of a file
+MAX_CACHED_TASKS = 4096  # task texts of which the parsed values are kept, since most lines repeat an earlier one
 KINDS = {"send": SEND, "recv": RECEIVE, "calc": CALCULATE}
-UNIT = re.compile(r"//\s*one unit of calc is 1 (ns|ps)")
-UNITS = {"ns": 1e9, "ps": 1e12}  # in a second
+UNIT_COMMENT = re.compile(r"//\s*one unit of calc is 1 (ns|ps)")
+UNITS_PER_SECOND = {"ns": 1e9, "ps": 1e12}  # units of calc in a second
 LABEL = r"[A-Za-z][A-Za-z0-9_]*"
 NUMBER = "[0-9]{1,19}"
-TASK = re.compile(
+TASK_LINE = re.compile(
     rf"(?:({LABEL})\s*:\s*)?(?:(send)\s*({NUMBER})\s*b\s*to\s*(-?{NUMBER})|(recv)\s*({NUMBER})\s*b\s*from\s*(-?{NUMBER})"
     rf"|(calc)\s*({NUMBER}))(?:\s*tag\s*(-?{NUMBER}))?(?:\s*cpu\s*({NUMBER}))?(?:\s*nic\s*({NUMBER}))?"
 )
-NEED = re.compile(rf"({LABEL})\s+(i?)requires\s+({LABEL})")
-RANKS, OPENING = re.compile(rf"num_ranks\s*({NUMBER})"), re.compile(rf"rank\s*({NUMBER})\s*\{{")
+DEPENDENCY_LINE = re.compile(rf"({LABEL})\s+(i?)requires\s+({LABEL})")
+RANKS_LINE, RANK_OPENING = re.compile(rf"num_ranks\s*({NUMBER})"), re.compile(rf"rank\s*({NUMBER})\s*\{{")
 COMMENT, OPEN_COMMENT = re.compile(r"/\*.*?\*/|//.*"), re.compile(r"/\*.*")
-MOST_FORMS = 64  # of lines in a block that is read at once
-MOST_DIGITS = 10  # of a number there
-MOST_RANKS_AT_ONCE, MOST_PREFIXES = 1 << 20, 64
-LABELS = 1 << 40  # codes of labels in a rank: numbers of MOST_DIGITS digits times prefixes
-INSIDE = "LABEL: send Xb to R, LABEL: recv Xb from R, LABEL: calc T, LABEL requires LABEL or }"
-BEGINNING = re.compile(rb"\s*(?:num_ranks\b|rank[ \t]*[0-9]|//|/\*)")
+# Blocks of complete ranks are parsed with NumPy if their lines have few forms, and differ only in their numbers.
+MAX_FORMS = 64  # forms of lines in a block; a form is a line with 0 in place of each number
+MAX_DIGITS = 10  # digits of a number in such a block
+MAX_BLOCK_RANKS, MAX_PREFIXES = 1 << 20, 64  # ranks of such a block; texts of labels in front of their number
+LABEL_CODES = (
+    1 << 40
+)  # above every code of a label: a number of MAX_DIGITS digits × MAX_PREFIXES + the number of its prefix
+LINES_IN_RANK = "LABEL: send Xb to R, LABEL: recv Xb from R, LABEL: calc T, LABEL requires LABEL or }"
+GOAL_BEGINNING = re.compile(rb"\s*(?:num_ranks\b|rank[ \t]*[0-9]|//|/\*)")
 
 
 def is_goal(beginning: bytes) -> bool:
-    return bool(BEGINNING.match(beginning.removeprefix(b"\xef\xbb\xbf")))
+    return bool(GOAL_BEGINNING.match(beginning.removeprefix(b"\xef\xbb\xbf")))
 
 
 def read(path: AnyPath) -> Schedule:
-    return schedule(tasks(path))
+    return make_schedule(tasks(path))
 
 
 def tasks(path: AnyPath) -> Tasks:
     reader = _Reader(path)
-    for first, block in read_blocks(path, MAX_FILE, "GOAL", end=b"}\n", most=MOST_LINES):
+    for first, block in read_blocks(path, MAX_FILE, "GOAL", end=b"}\n", most=MAX_LINES):
         head = 0 if reader.ranks else block.find(b"\nrank ") + 1
-        reader.take_lines(block[:head], first)
+        reader.read_block_by_line(block[:head], first)
         first += block.count(b"\n", 0, head)
-        if not reader.take_block(block[head:], first):
-            reader.take_lines(block[head:], first)
+        if not reader.read_block(block[head:], first):
+            reader.read_block_by_line(block[head:], first)
     return reader.tasks()
 
 
-def _without_comments(line: str, in_comment: bool) -> tuple[str, bool]:
+def _strip_comments(line: str, in_comment: bool) -> tuple[str, bool]:
     if in_comment:
         _, end, line = line.partition("*/")
         if not end:
@@ -82,73 +85,76 @@ def _without_comments(line: str, in_comment: bool) -> tuple[str, bool]:
 
 
 class _Reader:
-    """The state of the reader."""
+    """Reads the lines of a file one after the other, with the columns of all tasks read so far."""
 
     def __init__(self, path: AnyPath) -> None:
         self.path, self.line, self.unit, self.in_comment = path, 0, "", False
         self.ranks, self.rank = 0, -1  # -1: outside of every rank
         self.seen: set[int] = set()
         self.labels: dict[str, int] = {}  # of the rank
-        self.later: list[tuple[str, str, str, int]] = []  # its needs whose labels are not all known yet
+        self.pending: list[tuple[str, str, str, int]] = []  # dependencies of the rank on labels that follow later
         self.rows = array("q")  # rank, kind, size, peer, tag, line
-        self.needs = array("q")  # before, after, begun
-        self.elsewhere = self.count = 0
-        self.known: dict[str, tuple[int, ...]] = {}  # kind, size, peer and tag, by the text behind a label
+        self.needs = array("q")  # before, after, on_start (0 or 1)
+        self.other_units = self.count = 0
+        self.known: dict[
+            str, tuple[int, ...]
+        ] = {}  # kind, size, peer and tag of cached tasks, by the text after the label
 
     def error(self, text: str, line: int | None = None) -> UserError:
         return UserError(text, file=self.path, line=line or self.line)
 
-    def look_for_unit(self, line: str) -> None:
-        if match := UNIT.search(line):
+    def read_unit_comment(self, line: str) -> None:
+        if match := UNIT_COMMENT.search(line):
             self.unit = match[1]
 
-    def take_block(self, block: bytes, first: int) -> bool:
-        """Take whole ranks at once. If anything in the block is unusual or wrong, take nothing and return False."""
+    def read_block(self, block: bytes, first_line: int) -> bool:
+        """Read a block of complete ranks with NumPy. If a line is unusual or wrong, read nothing and return False."""
         if self.rank >= 0 or not self.ranks or self.in_comment:
             return False
-        ranks = _read_ranks(block)
+        ranks = _read_rank_block(block)
         if ranks is None:
             return False
-        seen = set(ranks.opened.tolist())
-        if len(seen) < len(ranks.opened) or max(seen) >= self.ranks or seen & self.seen:
+        opened_ranks = set(ranks.opened.tolist())
+        if len(opened_ranks) < len(ranks.opened) or max(opened_ranks) >= self.ranks or opened_ranks & self.seen:
             return False
-        self.seen |= seen
-        ranks.rows[:, 5] += first
+        self.seen |= opened_ranks
+        ranks.rows[:, 5] += first_line
         ranks.needs[:, :2] += self.count
         self.rows.frombytes(ranks.rows.tobytes())
         self.needs.frombytes(ranks.needs.tobytes())
         self.count += len(ranks.rows)
-        self.elsewhere += ranks.elsewhere
-        self.line = first + ranks.lines - 1
+        self.other_units += ranks.other_units
+        self.line = first_line + ranks.lines - 1
         return True
 
-    def take_lines(self, block: bytes, first: int) -> None:
-        for number, raw in enumerate(io.BytesIO(block), first):
+    def read_block_by_line(self, block: bytes, first_line: int) -> None:
+        for number, raw in enumerate(io.BytesIO(block), first_line):
             self.line, line = number, decode_line(raw, self.path, number)
             if "/" in line or self.in_comment:
-                self.look_for_unit(line)
-                line, self.in_comment = _without_comments(line, self.in_comment)
+                self.read_unit_comment(line)
+                line, self.in_comment = _strip_comments(line, self.in_comment)
             if text := line.strip():
-                self.take(text)
+                self.read_line(text)
 
-    def take(self, text: str) -> None:
+    def read_line(self, text: str) -> None:
         if self.rank < 0:
-            self._outside(text)
-        elif self._take_known(text):
+            self._read_line_outside(text)
+        elif self._read_cached(text):
             return
-        elif match := TASK.fullmatch(text):
-            self._task(match)
-        elif match := NEED.fullmatch(text):
-            self._need(match[1], match[2], match[3], self.line)
+        elif match := TASK_LINE.fullmatch(text):
+            self._read_task(match)
+        elif match := DEPENDENCY_LINE.fullmatch(text):
+            self._add_dependency(match[1], match[2], match[3], self.line)
         elif text == "}":
-            self._close()
-        elif OPENING.fullmatch(text):
+            self._close_rank()
+        elif RANK_OPENING.fullmatch(text):
             raise self.error(f"found {shown(text)} inside rank {self.rank}, wanted }} first")
         else:
-            raise self.error(f"found {shown(text)}, wanted {INSIDE}")
+            raise self.error(f"found {shown(text)}, wanted {LINES_IN_RANK}")
 
-    def _take_known(self, text: str) -> bool:
-        """Take a need between known labels, or a task like an earlier one: most lines are, and need no expression."""
+    def _read_cached(self, text: str) -> bool:
+        """Read a line without regular expressions, which is faster: a dependency between known labels, or a cached
+        task. Return False for any other line."""
         label, colon, rest = text.partition(":")
         if not colon:
             words = text.split(" ")
@@ -177,19 +183,19 @@ class _Reader:
             raise self.error(f"found no rank {missing}, wanted all of {self.ranks}; is the file cut?")
         rows = np.frombuffer(self.rows, dtype=np.int64).reshape(-1, 6)
         needs = np.frombuffer(self.needs, dtype=np.int64).reshape(-1, 3)
-        before, after, begun = needs.T
+        before, after, on_start = needs.T
         if (np.diff(rows[:, 0]) < 0).any():
             order = np.argsort(rows[:, 0], kind="stable")
-            place = np.empty(len(order), dtype=np.int64)
-            place[order] = np.arange(len(order))
-            rows, before, after = rows[order], place[before], place[after]
+            new_number = np.empty(len(order), dtype=np.int64)
+            new_number[order] = np.arange(len(order))
+            rows, before, after = rows[order], new_number[before], new_number[after]
         rank, kind, size, peer, tag, line = np.ascontiguousarray(rows.T)
-        columns = rank, kind, size, peer, tag, Needs(before, after, begun.astype(bool))
-        said = UNITS[self.unit or "ns"], bool(self.unit)
-        return Tasks(self.path, self.ranks, *columns, line, *said, self.elsewhere)
+        columns = rank, kind, size, peer, tag, Dependencies(before, after, on_start.astype(bool))
+        unit = UNITS_PER_SECOND[self.unit or "ns"], bool(self.unit)
+        return Tasks(self.path, self.ranks, *columns, line, *unit, self.other_units)
 
-    def _outside(self, text: str) -> None:
-        if match := OPENING.fullmatch(text):
+    def _read_line_outside(self, text: str) -> None:
+        if match := RANK_OPENING.fullmatch(text):
             rank = int(match[1])
             if not rank < self.ranks:
                 wanted = f"0 to {self.ranks - 1}" if self.ranks else "num_ranks N before it"
@@ -198,24 +204,29 @@ class _Reader:
                 raise self.error(f"found rank {rank} twice, wanted it once")
             self.rank = rank
             self.seen.add(rank)
-        elif not self.ranks and (match := RANKS.fullmatch(text)):
+        elif not self.ranks and (match := RANKS_LINE.fullmatch(text)):
             self.ranks = int(match[1])
             if not 1 <= self.ranks <= MAX_COUNT:
                 raise self.error(f"found {self.ranks} ranks, wanted 1 to {MAX_COUNT}")
         else:
             raise self.error(f"found {shown(text)}, wanted {'rank R {' if self.ranks else 'num_ranks N'}")
 
-    def _task(self, match: re.Match) -> None:
+    def _read_task(self, match: re.Match) -> None:
         label, send, to_send, to, receive, to_receive, source, _, time, tag, cpu, nic = match.groups()
         kind = SEND if send else RECEIVE if receive else CALCULATE
         if kind == CALCULATE and tag:
             raise self.error("found a calc with a tag, wanted none")
-        task = kind, int(to_send or to_receive or time), _name(to or source or "0"), self._tag(tag or "0")
+        task = (
+            kind,
+            int(to_send or to_receive or time),
+            _read_number_or_any(to or source or "0"),
+            self._read_tag(tag or "0"),
+        )
         self.rows.extend((self.rank, *task, self.line))
-        elsewhere = int(cpu or 0) > 0 or int(nic or 0) > 0
-        self.elsewhere += elsewhere
-        if label and not elsewhere:
-            if len(self.known) >= MOST_KNOWN:
+        on_other_unit = int(cpu or 0) > 0 or int(nic or 0) > 0
+        self.other_units += on_other_unit
+        if label and not on_other_unit:
+            if len(self.known) >= MAX_CACHED_TASKS:
                 self.known.clear()
             self.known[match.string.partition(":")[2]] = task
         if label:
@@ -224,146 +235,145 @@ class _Reader:
             self.labels[label] = self.count
         self.count += 1
 
-    def _tag(self, text: str) -> int:
-        tag = _name(text)
+    def _read_tag(self, text: str) -> int:
+        tag = _read_number_or_any(text)
         if tag > ANY:
             raise self.error(f"found tag {text}, wanted 0 to {ANY - 1}")
         return tag
 
-    def _need(self, after: str, begun: str, before: str, line: int, last: bool = False) -> None:
+    def _add_dependency(self, after: str, prefix: str, before: str, line: int, last: bool = False) -> None:
         if after in self.labels and before in self.labels:
-            self.needs.extend((self.labels[before], self.labels[after], begun == "i"))
+            self.needs.extend((self.labels[before], self.labels[after], prefix == "i"))
         elif last:
             unknown = after if after not in self.labels else before
             raise self.error(f"found label {shown(unknown)}, which rank {self.rank} does not have", line)
         else:
-            self.later.append((after, begun, before, line))
+            self.pending.append((after, prefix, before, line))
 
-    def _close(self) -> None:
-        for need in self.later:
-            self._need(*need, last=True)
-        self.labels, self.later, self.rank = {}, [], -1
+    def _close_rank(self) -> None:
+        for need in self.pending:
+            self._add_dependency(*need, last=True)
+        self.labels, self.pending, self.rank = {}, [], -1
 
 
 @dataclass(frozen=True, eq=False)
-class _Ranks:
-    """Whole ranks of a block of text. Lines count from its first, tasks from its first task."""
+class _RankBlock:
+    """The columns of a block of complete ranks. Lines and tasks are numbered from the first of the block."""
 
     opened: np.ndarray  # numbers of the ranks
     rows: np.ndarray  # (tasks, 6) rank, kind, size, peer, tag, line
-    needs: np.ndarray  # (needs, 3) before, after, begun
-    elsewhere: int
+    needs: np.ndarray  # (needs, 3) before, after, on_start
+    other_units: int
     lines: int
 
 
-def _read_ranks(block: bytes) -> _Ranks | None:
-    """Return a block whose lines differ in their numbers only, as those of programs, reading lines of one form
-    together.
+def _read_rank_block(block: bytes) -> _RankBlock | None:
+    """Return the columns of a block, reading all lines of one form together.
 
-    None if a line has an unusual form, or anything in the block is wrong.
+    Return None if a line has an unusual form, or anything in the block is wrong.
     """
     if (lines := _split_lines(block)) is None or (forms := lines.group_by_form()) is None:
         return None
     count = len(lines.length)
     opens, closes = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
-    tasks, needs, prefixes, elsewhere = [], [], {}, 0
-    for text, own in forms:
-        if OPENING.fullmatch(text):
-            opens[own] = True
+    tasks, needs, prefixes, other_units = [], [], {}, 0
+    for text, line_numbers in forms:
+        if RANK_OPENING.fullmatch(text):
+            opens[line_numbers] = True
         elif text == "}":
-            closes[own] = True
-        elif match := TASK.fullmatch(text):
+            closes[line_numbers] = True
+        elif match := TASK_LINE.fullmatch(text):
             if "-" in text or (match[8] and match[10]):  # any rank or tag; a calc with a tag, which is wrong
                 return None
             kind = SEND if match[2] else RECEIVE if match[5] else CALCULATE
             size, peer = {SEND: (3, 4), RECEIVE: (6, 7), CALCULATE: (9, 0)}[kind]
-            columns = [lines.numbers(own, match, group) for group in (size, peer, 10, 11, 12)]
-            label = lines.labels(own, match, 1, prefixes) if match[1] else np.full(len(own), -1)
+            columns = [lines.numbers(line_numbers, match, group) for group in (size, peer, 10, 11, 12)]
+            label = lines.labels(line_numbers, match, 1, prefixes) if match[1] else np.full(len(line_numbers), -1)
             if label is None or (columns[2] > ANY).any():
                 return None
-            elsewhere += int(((columns[3] > 0) | (columns[4] > 0)).sum())
-            tasks.append(np.stack([own, np.full(len(own), kind), *columns[:3], label], axis=1))
-        elif match := NEED.fullmatch(text):
-            ends = [lines.labels(own, match, group, prefixes) for group in (3, 1)]
-            if ends[0] is None or ends[1] is None:
+            other_units += int(((columns[3] > 0) | (columns[4] > 0)).sum())
+            tasks.append(np.stack([line_numbers, np.full(len(line_numbers), kind), *columns[:3], label], axis=1))
+        elif match := DEPENDENCY_LINE.fullmatch(text):
+            label_codes = [lines.labels(line_numbers, match, group, prefixes) for group in (3, 1)]
+            if label_codes[0] is None or label_codes[1] is None:
                 return None
-            needs.append(np.stack([own, *ends, np.full(len(own), match[2] == "i")], axis=1))
+            needs.append(np.stack([line_numbers, *label_codes, np.full(len(line_numbers), match[2] == "i")], axis=1))
         elif text:
             return None
-    return _join_ranks(lines, opens, closes, tasks, needs, elsewhere)
+    return _join_lines(lines, opens, closes, tasks, needs, other_units)
 
 
-def _join_ranks(
-    lines: "_Lines", opens: np.ndarray, closes: np.ndarray, tasks: list, needs: list, elsewhere: int
-) -> _Ranks | None:
+def _join_lines(
+    lines: "_Lines", opens: np.ndarray, closes: np.ndarray, tasks: list, needs: list, other_units: int
+) -> _RankBlock | None:
     """Put the lines of all forms into the order of the text, and resolve the labels of tasks."""
     start, stop = np.flatnonzero(opens), np.flatnonzero(closes)
-    if not tasks or not 0 < len(start) == len(stop) < MOST_RANKS_AT_ONCE:
+    if not tasks or not 0 < len(start) == len(stop) < MAX_BLOCK_RANKS:
         return None
     if (stop < start).any() or (start[1:] < stop[:-1]).any():
         return None
-    opened = lines.value[lines.number[start]]
+    opened = lines.value[lines.first_number[start]]
     task, need = np.concatenate(tasks), np.concatenate(needs or [np.zeros((0, 4), dtype=np.int64)])
     task, need = task[np.argsort(task[:, 0])], need[np.argsort(need[:, 0])]
     block, block_of_need = (np.searchsorted(start, rows[:, 0]) - 1 for rows in (task, need))
-    for own, line in ((block, task[:, 0]), (block_of_need, need[:, 0])):
-        if (own < 0).any() or (line > stop[own]).any():
+    for block_of_row, line in ((block, task[:, 0]), (block_of_need, need[:, 0])):
+        if (block_of_row < 0).any() or (line > stop[block_of_row]).any():
             return None
     labelled = np.flatnonzero(task[:, 5] >= 0)
-    codes = block[labelled] * LABELS + task[labelled, 5]
+    codes = block[labelled] * LABEL_CODES + task[labelled, 5]
     order = np.argsort(codes, kind="stable")
     codes = codes[order]
     if (codes[1:] == codes[:-1]).any():
         return None
-    wanted = block_of_need[:, None] * LABELS + need[:, 1:3]
-    place = np.searchsorted(codes, wanted)
-    if len(wanted) and (place.max() == len(codes) or (codes[place] != wanted).any()):
+    required = block_of_need[:, None] * LABEL_CODES + need[:, 1:3]
+    slot = np.searchsorted(codes, required)
+    if len(required) and (slot.max() == len(codes) or (codes[slot] != required).any()):
         return None
     rows = np.column_stack([opened[block], task[:, 1:5], task[:, 0]])
-    needs = np.column_stack([labelled[order[place]], need[:, 3]])
-    return _Ranks(opened, rows, needs, elsewhere, len(lines.length))
+    needs = np.column_stack([labelled[order[slot]], need[:, 3]])
+    return _RankBlock(opened, rows, needs, other_units, len(lines.length))
 
 
 @dataclass(frozen=True, eq=False)
 class _Lines:
-    """The lines of a text in which every number is replaced by 0, and the numbers."""
+    """The lines of a text with 0 in place of each number (forms), and the numbers."""
 
     text: np.ndarray  # bytes
-    begin: np.ndarray  # of each line
+    begin: np.ndarray  # index in `text` of each line's first byte
     length: np.ndarray
     value: np.ndarray  # of each number
-    leading_zero: np.ndarray  # whether a number begins with one that is not all of it
-    number: np.ndarray  # of each line's first number
+    has_leading_zero: np.ndarray  # whether a number has a leading zero, as 007; false for 0 itself
+    first_number: np.ndarray  # index in `value` of each line's first number
 
     def group_by_form(self) -> list[tuple[str, np.ndarray]] | None:
-        """Return each form without the blanks around it, and which lines have it."""
+        """Return each form without the blanks around it, and its line numbers; None if there are too many forms."""
         forms = []
         for length in np.unique(self.length):
-            left = np.flatnonzero(self.length == length)
-            rows = self.text[self.begin[left][:, None] + np.arange(length)]
-            while len(left):
-                if len(forms) == MOST_FORMS:
+            remaining = np.flatnonzero(self.length == length)
+            rows = self.text[self.begin[remaining][:, None] + np.arange(length)]
+            while len(remaining):
+                if len(forms) == MAX_FORMS:
                     return None
                 same = (rows == rows[0]).all(axis=1)
-                forms.append((rows[0].tobytes().decode("ascii").strip(), left[same]))
-                left, rows = left[~same], rows[~same]
+                forms.append((rows[0].tobytes().decode("ascii").strip(), remaining[same]))
+                remaining, rows = remaining[~same], rows[~same]
         return forms
 
-    def numbers(self, own: np.ndarray, match: re.Match, group: int) -> np.ndarray:
-        """Return the numbers of a group of the form; 0 where the form has none."""
+    def numbers(self, lines: np.ndarray, match: re.Match, group: int) -> np.ndarray:
+        """Return each line's number in a group of the form's match; 0 if the form does not have the group."""
         if not group or match[group] is None:
-            return np.zeros(len(own), dtype=np.int64)
-        return self.value[self.number[own] + match.string.count("0", 0, match.start(group))]
+            return np.zeros(len(lines), dtype=np.int64)
+        return self.value[self.first_number[lines] + match.string.count("0", 0, match.start(group))]
 
-    def labels(self, own: np.ndarray, match: re.Match, group: int, prefixes: dict[str, int]) -> np.ndarray | None:
-        """Return a code of each label, which has to be a prefix and a number."""
+    def labels(self, lines: np.ndarray, match: re.Match, group: int, prefixes: dict[str, int]) -> np.ndarray | None:
+        """Return an integer code of each line's label, which has to be a prefix and a number; else None."""
         prefix = prefixes.setdefault(match[group][:-1], len(prefixes))
-        if match[group].find("0") != len(match[group]) - 1 or prefix >= MOST_PREFIXES:
+        if match[group].find("0") != len(match[group]) - 1 or prefix >= MAX_PREFIXES:
             return None
-        which = self.number[own] + match.string.count("0", 0, match.start(group))
-        if self.leading_zero[which].any():
+        numbers = self.first_number[lines] + match.string.count("0", 0, match.start(group))
+        if self.has_leading_zero[numbers].any():
             return None
-        return self.value[which] * MOST_PREFIXES + prefix
+        return self.value[numbers] * MAX_PREFIXES + prefix
 
 
 def _split_lines(block: bytes) -> _Lines | None:
@@ -375,23 +385,23 @@ def _split_lines(block: bytes) -> _Lines | None:
     np.less(text - np.uint8(ord("0")), 10, out=digit[1:-1])
     edges = np.flatnonzero(digit[1:] != digit[:-1])
     begin, digits = edges[::2], edges[1::2] - edges[::2]
-    if digits.max(initial=0) > MOST_DIGITS:
+    if digits.max(initial=0) > MAX_DIGITS:
         return None
     value = (text[begin] - np.uint8(ord("0"))).astype(np.int64)
-    leading_zero = (digits > 1) & (value == 0)
+    has_leading_zero = (digits > 1) & (value == 0)
     for place in range(1, int(digits.max(initial=0))):
-        has = np.flatnonzero(digits > place)
-        value[has] = 10 * value[has] + (text[begin[has] + place] - ord("0"))
+        long_enough = np.flatnonzero(digits > place)
+        value[long_enough] = 10 * value[long_enough] + (text[begin[long_enough] + place] - ord("0"))
     keep = ~digit[1:-1]
     keep[begin] = True
-    short = text[keep]
-    short[(short > ord("0")) & (short <= ord("9"))] = ord("0")
-    ends = np.flatnonzero(short == ord("\n"))
+    form_text = text[keep]
+    form_text[(form_text > ord("0")) & (form_text <= ord("9"))] = ord("0")
+    ends = np.flatnonzero(form_text == ord("\n"))
     starts = np.concatenate([[0], ends[:-1] + 1])
-    number = np.searchsorted(np.flatnonzero(short == ord("0")), starts)
-    return _Lines(short, starts, ends - starts, value, leading_zero, number)
+    number = np.searchsorted(np.flatnonzero(form_text == ord("0")), starts)
+    return _Lines(form_text, starts, ends - starts, value, has_leading_zero, number)
 
 
-def _name(text: str) -> int:
-    """Return a rank or a tag as text; negative means any."""
+def _read_number_or_any(text: str) -> int:
+    """Return a rank or a tag from its text; a negative number means any."""
     return ANY if text.startswith("-") else int(text)

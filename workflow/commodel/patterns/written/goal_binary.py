@@ -17,119 +17,131 @@ from commodel.errors import UserError
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, read_unpacked
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.written.tasks import Needs, Tasks, schedule
+from commodel.patterns.written.tasks import Dependencies, Tasks, make_schedule
 from commodel.units import MAX_COUNT
 
 MAX_FILE = 4096 * MIB
-MAGIC, USED_UP = 4223, 2342
-WORD = np.dtype("<u4")
-HEAD = np.dtype([("magic", "<u8"), ("ranks", WORD), ("cpu", "u1"), ("nic", "u1")])
+MAGIC, MAGIC_OVERWRITTEN = 4223, 2342
+UINT32 = np.dtype("<u4")
+HEADER = np.dtype([("magic", "<u8"), ("ranks", UINT32), ("cpu", "u1"), ("nic", "u1")])
 TASK = np.dtype(
-    [("waits", WORD), ("kind", "u1"), ("peer", WORD), ("size", "<u8"), ("tag", WORD), ("cpu", "u1"), ("nic", "u1")]
-    + [(name, WORD) for name in ("over", "over_first", "begun", "begun_first")]
+    [
+        ("waits", UINT32),
+        ("kind", "u1"),
+        ("peer", UINT32),
+        ("size", "<u8"),
+        ("tag", UINT32),
+        ("cpu", "u1"),
+        ("nic", "u1"),
+    ]
+    + [(name, UINT32) for name in ("over", "over_first", "begun", "begun_first")]
 )
 # LogGOPSim 2 has the same number in front; its tasks end with 65 bytes more: options, counters, handlers, arguments.
-LOGGOPSIM_2_SIZE = TASK.itemsize + 65
-LARGEST_SIZE = 1 << 62  # of sizes; what is too much is refused with all others that are
+LOGGOPSIM_2_SIZE = TASK.itemsize + 65  # bytes
+MAX_READ_SIZE = 1 << 62  # larger sizes are read as this one, which fits int64 and is refused later
 
 
 def is_goal(beginning: bytes) -> bool:
-    return int.from_bytes(beginning[:8], "little") in (MAGIC, USED_UP)
+    return int.from_bytes(beginning[:8], "little") in (MAGIC, MAGIC_OVERWRITTEN)
 
 
 def read(path: AnyPath) -> Schedule:
-    return schedule(tasks(path))
+    return make_schedule(tasks(path))
 
 
 def tasks(path: AnyPath) -> Tasks:
     content = read_unpacked(path, MAX_FILE, "GOAL")
-    rows, followers = _blocks(path, content)
-    counts = np.array([len(own) for own in rows])
-    rank, followers_of = np.repeat(np.arange(len(rows)), counts), np.array([len(own) for own in followers])
+    rows, followers = _read_blocks(path, content)
+    counts = np.array([len(block) for block in rows])
+    rank, follower_counts = np.repeat(np.arange(len(rows)), counts), np.array([len(block) for block in followers])
     rows, followers = np.concatenate(rows), np.concatenate(followers).astype(np.int64)
-    size = np.minimum(rows["size"], LARGEST_SIZE).astype(np.int64)
+    size = np.minimum(rows["size"], MAX_READ_SIZE).astype(np.int64)
     kind, peer, tag = (rows[name].astype(np.int64) for name in ("kind", "peer", "tag"))
-    needs = _needs(path, rows, followers, rank, counts, followers_of)
-    elsewhere = int(((rows["cpu"] > 0) | (rows["nic"] > 0)).sum())
-    return Tasks(path, len(counts), rank, kind, size, peer, tag, needs, elsewhere=elsewhere)
+    needs = _read_dependencies(path, rows, followers, rank, counts, follower_counts)
+    other_units = int(((rows["cpu"] > 0) | (rows["nic"] > 0)).sum())
+    return Tasks(path, len(counts), rank, kind, size, peer, tag, needs, other_units=other_units)
 
 
-def _blocks(path: AnyPath, content: bytearray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def _read_blocks(path: AnyPath, content: bytearray) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Return the tasks and the followers of every rank. Blocks fill the file one after the other."""
-    if len(content) < HEAD.itemsize:
-        raise UserError(f"found {len(content)} bytes, wanted at least {HEAD.itemsize}; is the file cut?", file=path)
-    head = np.frombuffer(content, HEAD, 1)[0]
-    if head["magic"] == USED_UP:
+    if len(content) < HEADER.itemsize:
+        raise UserError(f"found {len(content)} bytes, wanted at least {HEADER.itemsize}; is the file cut?", file=path)
+    head = np.frombuffer(content, HEADER, 1)[0]
+    if head["magic"] == MAGIC_OVERWRITTEN:
         raise UserError("found what LogGOPSim --save-mem has left of a file, wanted it as txt2bin wrote it", file=path)
-    ranks, table = int(head["ranks"]), HEAD.itemsize + 16 * int(head["ranks"])
+    ranks, table = int(head["ranks"]), HEADER.itemsize + 16 * int(head["ranks"])
     if not 1 <= ranks <= MAX_COUNT:
         raise UserError(f"found {ranks} ranks, wanted 1 to {MAX_COUNT}", file=path)
     if len(content) < table:
         raise UserError(f"found {len(content)} bytes, wanted a table of {ranks} ranks; is the file cut?", file=path)
-    limits = np.frombuffer(content, "<u8", 2 * ranks, HEAD.itemsize).reshape(-1, 2)
+    limits = np.frombuffer(content, "<u8", 2 * ranks, HEADER.itemsize).reshape(-1, 2)
     firsts = np.append(np.uint64(table - 8), limits[:-1, 1])
     if (wrong := (limits[:, 0] != firsts) | (limits[:, 1] < firsts)).any():
         raise UserError(f"the block of rank {wrong.argmax()} does not begin where that before it ends", file=path)
     if int(limits[-1, 1]) != len(content) - 8:
         what = f"found {len(content)} bytes, wanted {int(limits[-1, 1]) + 8}"
         raise UserError(f"{what}; is the file cut?" if int(limits[-1, 1]) > len(content) - 8 else what, file=path)
-    blocks = [_block(path, content, rank, int(first) + 8, int(last) + 8) for rank, (first, last) in enumerate(limits)]
+    blocks = [
+        _read_block(path, content, rank, int(first) + 8, int(last) + 8) for rank, (first, last) in enumerate(limits)
+    ]
     return [rows for rows, _ in blocks], [followers for _, followers in blocks]
 
 
-def _block(path: AnyPath, content: bytearray, rank: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    count, idle = np.frombuffer(content, WORD, 2, first).tolist() if last - first >= 8 else (0, 1)
-    beginning = first + 8 + 4 * idle
+def _read_block(path: AnyPath, content: bytearray, rank: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    count, independent_count = np.frombuffer(content, UINT32, 2, first).tolist() if last - first >= 8 else (0, 1)
+    tasks_begin = first + 8 + 4 * independent_count
 
-    def holds(task_size: int) -> bool:
-        """Return whether tasks of this size are in the block, and those that it names wait for nothing."""
-        ending = beginning + task_size * count
-        if ending > last or (last - ending) % 4:
+    def matches_task_size(task_size: int) -> bool:
+        """Return whether tasks of this size fit the block, and the tasks that it lists as independent are so."""
+        tasks_end = tasks_begin + task_size * count
+        if tasks_end > last or (last - tasks_end) % 4:
             return False
-        named = np.frombuffer(content, WORD, idle, first + 8)
-        waits = np.ndarray(count, WORD, content, beginning, (task_size,))
+        named = np.frombuffer(content, UINT32, independent_count, first + 8)
+        waits = np.ndarray(count, UINT32, content, tasks_begin, (task_size,))
         return np.array_equal(named, np.flatnonzero(waits == 0))
 
-    if not holds(TASK.itemsize):
-        if holds(LOGGOPSIM_2_SIZE):
+    if not matches_task_size(TASK.itemsize):
+        if matches_task_size(LOGGOPSIM_2_SIZE):
             raise UserError("found a binary of LogGOPSim 2, wanted one of LogGOPSim, or the text", file=path)
         raise UserError(f"the block of rank {rank} has {last - first} bytes, which do not match its counts", file=path)
-    ending = beginning + TASK.itemsize * count
-    rows = np.frombuffer(content, TASK, count, beginning)
-    return rows, np.frombuffer(content, WORD, (last - ending) // 4, ending)
+    tasks_end = tasks_begin + TASK.itemsize * count
+    rows = np.frombuffer(content, TASK, count, tasks_begin)
+    return rows, np.frombuffer(content, UINT32, (last - tasks_end) // 4, tasks_end)
 
 
-def _needs(
+def _read_dependencies(
     path: AnyPath,
     rows: np.ndarray,
     followers: np.ndarray,
     rank: np.ndarray,
     counts: np.ndarray,
-    followers_of: np.ndarray,
-) -> Needs:
-    """Return the dependencies; followers are named by their number in the rank."""
-    first_task, first_follower = np.cumsum(counts) - counts, np.cumsum(followers_of) - followers_of
+    follower_counts: np.ndarray,
+) -> Dependencies:
+    """Return the dependencies. Followers are the tasks that depend on a task, as numbers within its rank."""
+    first_task, first_follower = np.cumsum(counts) - counts, np.cumsum(follower_counts) - follower_counts
     parts = [rows[name].astype(np.int64) for name in ("over", "over_first", "begun", "begun_first")]
-    named = np.bincount(rank, parts[0] + parts[2], minlength=len(counts))
-    wrong = named[rank] != followers_of[rank]
-    for many, first in (parts[:2], parts[2:]):
-        wrong |= (many > 0) & (first + many > followers_of[rank])
+    named_count = np.bincount(rank, parts[0] + parts[2], minlength=len(counts))
+    wrong = named_count[rank] != follower_counts[rank]
+    for count, first in (parts[:2], parts[2:]):
+        wrong |= (count > 0) & (first + count > follower_counts[rank])
     if wrong.any():
         raise UserError(f"rank {rank[wrong.argmax()]} names other followers than it has", file=path)
     before, after = [], []
-    for many, first in (parts[:2], parts[2:]):
-        start = np.repeat(first_follower[rank] + first - np.cumsum(many) + many, many)
-        before.append(np.repeat(np.arange(len(rank)), many))
+    for count, first in (parts[:2], parts[2:]):
+        start = np.repeat(first_follower[rank] + first - np.cumsum(count) + count, count)
+        before.append(np.repeat(np.arange(len(rank)), count))
         after.append(followers[start + np.arange(len(start))])
-    begun = np.repeat([False, True], [len(own) for own in before])
+    on_start = np.repeat([False, True], [len(tasks) for tasks in before])
     before, after = np.concatenate(before), np.concatenate(after)
-    owner = rank[before]
-    if (wrong := after >= counts[owner]).any():
+    rank_before = rank[before]
+    if (wrong := after >= counts[rank_before]).any():
         row = int(wrong.argmax())
-        raise UserError(f"rank {owner[row]} names task {after[row]}, wanted one of {counts[owner[row]]}", file=path)
-    after += first_task[owner]
+        raise UserError(
+            f"rank {rank_before[row]} names task {after[row]}, wanted one of {counts[rank_before[row]]}", file=path
+        )
+    after += first_task[rank_before]
     if (wrong := np.bincount(after, minlength=len(rank)) != rows["waits"]).any():
         task = int(wrong.argmax())
         number = task - first_task[rank[task]]
         raise UserError(f"task {number} of rank {rank[task]} waits for more or fewer than name it", file=path)
-    return Needs(before, after, begun)
+    return Dependencies(before, after, on_start)

@@ -17,10 +17,13 @@ from commodel.patterns.schedule_files import COLUMNS
 from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
 
 MAX_FILE = 1024 * MIB
-NEEDED = ("step", "kind", "rank")
-LAST_STEP = 2**31 - 1
-IDLE_ANYHOW, IDLE_PER_ROW = 1024, 16  # ranks: so many, and so many for each row, may be there without doing anything
-MESSAGE, WORK = ("rank", "peer", "bytes", "step", "wait", "peer_step", "peer_wait"), ("step", "rank", "kind", "bytes")
+REQUIRED_COLUMNS = ("step", "kind", "rank")
+MAX_STEP = 2**31 - 1
+MAX_IDLE_RANKS, MAX_IDLE_RANKS_PER_ROW = 1024, 16  # ranks without rows: a fixed number, and more for each row
+MESSAGE_COLUMNS, WORK_COLUMNS = (
+    ("rank", "peer", "bytes", "step", "wait", "peer_step", "peer_wait"),
+    ("step", "rank", "kind", "bytes"),
+)
 
 
 class Row:
@@ -33,7 +36,7 @@ class Row:
         text = f"column {column}: found {shown(self.cells.get(column, ''))}, wanted {wanted}"
         return UserError(text, file=self.path, line=self.line)
 
-    def whole(self, column: str, most: int, empty: int | None = None) -> int:
+    def read_whole(self, column: str, most: int, empty: int | None = None) -> int:
         text = self.cells.get(column, "")
         if not text and empty is not None:
             return empty
@@ -41,28 +44,34 @@ class Row:
             raise self.error(column, f"a whole number from 0 to {most}")
         return int(text)
 
-    def wait(self, column: str, post: int) -> int:
-        step = self.whole(column, LAST_STEP, post)
+    def read_wait(self, column: str, post: int) -> int:
+        step = self.read_whole(column, MAX_STEP, post)
         if step < post:
             raise self.error(column, "no step before the one that posts the message")
         return step
 
-    def message(self) -> tuple[int, ...]:
-        rank, peer = self.whole("rank", MAX_COUNT - 1), self.whole("peer", MAX_COUNT - 1)
-        step = self.whole("step", LAST_STEP)
-        there = self.whole("peer_step", LAST_STEP, step)
-        waits = self.wait("wait", step), self.wait("peer_wait", there)
-        return rank, peer, self.whole("bytes", MAX_BYTES), step, waits[0], there, waits[1]
+    def read_message(self) -> tuple[int, ...]:
+        rank, peer = self.read_whole("rank", MAX_COUNT - 1), self.read_whole("peer", MAX_COUNT - 1)
+        step = self.read_whole("step", MAX_STEP)
+        there = self.read_whole("peer_step", MAX_STEP, step)
+        waits = self.read_wait("wait", step), self.read_wait("peer_wait", there)
+        return rank, peer, self.read_whole("bytes", MAX_BYTES), step, waits[0], there, waits[1]
 
-    def work(self, kind: str) -> tuple[int, int, int, int, float]:
+    def read_work(self, kind: str) -> tuple[int, int, int, int, float]:
         for column in ("wait", "peer_step", "peer_wait"):
             if self.cells.get(column):
                 raise self.error(column, f"nothing: {kind} is done in its step")
-        bytes = self.whole("bytes", MAX_BYTES, 0) if kind != "compute" else 0
-        seconds = self.seconds() if kind == "compute" else 0.0
-        return self.whole("step", LAST_STEP), self.whole("rank", MAX_COUNT - 1), KINDS.index(kind), bytes, seconds
+        bytes = self.read_whole("bytes", MAX_BYTES, 0) if kind != "compute" else 0
+        seconds = self.read_seconds() if kind == "compute" else 0.0
+        return (
+            self.read_whole("step", MAX_STEP),
+            self.read_whole("rank", MAX_COUNT - 1),
+            KINDS.index(kind),
+            bytes,
+            seconds,
+        )
 
-    def seconds(self) -> float:
+    def read_seconds(self) -> float:
         try:
             seconds = float(self.cells.get("seconds", ""))
         except ValueError:
@@ -74,38 +83,38 @@ class Row:
 
 def read(path: AnyPath) -> Schedule:
     messages, works = [], []
-    for row in _rows(path):
+    for row in _read_rows(path):
         kind = row.cells["kind"]
         if kind == "send":
-            messages.append(row.message())
+            messages.append(row.read_message())
         elif kind in KINDS:
-            works.append(row.work(kind))
+            works.append(row.read_work(kind))
         else:
             raise row.error("kind", f"send, {', '.join(KINDS[:-1])} or {KINDS[-1]}")
-    columns = np.array(messages, dtype=np.int64).reshape(-1, len(MESSAGE)).T
+    columns = np.array(messages, dtype=np.int64).reshape(-1, len(MESSAGE_COLUMNS)).T
     src, dst, bytes, src_step, src_wait, dst_step, dst_wait = columns
-    work = _work(works)
+    work = _make_work(works)
     ranks = int(max(src.max(initial=-1), dst.max(initial=-1), work.rank.max(initial=-1))) + 1
-    if ranks > IDLE_ANYHOW + IDLE_PER_ROW * (len(src) + len(work.rank)):
+    if ranks > MAX_IDLE_RANKS + MAX_IDLE_RANKS_PER_ROW * (len(src) + len(work.rank)):
         raise UserError(f"found rank {ranks - 1} in a table of {len(src) + len(work.rank)} rows", file=path)
     with mistakes_in(path):
         return rank_local(ranks, src, dst, bytes, src_step, src_wait, dst_step, dst_wait, work=work)
 
 
-def _work(rows: list[tuple]) -> Work:
+def _make_work(rows: list[tuple]) -> Work:
     step, rank, kind, bytes, seconds = np.array(rows, dtype=float).reshape(-1, 5).T
     return Work(step.astype(int), rank.astype(int), kind.astype(int), bytes, seconds)
 
 
-def _rows(path: AnyPath) -> Iterator[Row]:
+def _read_rows(path: AnyPath) -> Iterator[Row]:
     """Yield the rows; no cell has several lines."""
     header: list[str] = []
     for number, line in read_lines(path, MAX_FILE, "a table of messages"):
         if not line.strip():
             continue
-        cells = _cells(path, number, line)
+        cells = _split_cells(path, number, line)
         if not header:
-            header = _header(path, number, cells)
+            header = _check_header(path, number, cells)
         elif len(cells) != len(header):
             raise UserError(
                 f"found {len(cells)} cells, wanted {len(header)}: {','.join(header)}", file=path, line=number
@@ -114,19 +123,19 @@ def _rows(path: AnyPath) -> Iterator[Row]:
             yield Row(path, number, dict(zip(header, cells, strict=True)))
 
 
-def _cells(path: AnyPath, number: int, line: str) -> list[str]:
+def _split_cells(path: AnyPath, number: int, line: str) -> list[str]:
     try:
         return [cell.strip() for cell in next(csv.reader([line], strict=True), [])]
     except csv.Error as error:
         raise UserError(f"not a line of a table: {error}", file=path, line=number) from None
 
 
-def _header(path: AnyPath, line: int, cells: list[str]) -> list[str]:
+def _check_header(path: AnyPath, line: int, cells: list[str]) -> list[str]:
     for name in cells:
         if name not in COLUMNS:
             raise UserError(f"found column {shown(name)}; {suggest(name, COLUMNS)}", file=path, line=line)
         if cells.count(name) > 1:
             raise UserError(f"found column {name} twice, wanted it once", file=path, line=line)
-    if lacking := [name for name in NEEDED if name not in cells]:
+    if lacking := [name for name in REQUIRED_COLUMNS if name not in cells]:
         raise UserError(f"found no column {lacking[0]}, wanted {','.join(COLUMNS)}", file=path, line=line)
     return cells

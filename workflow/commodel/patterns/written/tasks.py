@@ -1,4 +1,4 @@
-"""Tasks of GOAL files, the matching of their messages, and their order as steps of a Schedule (`schedule`).
+"""Tasks of GOAL files, the matching of their messages, and their order as steps of a Schedule (`make_schedule`).
 
 A GOAL file has for every rank sends, receives and calculations, and dependencies on the end (`requires`) or the start
 (`irequires`) of others. Text and binary files are read into `Tasks`, which `Steps` puts in order.
@@ -26,17 +26,17 @@ from commodel.patterns.schedule import KINDS, Ends, Schedule, Work, check_rows
 from commodel.units import MAX_BYTES, MAX_SECONDS
 
 SEND, RECEIVE, CALCULATE = 1, 2, 3
-ANY = 2**32 - 1  # of ranks and tags, which have 32 bits: all of them
+ANY = 2**32 - 1  # peer or tag of a receive that accepts any; both have 32 bits
 
 
 @dataclass(frozen=True, eq=False)
-class Needs:
-    """Dependencies: the task `after` may not begin before `before` has ended or, if `begun`, has begun. Both are of one
-    rank."""
+class Dependencies:
+    """Dependencies between tasks of one rank: `after` may not begin before the end of `before`, or, if `on_start`,
+    before its start."""
 
     before: np.ndarray
     after: np.ndarray
-    begun: np.ndarray
+    on_start: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,145 +54,151 @@ class Tasks:
     size: np.ndarray
     peer: np.ndarray
     tag: np.ndarray
-    needs: Needs
+    needs: Dependencies
     line: np.ndarray | None = None
-    per_second: float = 1e9  # units of time
-    unit_is_said: bool = False
-    elsewhere: int = 0  # tasks that are not for the first processor or network interface of their rank
+    per_second: float = 1e9  # units of time in a second
+    unit_is_stated: bool = False  # whether the file states the unit of time
+    other_units: int = 0  # number of tasks for a second processor or network interface of their rank
 
     @cached_property
-    def moves(self) -> np.ndarray:
-        """Whether a task is a message's end."""
+    def is_message_end(self) -> np.ndarray:
+        """Whether a task is a send or a receive."""
         return self.kind != CALCULATE
 
     @cached_property
-    def idle(self) -> np.ndarray:
-        """Calculations without time, which only order other tasks."""
-        return ~self.moves & (self.size == 0)
+    def is_zero_calc(self) -> np.ndarray:
+        """Whether a task is a calculation of no time, which only orders other tasks."""
+        return ~self.is_message_end & (self.size == 0)
 
     @cached_property
-    def works(self) -> np.ndarray:
-        return ~self.moves & ~self.idle
+    def is_calculation(self) -> np.ndarray:
+        return ~self.is_message_end & ~self.is_zero_calc
 
     def error(self, task: int, text: str) -> UserError:
         return UserError(text, file=self.path, line=None if self.line is None else int(self.line[task]))
 
-    def named(self, task: int) -> str:
+    def name_task(self, task: int) -> str:
         if self.line is not None:
             return f"line {self.line[task]} of rank {self.rank[task]}"
         return f"task {task - np.searchsorted(self.rank, self.rank[task])} of rank {self.rank[task]}"
 
-    def sentence(self, task: int) -> str:
+    def describe(self, task: int) -> str:
         """Return a description of a task, for the beginning of a sentence."""
         rank, size, peer, tag = (column[task] for column in (self.rank, self.size, self.peer, self.tag))
         what = {SEND: f"sends {size} bytes to", RECEIVE: "receives from"}.get(int(self.kind[task]), "calculates")
-        end = f" rank {peer} with tag {tag}" if self.moves[task] else ""
-        return f"{'' if self.line is not None else f'{self.named(task)}: '}rank {rank} {what}{end}"
+        end = f" rank {peer} with tag {tag}" if self.is_message_end[task] else ""
+        return f"{'' if self.line is not None else f'{self.name_task(task)}: '}rank {rank} {what}{end}"
 
-    def with_named_ends(self) -> "Tasks":
-        """Return the tasks with rank and tag of each receive from any rank, or of any tag.
+    def resolve_wildcards(self) -> "Tasks":
+        """Return the tasks with the actual rank and tag of each wildcard receive (from any rank, or with any tag).
 
-        Only messages of one rank and tag may match it: the choice between others depends on times.
+        All messages that match it must be of one rank and tag; otherwise the choice depends on times.
         """
-        open_ends = np.flatnonzero((self.kind == RECEIVE) & ((self.peer == ANY) | (self.tag == ANY)))
-        if not len(open_ends):
+        wildcards = np.flatnonzero((self.kind == RECEIVE) & ((self.peer == ANY) | (self.tag == ANY)))
+        if not len(wildcards):
             return self
         sends = self.kind == SEND
         sent = np.unique(np.stack([self.peer[sends], self.rank[sends], self.tag[sends]]), axis=1)
-        received = np.stack([self.rank[open_ends], self.peer[open_ends], self.tag[open_ends]])
-        kinds, first, kind_of = np.unique(received, axis=1, return_index=True, return_inverse=True)
-        named = np.empty((2, len(first)), dtype=np.int64)
-        for number, (rank, peer, tag) in enumerate(kinds.T.tolist()):
+        received = np.stack([self.rank[wildcards], self.peer[wildcards], self.tag[wildcards]])
+        distinct, first, distinct_of = np.unique(received, axis=1, return_index=True, return_inverse=True)
+        resolved = np.empty((2, len(first)), dtype=np.int64)
+        for number, (rank, peer, tag) in enumerate(distinct.T.tolist()):
             source, sent_tag = sent[1:, slice(*np.searchsorted(sent[0], [rank, rank + 1]))]
-            fits = ((source == peer) | (peer == ANY)) & ((sent_tag == tag) | (tag == ANY))
-            if fits.sum() != 1:
-                raise self._ambiguous(int(open_ends[first[number]]), source[fits], sent_tag[fits])
-            named[:, number] = source[fits][0], sent_tag[fits][0]
+            is_match = ((source == peer) | (peer == ANY)) & ((sent_tag == tag) | (tag == ANY))
+            if is_match.sum() != 1:
+                raise self._make_wildcard_error(int(wildcards[first[number]]), source[is_match], sent_tag[is_match])
+            resolved[:, number] = source[is_match][0], sent_tag[is_match][0]
         columns = self.peer.copy(), self.tag.copy()
-        for column, names in zip(columns, named, strict=True):
-            column[open_ends] = names[kind_of.reshape(-1)]
+        for column, values in zip(columns, resolved, strict=True):
+            column[wildcards] = values[distinct_of.reshape(-1)]
         return replace(self, peer=columns[0], tag=columns[1])
 
-    def _ambiguous(self, task: int, source: np.ndarray, tag: np.ndarray) -> UserError:
-        """Return the error of a receive that messages of these ranks and tags match, none or several."""
+    def _make_wildcard_error(self, task: int, source: np.ndarray, tag: np.ndarray) -> UserError:
+        """Return the error of a wildcard receive that no message matches, or messages of several ranks or tags."""
         whom = "any rank" if self.peer[task] == ANY else f"rank {self.peer[task]}"
         tags = "any tag" if self.tag[task] == ANY else f"tag {self.tag[task]}"
         matching = [
-            f"rank {one} with tag {other}" for one, other in zip(source.tolist()[:2], tag.tolist(), strict=False)
+            f"rank {one} with tag {other_end}"
+            for one, other_end in zip(source.tolist()[:2], tag.tolist(), strict=False)
         ]
         why = f"{' and '.join(matching)} match, and the times decide; wanted one" if matching else "no rank sends that"
-        where = "" if self.line is not None else f"{self.named(task)}: "
+        where = "" if self.line is not None else f"{self.name_task(task)}: "
         return self.error(task, f"{where}rank {self.rank[task]} receives from {whom} with {tags}: {why}")
 
-    def refuse_what_cannot_be(self) -> None:
+    def check_values(self) -> None:
         count, longest = f"0 to {self.ranks - 1}", f"{MAX_SECONDS:g} s"
         checks = (
             (~np.isin(self.kind, (SEND, RECEIVE, CALCULATE)), "found kind {kind}, wanted 1, 2 or 3: send, recv, calc"),
             ((self.kind == SEND) & (self.peer == ANY), "sends to any rank, wanted one"),
             ((self.kind == SEND) & (self.tag == ANY), "sends with any tag, wanted one"),
-            (self.moves & (self.peer >= self.ranks), f"found rank {{peer}}, wanted {count}"),
-            (self.moves & (self.size > MAX_BYTES), f"found {{size}} bytes, wanted at most {MAX_BYTES}"),
-            (~self.moves & (self.size > MAX_SECONDS * self.per_second), f"found {{size}}, wanted at most {longest}"),
+            (self.is_message_end & (self.peer >= self.ranks), f"found rank {{peer}}, wanted {count}"),
+            (self.is_message_end & (self.size > MAX_BYTES), f"found {{size}} bytes, wanted at most {MAX_BYTES}"),
+            (
+                ~self.is_message_end & (self.size > MAX_SECONDS * self.per_second),
+                f"found {{size}}, wanted at most {longest}",
+            ),
         )
         for wrong, text in checks:
             if wrong.any():
                 task = int(wrong.argmax())
                 values = {name: getattr(self, name)[task] for name in ("kind", "peer", "size")}
-                where = "" if self.line is not None else f"{self.named(task)}: "
+                where = "" if self.line is not None else f"{self.name_task(task)}: "
                 raise self.error(task, where + text.format(**values))
         check_rows(int((self.kind == SEND).sum()))
 
 
-def circular(tasks: Tasks, before: np.ndarray, after: np.ndarray, left: np.ndarray, what: str) -> UserError:
-    """Return the error for tasks that wait for each other, along edges from `before` to `after`."""
-    nodes = find_cycle(before, after, left)
-    return tasks.error(nodes[0], f"a {what}: {describe_cycle([tasks.named(node) for node in nodes])}")
+def make_cycle_error(
+    tasks: Tasks, before: np.ndarray, after: np.ndarray, unresolved: np.ndarray, what: str
+) -> UserError:
+    """Return the error for tasks that wait for each other in a cycle of the edges from `before` to `after`."""
+    nodes = find_cycle(before, after, unresolved)
+    return tasks.error(nodes[0], f"a {what}: {describe_cycle([tasks.name_task(node) for node in nodes])}")
 
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """The round in which a task begins, and of a message's end the other end (−1: none)."""
+    """For each task: the round in which it begins (see above), and the other end of its message (−1: none)."""
 
     round: np.ndarray
-    other: np.ndarray
+    other_end: np.ndarray
 
 
-def match(tasks: Tasks) -> Matching:
-    """Return the matching; refuse messages without another end, and tasks that wait for each other."""
+def match_messages(tasks: Tasks) -> Matching:
+    """Match sends and receives. Refuse messages without another end, and tasks that wait for each other."""
     slots = _Slots.of(tasks)
     needs, kind = tasks.needs, tasks.kind
-    at_once = needs.begun | (kind[needs.before] != RECEIVE)
-    begins, ends = (_Followers.of(tasks, edges) for edges in (at_once, ~at_once))
+    immediate = needs.on_start | (kind[needs.before] != RECEIVE)
+    begins, ends = (_Followers.of(tasks, edges) for edges in (immediate, ~immediate))
     waiting = np.bincount(needs.after, minlength=len(kind))
     round, number = np.full(len(kind), -1), 0
     ready = np.flatnonzero(waiting == 0)
     while len(ready):
         round[ready] = number
-        freed = np.concatenate([begins.behind(ready), ends.behind(slots.over(ready))])
-        np.subtract.at(waiting, freed, 1)
-        ready = sort_unique(freed[waiting[freed] == 0])
+        followers = np.concatenate([begins.list_after(ready), ends.list_after(slots.complete(ready))])
+        np.subtract.at(waiting, followers, 1)
+        ready = sort_unique(followers[waiting[followers] == 0])
         number += 1
-    other = slots.other()
+    other_end = slots.other_end()
     if (round < 0).any():
-        _refuse_circles(tasks, other)
-    return Matching(round, other)
+        _refuse_cycles(tasks, other_end)
+    return Matching(round, other_end)
 
 
-def _refuse_circles(tasks: Tasks, other: np.ndarray) -> None:
+def _refuse_cycles(tasks: Tasks, other_end: np.ndarray) -> None:
     needs = tasks.needs
-    received = ~needs.begun & (tasks.kind[needs.before] == RECEIVE)
+    received = ~needs.on_start & (tasks.kind[needs.before] == RECEIVE)
     for what, edges in (("circle of requires", np.zeros(0, dtype=int)), ("deadlock", np.flatnonzero(received))):
-        before = np.concatenate([needs.before, other[needs.before[edges]]])
+        before = np.concatenate([needs.before, other_end[needs.before[edges]]])
         after = np.concatenate([needs.after, needs.after[edges]])
         none = np.zeros(len(tasks.kind), dtype=int)
-        _, left = find_longest_paths(before, after, np.ones(len(before), dtype=int), none)
-        if left.any():
-            raise circular(tasks, before, after, left, what)
+        _, unresolved = find_longest_paths(before, after, np.ones(len(before), dtype=int), none)
+        if unresolved.any():
+            raise make_cycle_error(tasks, before, after, unresolved, what)
 
 
 @dataclass(frozen=True, eq=False)
 class _Followers:
-    """The tasks that depend on each task."""
+    """The tasks that depend on each task: `after[first[t]:first[t + 1]]` on task t."""
 
     first: np.ndarray
     after: np.ndarray
@@ -203,17 +209,17 @@ class _Followers:
         order = np.argsort(before, kind="stable")
         return cls(np.searchsorted(before[order], np.arange(len(tasks.kind) + 1)), tasks.needs.after[edges][order])
 
-    def behind(self, tasks: np.ndarray) -> np.ndarray:
+    def list_after(self, tasks: np.ndarray) -> np.ndarray:
         counts = self.first[tasks + 1] - self.first[tasks]
         return self.after[np.repeat(self.first[tasks] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())]
 
 
 @dataclass(frozen=True, eq=False)
 class _Slots:
-    """One slot for each message, those of a pair and tag together.
+    """One slot for each message; the slots of a pair of ranks and a tag are consecutive.
 
-    `group` is the first slot of a task's pair and tag; `used` counts the slots taken by sends and by receives; the two
-    `ends` hold the tasks.
+    `group` is the first slot of a task's pair and tag. `used` counts its occupied slots, by kind of task (send,
+    receive). `ends` has the tasks in the slots, by kind.
     """
 
     kind: np.ndarray
@@ -233,23 +239,23 @@ class _Slots:
             sent[:, orders[0]],
             received[:, orders[1]],
         )
-        _refuse_single_ends(tasks, sends, receives, sent, received)
-        opens = np.ones(len(sends), dtype=bool)
-        opens[1:] = (sent[:, 1:] != sent[:, :-1]).any(axis=0)
-        starts = np.flatnonzero(opens)[np.cumsum(opens) - 1]
+        _refuse_unmatched_ends(tasks, sends, receives, sent, received)
+        is_first = np.ones(len(sends), dtype=bool)
+        is_first[1:] = (sent[:, 1:] != sent[:, :-1]).any(axis=0)
+        first_slot = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
         group = np.full(len(tasks.kind), -1)
-        group[sends] = group[receives] = starts
+        group[sends] = group[receives] = first_slot
         count = len(sends)
         used = {kind: np.zeros(count, dtype=int) for kind in (SEND, RECEIVE)}
         return cls(tasks.kind, group, used, {kind: np.full(count, -1) for kind in (SEND, RECEIVE)})
 
-    def over(self, posted: np.ndarray) -> np.ndarray:
-        """Return the receives that are over now that these tasks have begun."""
-        taken = [self._take(posted[self.kind[posted] == kind], kind) for kind in (SEND, RECEIVE)]
+    def complete(self, posted: np.ndarray) -> np.ndarray:
+        """Put tasks that have begun into slots, and return the receives whose message is now complete."""
+        taken = [self._occupy(posted[self.kind[posted] == kind], kind) for kind in (SEND, RECEIVE)]
         both = sort_unique(np.concatenate(taken))
         return self.ends[RECEIVE][both[(self.ends[SEND][both] >= 0) & (self.ends[RECEIVE][both] >= 0)]]
 
-    def _take(self, posted: np.ndarray, kind: int) -> np.ndarray:
+    def _occupy(self, posted: np.ndarray, kind: int) -> np.ndarray:
         groups = self.group[posted]
         order = np.argsort(groups, kind="stable")
         ordered = groups[order]
@@ -258,64 +264,63 @@ class _Slots:
         np.add.at(self.used[kind], groups, 1)
         return slots
 
-    def other(self) -> np.ndarray:
-        """Return the other end of each message's end.
-
-        Ends that never begin get the remaining slots, in the order of the file.
-        """
+    def other_end(self) -> np.ndarray:
+        """Return the matching receive of each send, and the send of each receive. Tasks that never begin get the
+        remaining slots, in the order of the file."""
         for kind in (SEND, RECEIVE):
             unmatched = self.kind == kind
             unmatched[self.ends[kind][self.ends[kind] >= 0]] = False
-            self._take(np.flatnonzero(unmatched), kind)
-        other = np.full(len(self.kind), -1)
-        other[self.ends[SEND]], other[self.ends[RECEIVE]] = self.ends[RECEIVE], self.ends[SEND]
-        return other
+            self._occupy(np.flatnonzero(unmatched), kind)
+        other_end = np.full(len(self.kind), -1)
+        other_end[self.ends[SEND]], other_end[self.ends[RECEIVE]] = self.ends[RECEIVE], self.ends[SEND]
+        return other_end
 
 
-def _refuse_single_ends(
+def _refuse_unmatched_ends(
     tasks: Tasks, sends: np.ndarray, receives: np.ndarray, sent: np.ndarray, received: np.ndarray
 ) -> None:
-    """Raise an error for a message without another end: the first difference, as all are in the order of pairs and
-    tags."""
+    """Refuse a message without another end. Sends and receives are both sorted by pair and tag, so the first difference
+    shows it."""
     both = min(len(sends), len(receives))
     differ = np.append((sent[:, :both] != received[:, :both]).any(axis=0), len(sends) != len(receives))
     if not differ.any():
         return
     row = int(differ.argmax())
     if row == len(receives) or (row < len(sends) and tuple(sent[:, row]) < tuple(received[:, row])):
-        raise tasks.error(sends[row], f"{tasks.sentence(sends[row])}, and no receive takes it")
-    raise tasks.error(receives[row], f"{tasks.sentence(receives[row])}, and no send is left for it")
+        raise tasks.error(sends[row], f"{tasks.describe(sends[row])}, and no receive takes it")
+    raise tasks.error(receives[row], f"{tasks.describe(receives[row])}, and no send is left for it")
 
 
-OPENING, SENDING, WAITING, WORKING = range(4)  # what a step does, in this order
+OPENING, SENDING, WAITING, WORKING = range(4)  # actions within a step, in this order; OPENING posts a receive
 
 
-def schedule(tasks: Tasks) -> Schedule:
-    """Return the Schedule of the tasks. If all ranks do the same, shifted, only those of the first are ordered."""
-    tasks = tasks.with_named_ends()
-    tasks.refuse_what_cannot_be()
+def make_schedule(tasks: Tasks) -> Schedule:
+    """Return the Schedule of the tasks. If the tasks of all ranks repeat those of the first few, with shifted peers,
+    only those are ordered."""
+    tasks = tasks.resolve_wildcards()
+    tasks.check_values()
     if (shift := find_shift(tasks)) < tasks.ranks:
-        with suppress(UserError):  # the tasks of all ranks raise it again, with their own names
-            return _repeat(tasks, shift, _in_steps(_first_ranks(tasks, shift)))
-    return _in_steps(tasks)
+        with suppress(UserError):  # `_schedule_all_ranks` raises it again, with the names of the actual tasks
+            return _repeat_schedule(tasks, shift, _schedule_all_ranks(_select_first_ranks(tasks, shift)))
+    return _schedule_all_ranks(tasks)
 
 
-def _in_steps(tasks: Tasks) -> Schedule:
-    matching = match(tasks)
+def _schedule_all_ranks(tasks: Tasks) -> Schedule:
+    matching = match_messages(tasks)
     steps = Steps.of(tasks, matching)
     sends = np.flatnonzero(tasks.kind == SEND)
-    sends = sends[np.lexsort((sends, matching.round[sends], steps.place[sends], tasks.rank[sends]))]
-    receives, works = matching.other[sends], np.flatnonzero(tasks.works)
-    compute = np.full(len(works), KINDS.index("compute"))
-    seconds = tasks.size[works] / tasks.per_second
-    work = Work(steps.post[works], tasks.rank[works], compute, np.zeros(len(works)), seconds)
+    sends = sends[np.lexsort((sends, matching.round[sends], steps.position[sends], tasks.rank[sends]))]
+    receives, is_calculation = matching.other_end[sends], np.flatnonzero(tasks.is_calculation)
+    compute = np.full(len(is_calculation), KINDS.index("compute"))
+    seconds = tasks.size[is_calculation] / tasks.per_second
+    work = Work(steps.post[is_calculation], tasks.rank[is_calculation], compute, np.zeros(len(is_calculation)), seconds)
     ends = steps.post[sends], steps.wait[sends], steps.post[receives], steps.wait[receives]
     with mistakes_in(tasks.path):
         return rank_local(tasks.ranks, tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends, work=work)
 
 
 def find_shift(tasks: Tasks) -> int:
-    """Return the smallest shift of ranks that maps tasks to tasks, with peers shifted alike; the number of ranks if
+    """Return the smallest shift of ranks that maps all tasks onto tasks, with peers shifted too; the number of ranks if
     there is none.
 
     Complexity: tasks, for each divisor by which the first rank fits.
@@ -326,79 +331,83 @@ def find_shift(tasks: Tasks) -> int:
     if (np.diff(owner) < 0).any():
         return ranks
     first = (np.cumsum(counts[0]) - counts[0])[owner]
-    distance = np.where(tasks.moves, (tasks.peer - rank) % ranks, 0)
+    distance = np.where(tasks.is_message_end, (tasks.peer - rank) % ranks, 0)
     columns = [
         *((counts[0], column) for column in (tasks.kind, tasks.size, tasks.tag, distance)),
-        *((counts[1], column) for column in (needs.before - first, needs.after - first, needs.begun)),
+        *((counts[1], column) for column in (needs.before - first, needs.after - first, needs.on_start)),
     ]
 
-    def repeats(shift: int, among: int) -> bool:
-        """Return whether the tasks of the first `among` ranks are equal to those of the ranks `shift` further on."""
-        if any((count[shift : shift + among] != count[:among]).any() for count, _ in columns):
+    def is_repeated(shift: int, rank_count: int) -> bool:
+        """Return whether the tasks of the first `rank_count` ranks are equal to those of the ranks `shift` further
+        on."""
+        if any((count[shift : shift + rank_count] != count[:rank_count]).any() for count, _ in columns):
             return False
-        parts = ((count[:shift].sum(), count[:among].sum(), column) for count, column in columns)
+        parts = ((count[:shift].sum(), count[:rank_count].sum(), column) for count, column in columns)
         return all(
-            np.array_equal(column[behind : behind + length], column[:length]) for behind, length, column in parts
+            np.array_equal(column[offset : offset + length], column[:length]) for offset, length, column in parts
         )
 
     divisors = (shift for shift in range(1, ranks) if ranks % shift == 0)
-    return next((shift for shift in divisors if repeats(shift, 1) and repeats(shift, ranks - shift)), ranks)
+    return next((shift for shift in divisors if is_repeated(shift, 1) and is_repeated(shift, ranks - shift)), ranks)
 
 
-def _first_ranks(tasks: Tasks, shift: int) -> Tasks:
-    """Return the tasks of the first ranks, whose peers are replaced by their representatives among them.
+def _select_first_ranks(tasks: Tasks, shift: int) -> Tasks:
+    """Return the tasks of the first `shift` ranks, with each peer replaced by its remainder modulo `shift`.
 
-    The tag holds the distance of a peer, the size of a send its number.
+    The tag also contains the distance to the peer, and the size of a send is its task number, from which
+    `_repeat_schedule` restores them.
     """
     count = int(np.searchsorted(tasks.rank, shift))
     rank, kind, size, peer, tag = (
         column[:count] for column in (tasks.rank, tasks.kind, tasks.size, tasks.peer, tasks.tag)
     )
-    away = np.where(kind == SEND, peer - rank, rank - peer) % tasks.ranks
-    own = tasks.needs.before < count
-    needs = Needs(*(column[own] for column in (tasks.needs.before, tasks.needs.after, tasks.needs.begun)))
+    distance = np.where(kind == SEND, peer - rank, rank - peer) % tasks.ranks
+    is_kept = tasks.needs.before < count
+    needs = Dependencies(*(column[is_kept] for column in (tasks.needs.before, tasks.needs.after, tasks.needs.on_start)))
     columns = {
         "rank": rank,
         "kind": kind,
         "size": np.where(kind == SEND, np.arange(count), size),
         "peer": peer % shift,
-        "tag": tag + (away << 32),
+        "tag": tag + (distance << 32),
         "line": None if tasks.line is None else tasks.line[:count],
     }
     return replace(tasks, ranks=shift, needs=needs, **columns)
 
 
-def _repeat(tasks: Tasks, shift: int, first: Schedule) -> Schedule:
-    """Return the Schedule of all ranks, with rows in the order of `_in_steps`: by step, and by rank in a step."""
+def _repeat_schedule(tasks: Tasks, shift: int, first: Schedule) -> Schedule:
+    """Return the Schedule of all ranks, with rows in the order of `_schedule_all_ranks`: by step, and by rank in a
+    step."""
     shifts = np.arange(tasks.ranks // shift)[:, None]
 
-    def places(step: np.ndarray) -> np.ndarray:
+    def find_rows(step: np.ndarray) -> np.ndarray:
         begins, ends = np.searchsorted(step, step, "left"), np.searchsorted(step, step, "right")
         return len(shifts) * begins + np.arange(len(step)) - begins + shifts * (ends - begins)
 
-    def spread(place: np.ndarray, column: np.ndarray) -> np.ndarray:
-        rows = np.empty(place.size, dtype=column.dtype)
-        rows[place] = column
+    def fill(position: np.ndarray, column: np.ndarray) -> np.ndarray:
+        rows = np.empty(position.size, dtype=column.dtype)
+        rows[position] = column
         return rows
 
-    place, work, send = places(first.step), first.work, first.bytes
-    source = spread(place, first.src + shift * shifts)
-    away = spread(place, (tasks.peer[send] - tasks.rank[send]) % tasks.ranks)
-    step, bytes = (spread(place, column) for column in (first.step, tasks.size[send]))
-    ends = first.ends and Ends(*(spread(place, column) for column in first.ends.columns))
-    place = places(work.step)
-    rank = spread(place, work.rank + shift * shifts)
-    rest = (spread(place, column) for column in (work.kind, work.bytes, work.seconds))
-    work = Work(spread(place, work.step), rank, *rest)
-    target = (source + away) % tasks.ranks
+    position, work, send = find_rows(first.step), first.work, first.bytes
+    source = fill(position, first.src + shift * shifts)
+    distance = fill(position, (tasks.peer[send] - tasks.rank[send]) % tasks.ranks)
+    step, bytes = (fill(position, column) for column in (first.step, tasks.size[send]))
+    ends = first.ends and Ends(*(fill(position, column) for column in first.ends.columns))
+    position = find_rows(work.step)
+    rank = fill(position, work.rank + shift * shifts)
+    other_columns = (fill(position, column) for column in (work.kind, work.bytes, work.seconds))
+    work = Work(fill(position, work.step), rank, *other_columns)
+    target = (source + distance) % tasks.ranks
     return replace(Schedule.of(tasks.ranks, step, source, target, bytes, work=work, ends=ends), shift=shift)
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The number of every task, the step in which it is posted or done, and the step in which it is waited for."""
+    """For each task: its position in its rank's order, the step in which it is posted or done, and the step in which it
+    is waited for."""
 
-    place: np.ndarray
+    position: np.ndarray
     post: np.ndarray
     wait: np.ndarray
 
@@ -409,101 +418,123 @@ class Steps:
         Even steps post and work, odd ones wait. Successive steps of a rank are joined if the order of their parts is
         the order within one step. Two waits stay separate, since messages are received in order of arrival.
         """
-        place = _places(tasks, matching)
-        moves, works = np.flatnonzero(tasks.moves), np.flatnonzero(tasks.works)
-        does = np.concatenate([tasks.kind[moves] == SEND, np.full(len(moves), WAITING), np.full(len(works), WORKING)])
-        step = np.concatenate([2 * place[moves], 2 * _waits(tasks, place)[moves] - 1, 2 * place[works]])
-        rank = tasks.rank[np.concatenate([moves, moves, works])]
+        position = _order_tasks(tasks, matching)
+        is_message_end, calculations = np.flatnonzero(tasks.is_message_end), np.flatnonzero(tasks.is_calculation)
+        action = np.concatenate(
+            [
+                tasks.kind[is_message_end] == SEND,
+                np.full(len(is_message_end), WAITING),
+                np.full(len(calculations), WORKING),
+            ]
+        )
+        step = np.concatenate(
+            [
+                2 * position[is_message_end],
+                2 * _find_wait_positions(tasks, position)[is_message_end] - 1,
+                2 * position[calculations],
+            ]
+        )
+        rank = tasks.rank[np.concatenate([is_message_end, is_message_end, calculations])]
         span = int(step.max(initial=0)) + 1
         codes, numbers = np.unique(rank * span + step, return_inverse=True)
         first, last = np.full(len(codes), WORKING), np.full(len(codes), OPENING)
-        np.minimum.at(first, numbers, does)
-        np.maximum.at(last, numbers, does)
-        rank, opens = codes // span, np.ones(len(codes), dtype=bool)
-        joined = (last[:-1] <= first[1:]) & ~((last[:-1] == WAITING) & (first[1:] == WAITING))
-        opens[1:] = (rank[1:] != rank[:-1]) | ~joined
-        new = np.cumsum(opens)
-        new -= new[np.searchsorted(rank, rank)]
-        post, wait = np.zeros(len(place), dtype=np.int64), np.zeros(len(place), dtype=np.int64)
-        post[moves], wait[moves], post[works] = np.split(new[numbers], [len(moves), 2 * len(moves)])
-        return cls(place, post, wait)
+        np.minimum.at(first, numbers, action)
+        np.maximum.at(last, numbers, action)
+        rank, is_first = codes // span, np.ones(len(codes), dtype=bool)
+        can_join = (last[:-1] <= first[1:]) & ~((last[:-1] == WAITING) & (first[1:] == WAITING))
+        is_first[1:] = (rank[1:] != rank[:-1]) | ~can_join
+        new_step = np.cumsum(is_first)
+        new_step -= new_step[np.searchsorted(rank, rank)]
+        post, wait = np.zeros(len(position), dtype=np.int64), np.zeros(len(position), dtype=np.int64)
+        post[is_message_end], wait[is_message_end], post[calculations] = np.split(
+            new_step[numbers], [len(is_message_end), 2 * len(is_message_end)]
+        )
+        return cls(position, post, wait)
 
 
-def _places(tasks: Tasks, matching: Matching) -> np.ndarray:
-    """Return the numbers of tasks with senders of rendezvous messages waiting, or without if only that avoids a
-    deadlock."""
+def _order_tasks(tasks: Tasks, matching: Matching) -> np.ndarray:
+    """Return the position of each task in its rank's order. Senders wait for their receivers, as in the rendezvous
+    protocol, unless this causes a deadlock."""
     none = np.zeros(len(tasks.rank), dtype=int)
-    place, left = find_longest_paths(*_all_needs(tasks, matching.other, asking=True), none)
-    if left.any():
-        place, _ = find_longest_paths(*_all_needs(tasks, matching.other, asking=False), none)
-    place = _as_late_as_can_be(tasks, place) if tasks.idle.any() else place
-    return _in_turn(tasks, matching.round, place)
+    position, unresolved = find_longest_paths(*_list_edges(tasks, matching.other_end, sender_waits=True), none)
+    if unresolved.any():
+        position, _ = find_longest_paths(*_list_edges(tasks, matching.other_end, sender_waits=False), none)
+    position = _delay_zero_calcs(tasks, position) if tasks.is_zero_calc.any() else position
+    return _separate_waits(tasks, matching.round, position)
 
 
-def _in_turn(tasks: Tasks, round: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Return numbers for tasks of one place, so that none waits for a message that only a later one requires.
+def _separate_waits(tasks: Tasks, round: np.ndarray, position: np.ndarray) -> np.ndarray:
+    """Divide tasks that have one position, so that none waits for a message that only a later one requires.
 
-    Tasks that must come first are in an earlier round.
+    Tasks that must come first are in an earlier round of the matching.
     """
-    first = np.full(len(place), len(place))  # of the tasks that require each
-    requires = tasks.moves[tasks.needs.before] & ~tasks.needs.begun
+    first = np.full(len(position), len(position))  # for each task, the first task that requires it
+    requires = tasks.is_message_end[tasks.needs.before] & ~tasks.needs.on_start
     before, after = tasks.needs.before[requires], tasks.needs.after[requires]
-    waits = np.zeros(len(place), dtype=bool)
-    waits[after] = True
-    order = np.lexsort((np.arange(len(place)), waits, round, place, tasks.rank))
-    turn = np.empty(len(place), dtype=np.int64)
-    turn[order] = np.arange(len(place))
-    np.minimum.at(first, before, turn[after])
-    opens = np.ones(len(place) + 1, dtype=bool)
-    opens[1:-1] = (np.diff(place[order]) != 0) | (np.diff(tasks.rank[order]) != 0)
-    opens[first] = True
-    number = np.cumsum(opens)
-    return number[turn]
+    must_wait = np.zeros(len(position), dtype=bool)
+    must_wait[after] = True
+    order = np.lexsort((np.arange(len(position)), must_wait, round, position, tasks.rank))
+    rank_in_order = np.empty(len(position), dtype=np.int64)
+    rank_in_order[order] = np.arange(len(position))
+    np.minimum.at(first, before, rank_in_order[after])
+    is_first = np.ones(len(position) + 1, dtype=bool)
+    is_first[1:-1] = (np.diff(position[order]) != 0) | (np.diff(tasks.rank[order]) != 0)
+    is_first[first] = True
+    number = np.cumsum(is_first)
+    return number[rank_in_order]
 
 
-def _waits(tasks: Tasks, place: np.ndarray) -> np.ndarray:
-    """Return the number of the task before which each task is waited for."""
-    over = ~tasks.needs.begun
-    wait = _last(tasks, place) + 1
-    np.minimum.at(wait, tasks.needs.before[over], place[tasks.needs.after[over]])
+def _find_wait_positions(tasks: Tasks, position: np.ndarray) -> np.ndarray:
+    """Return for each task the position of the task before which it is waited for."""
+    complete = ~tasks.needs.on_start
+    wait = _find_last_positions(tasks, position) + 1
+    np.minimum.at(wait, tasks.needs.before[complete], position[tasks.needs.after[complete]])
     return wait
 
 
-def _last(tasks: Tasks, place: np.ndarray) -> np.ndarray:
-    """Return the last place of the rank of each task."""
+def _find_last_positions(tasks: Tasks, position: np.ndarray) -> np.ndarray:
+    """Return for each task the last position of its rank."""
     last = np.zeros(tasks.ranks, dtype=np.int64)
-    np.maximum.at(last, tasks.rank, place)
+    np.maximum.at(last, tasks.rank, position)
     return last[tasks.rank]
 
 
-def _all_needs(tasks: Tasks, other: np.ndarray, *, asking: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all edges: `before`, `after`, and by how much larger the number of `after` is at least.
+def _list_edges(
+    tasks: Tasks, other_end: np.ndarray, *, sender_waits: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return all edges: `before`, `after`, and by how much the position of `after` exceeds that of `before` at least.
 
-    A calculation may have the same number as its predecessor if no wait or post can be needed between them.
+    A calculation may have the same position as its predecessor if no wait or post can be needed between them.
     """
     needs = tasks.needs
     before, after = needs.before, needs.after
-    waited = tasks.moves[before] & ~needs.begun
-    waits = np.zeros(len(tasks.rank), dtype=bool)
-    waits[after[waited]] = True
-    follows = ~tasks.moves[after] & ~tasks.idle[after] | tasks.idle[before]
-    near = ~tasks.moves[before] & follows & ~(waits[after] & ~tasks.moves[after])
-    over = waited & (asking | (tasks.kind[before] == RECEIVE))
-    apart = np.concatenate([~near, np.ones(int(over.sum()), dtype=bool)]).astype(int)
-    return np.concatenate([before, other[before[over]]]), np.concatenate([after, after[over]]), apart
+    is_awaited = tasks.is_message_end[before] & ~needs.on_start
+    must_wait = np.zeros(len(tasks.rank), dtype=bool)
+    must_wait[after[is_awaited]] = True
+    follows = ~tasks.is_message_end[after] & ~tasks.is_zero_calc[after] | tasks.is_zero_calc[before]
+    may_share = ~tasks.is_message_end[before] & follows & ~(must_wait[after] & ~tasks.is_message_end[after])
+    by_message = is_awaited & (sender_waits | (tasks.kind[before] == RECEIVE))
+    min_distance = np.concatenate([~may_share, np.ones(int(by_message.sum()), dtype=bool)]).astype(int)
+    return (
+        np.concatenate([before, other_end[before[by_message]]]),
+        np.concatenate([after, after[by_message]]),
+        min_distance,
+    )
 
 
-def _as_late_as_can_be(tasks: Tasks, place: np.ndarray) -> np.ndarray:
-    """Return numbers in which tasks without time are just before the first task that requires them.
+def _delay_zero_calcs(tasks: Tasks, position: np.ndarray) -> np.ndarray:
+    """Move calculations of no time to just before the first task that requires them.
 
-    The tasks that they wait for may therefore take as long.
+    The tasks on which they depend may therefore take until then.
     """
-    before, after, apart = _all_needs(tasks, np.full(len(place), -1), asking=False)
-    own = before >= 0
-    before, after, apart = before[own], after[own], apart[own]
-    latest = _last(tasks, place)
-    to_others = tasks.idle[before] & ~tasks.idle[after]
-    np.minimum.at(latest, before[to_others], (place[after] - apart)[to_others])
-    among = tasks.idle[before] & tasks.idle[after]
-    back, _ = find_longest_paths(after[among], before[among], apart[among], -latest)
-    return np.where(tasks.idle, -back, place)
+    before, after, min_distance = _list_edges(tasks, np.full(len(position), -1), sender_waits=False)
+    has_task = before >= 0
+    before, after, min_distance = before[has_task], after[has_task], min_distance[has_task]
+    latest = _find_last_positions(tasks, position)
+    to_others = tasks.is_zero_calc[before] & ~tasks.is_zero_calc[after]
+    np.minimum.at(latest, before[to_others], (position[after] - min_distance)[to_others])
+    between_zero_calcs = tasks.is_zero_calc[before] & tasks.is_zero_calc[after]
+    negated, _ = find_longest_paths(
+        after[between_zero_calcs], before[between_zero_calcs], min_distance[between_zero_calcs], -latest
+    )
+    return np.where(tasks.is_zero_calc, -negated, position)

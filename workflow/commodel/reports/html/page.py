@@ -1,9 +1,9 @@
-"""Writes a report as one self-contained page: it can be read without a script, and a script answers questions. Nothing
-is loaded from elsewhere.
+"""A report as one self-contained page (`write_html`). It can be read without JavaScript; a script adds filters and
+interactive charts. Nothing is loaded from elsewhere.
 
-A short table is markup. Of a long table only the first rows are; all of its rows are data that the script draws where
-the reader looks. A chart is its static drawing, a description in words, its numbers as a table, and the specification
-by which the script draws it again.
+A short table is markup. Of a long table only the first rows are markup; all rows are data, of which the script draws
+the visible ones. A chart consists of its static drawing, a description in words, its numbers as a table, and the
+specification from which the script draws it again.
 """
 
 import json
@@ -21,13 +21,13 @@ from markupsafe import Markup, escape
 from commodel.files.atomic import write_text
 from commodel.files.streams import return_freed_memory
 from commodel.reports.charts import PALETTE
-from commodel.reports.content import commands
+from commodel.reports.content import list_commands
 from commodel.reports.glossary import explain_terms
 from commodel.reports.pictures.render import TAG, DrawingError, find_obstacle, library, svg
 from commodel.reports.pictures.specifications import GREY, config, grid, lines, stride, tiling
 from commodel.reports.shape import (
     COLOURS,
-    WORDS,
+    TEXT_KINDS,
     Answer,
     Chart,
     Column,
@@ -40,12 +40,12 @@ from commodel.reports.shape import (
     Table,
     Text,
     Tiling,
-    digits,
-    finite,
+    describe_origin,
+    format_digits,
+    format_value,
     has_rank,
-    origin_line,
-    raw_link,
-    show,
+    is_finite_number,
+    make_raw_link,
 )
 
 MOST_ROWS = 200  # of one table in the markup
@@ -74,7 +74,7 @@ def collect_table_data(table: Table, name: str, results: str, explored: bool = F
         "capped": capped if long else "",
         "explored": explored and count > 0 and not beyond,
         "heads": [
-            {"text": column.header, "number": column.kind not in WORDS, "note": column.note, "key": column.key}
+            {"text": column.header, "number": column.kind not in TEXT_KINDS, "note": column.note, "key": column.key}
             for column in table.columns
         ],
         "rows": [[cell(table, at, place, results) for place in places] for at in range(min(count, MOST_ROWS))],
@@ -111,9 +111,9 @@ def trim_empty(values: tuple[str, ...]) -> list[str]:
 def cell(table: Table, at: int, place: int, results: str) -> tuple[str, str, str, str]:
     """Return the text, classes, target and colour of a cell."""
     column, value = table.columns[place], table.value(at, place)
-    text, target = show(column.kind, value), ""
+    text, target = format_value(column.kind, value), ""
     if column.kind == "file":
-        target = raw_link(results, text)
+        target = make_raw_link(results, text)
     elif column.kind == "figure" and text:
         target = f"#fit-{text}"
     names = classes(column, value, text, (at, place) in table.marks)
@@ -121,7 +121,7 @@ def cell(table: Table, at: int, place: int, results: str) -> tuple[str, str, str
 
 
 def classes(column: Column, value: object, text: str, marked: bool) -> str:
-    names = [] if column.kind in WORDS else ["n"]
+    names = [] if column.kind in TEXT_KINDS else ["n"]
     if len(text) > LONG_TEXT:
         names.append("long")
     if marked:
@@ -244,9 +244,11 @@ def numbers(chart: Chart) -> Numbers | None:
     rows = []
     for series in chart.series:
         for at in range(len(series.x)):
-            place = chart.x.names[int(series.x[at])] if chart.x.names else show("number", series.x[at])
-            cells = [series.name, place, show("number", series.y[at])]
-            cells += [show("number", end[at]) if end else "" for end in (series.low, series.high)] if ranges else []
+            place = chart.x.names[int(series.x[at])] if chart.x.names else format_value("number", series.x[at])
+            cells = [series.name, place, format_value("number", series.y[at])]
+            cells += (
+                [format_value("number", end[at]) if end else "" for end in (series.low, series.high)] if ranges else []
+            )
             cells += [series.labels[at] if series.labels else ""] if words else []
             rows.append(tuple(cells))
     return Numbers(heads, rows)
@@ -268,7 +270,10 @@ def tiling_picture(content: Tiling, place: str) -> Picture:
     rows = [
         (
             rectangle.label,
-            *(show("count", length) for length in (rectangle.x, rectangle.y, rectangle.width, rectangle.height)),
+            *(
+                format_value("count", length)
+                for length in (rectangle.x, rectangle.y, rectangle.width, rectangle.height)
+            ),
         )
         for rectangle in content.rectangles
     ]
@@ -292,13 +297,13 @@ def matrix_html(matrix: Matrix) -> str:
         _block(matrix, row, place, margin, side)
         for row, values in enumerate(matrix.expected)
         for place, value in enumerate(values)
-        if finite(value)
+        if is_finite_number(value)
     ]
     parts += [
         _cell(matrix, row, place, margin, side)
         for row, values in enumerate(matrix.values)
         for place, value in enumerate(values)
-        if finite(value)
+        if is_finite_number(value)
     ]
     if side >= LABELLED_WIDTH:
         parts += [_labels(matrix, place, margin, side) for place in range(count)]
@@ -326,13 +331,13 @@ def _block(matrix: Matrix, row: int, place: int, margin: float, side: float) -> 
 def _cell(matrix: Matrix, row: int, place: int, margin: float, side: float) -> str:
     value = matrix.values[row][place]
     x, y = margin + side * place, margin + side * row
-    hover = f"{matrix.labels[row]} – {matrix.labels[place]}: {digits(value)} {matrix.unit}"
+    hover = f"{matrix.labels[row]} – {matrix.labels[place]}: {format_digits(value)} {matrix.unit}"
     text = ""
     if side >= ROOMY:
-        small = min(11.0, 1.6 * side / max(len(digits(value)), 1))
+        small = min(11.0, 1.6 * side / max(len(format_digits(value)), 1))
         text = (
             f'<text x="{x + side / 2:.1f}" y="{y + side / 2 + small / 3:.1f}" font-size="{small:.1f}">'
-            f"{digits(value)}</text>"
+            f"{format_digits(value)}</text>"
         )
     box = f'<rect x="{x:.1f}" y="{y:.1f}" width="{side:.2f}" height="{side:.2f}" fill="{matrix.colour(value)}">'
     return f"<g>{box}<title>{escape(hover)}</title></rect>{text}</g>"
@@ -352,8 +357,9 @@ def _legend(matrix: Matrix) -> str:
     steps = [low * (high / low) ** (step / 8) for step in range(9)]
     colours = ",".join(matrix.colour(value) for value in steps)
     return (
-        f'<div class="scale"><span>{digits(low)}</span><i style="background:linear-gradient(90deg,{colours})"></i>'
-        f"<span>{digits(high)} {escape(matrix.unit)}</span></div>"
+        f'<div class="scale"><span>{format_digits(low)}</span>'
+        f'<i style="background:linear-gradient(90deg,{colours})"></i>'
+        f"<span>{format_digits(high)} {escape(matrix.unit)}</span></div>"
     )
 
 
@@ -415,7 +421,9 @@ def page_html(report: Report) -> str:
     page = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     page.filters["defined"] = TermMarkup(terms)
     page.globals["terms"] = terms
-    fronts = [screen(front, place) | {"asked": commands(report, front)} for place, front in enumerate(report.fronts, 1)]
+    fronts = [
+        screen(front, place) | {"asked": list_commands(report, front)} for place, front in enumerate(report.fronts, 1)
+    ]
     shown = {chart.name for front in report.fronts for chart in (front.scatter, front.times) if chart}
     places = {id(chart): f"chart-{at}" for at, chart in enumerate(report.charts, 1)}
     places |= {id(table): f"rows-{at}" for at, table in enumerate(report.tables, 1)}
@@ -432,7 +440,7 @@ def page_html(report: Report) -> str:
     ]
     return page.get_template("page.html").render(
         title=report.title,
-        origin=origin_line(report),
+        origin=describe_origin(report),
         banner=report.banner,
         policy=POLICY,
         style=Markup(STYLE + shades()),  # noqa: S704 – ours

@@ -12,7 +12,7 @@ from importlib.metadata import version
 
 VERSION = "6.4"  # of Vega-Lite
 NAME = f"vega-{version('vl-convert-python')}-{VERSION}.js"  # of the file that keeps them
-SCALE = 2.0  # of a PNG: slides are looked at from afar
+SCALE = 2.0  # of a PNG, large enough for slides
 NOTHING: list[str] = []  # no chart of ours loads anything
 
 

@@ -29,16 +29,16 @@ from commodel.reports.shape import (
     Column,
     Remark,
     Section,
-    by_frequency,
-    columns_of,
-    comma,
-    count,
-    finite,
-    plain,
+    count_by_frequency,
+    format_count,
+    format_tally,
+    is_finite_number,
+    join_words,
+    make_table,
+    select_columns,
     shorten_list,
-    simulation,
-    table,
-    tally,
+    simulation_word,
+    to_plain_value,
 )
 from commodel.results.raw_samples import COUNT_COLUMNS, TEXT_COLUMNS, tabulate_unmeasured
 
@@ -53,23 +53,23 @@ def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str,
         hosts = list(dict.fromkeys(str(host) for batch in about for host in batch.get("hosts", ())))
         least, most = int(rows["processes"].min()), int(rows["processes"].max())
         processes = f"{most}" if least == most else f"{least} to {most}"
-        share = f"{processes} processes share {count(int(rows['processors'].min()), 'processor')}"
-        points = count(len(rows), "point")
+        share = f"{processes} processes share {format_count(int(rows['processors'].min()), 'processor')}"
+        points = format_count(len(rows), "point")
         where = shorten_list(hosts) if hosts else "a host"
         text = f"{share} on {where} at {points}. Models assume a processor each, and predict too short times."
         lines.append(Remark(platform, _capitalize(text)))
     return lines
 
 
-NEEDED = ["point", "platform", "operation", "batch", "measured", "measured_low", "measured_high", "predicted"]
+NEEDED_COLUMNS = ["point", "platform", "operation", "batch", "measured", "measured_low", "measured_high", "predicted"]
 KERNELS = ("summa", "wave2d")
-LEAST_SLOWDOWN = 1.1  # of kernels over their predictions
-LEAST_FLAGGED = 0.1  # of the best model's predictions
-LOOK = (
+MIN_SLOWDOWN = 1.1  # of kernels over their predictions
+MIN_FLAGGED_SHARE = 0.1  # of the best model's predictions
+NETWORK_HINT = (
     " Possible causes: a slow node, or unnamed levels. Add `probes: [auto, nodepairs]` and run `commodel show network`."
 )
-NETWORK = (ValidityKind.CONTENTION, ValidityKind.PLACEMENT, ValidityKind.NOT_PROBED)
-BUSY = 0.25  # of the processors, by others before a batch began
+NETWORK_FLAGS = (ValidityKind.CONTENTION, ValidityKind.PLACEMENT, ValidityKind.NOT_PROBED)
+MIN_BUSY_SHARE = 0.25  # of the processors, by others before a batch began
 
 
 def list_anomalies(
@@ -78,10 +78,15 @@ def list_anomalies(
     """Return the anomalies of measurement. On the platforms `paired`, pairs of nodes were timed."""
     comparison = add_default_columns(comparison, COMPARISON)
     of_machines = describe_oversubscription(comparison, provenance), describe_conditions(comparison, provenance)
-    return [*_unnamed(comparison), *of_machines[0], *of_machines[1], *_flagged(comparison, paired)]
+    return [
+        *_find_unnamed_levels(comparison),
+        *of_machines[0],
+        *of_machines[1],
+        *_find_flagged_networks(comparison, paired),
+    ]
 
 
-def _unnamed(comparison: pd.DataFrame) -> list[Remark]:
+def _find_unnamed_levels(comparison: pd.DataFrame) -> list[Remark]:
     """Return a remark on each platform with levels that its file does not name."""
     unnamed = are_of(ValidityKind.UNNAMED_LEVELS, comparison["validity"])
     doubted = comparison[unnamed].drop_duplicates("platform")
@@ -93,40 +98,42 @@ def _unnamed(comparison: pd.DataFrame) -> list[Remark]:
     ]
 
 
-def _flagged(comparison: pd.DataFrame, paired: Collection[str]) -> list[Remark]:
+def _find_flagged_networks(comparison: pd.DataFrame, paired: Collection[str]) -> list[Remark]:
     """Return a remark on each platform where the best model flags the network."""
     lines = []
     for platform, part in comparison.groupby("platform", sort=False):
         families = rank_models(part)["family"]
         rows = part[part["held_out"] & part["mu"].notna() & part["family"].isin(families[:1])]
         named = rows.loc[~are_of(ValidityKind.UNNAMED_LEVELS, rows["validity"]), "validity"]
-        doubts = named[[any(map(Validity.parse(text).is_of, NETWORK)) for text in named]]
-        if len(doubts) <= LEAST_FLAGGED * len(rows):
+        flagged = named[[any(map(Validity.parse(text).is_of, NETWORK_FLAGS)) for text in named]]
+        if len(flagged) <= MIN_FLAGGED_SHARE * len(rows):
             continue
-        why = doubts.mode().iloc[0]
-        line = f"{len(doubts)} of {count(len(rows), 'prediction')} of the best model, {families.iloc[0]}, are flagged"
+        why = flagged.mode().iloc[0]
+        line = f"{len(flagged)} of {format_count(len(rows), 'prediction')} of the best model, {families.iloc[0]}, "
+        line += "are flagged"
         unseen = (
             platform not in paired
             and Validity.parse(why).is_of(ValidityKind.CONTENTION)
             and rows["levels_crossed"].eq("").all()
         )
-        lines.append(Remark(platform, f"{line}: {why}.{LOOK if unseen else ''}"))
+        lines.append(Remark(platform, f"{line}: {why}.{NETWORK_HINT if unseen else ''}"))
     return lines
 
 
 def describe_conditions(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[Remark]:
     """Return remarks on measured points. Simulated machines have no caches and no other users."""
-    real = comparison.loc[comparison["measured"].notna() & ~comparison["simulated"].astype(bool), NEEDED]
+    real = comparison.loc[comparison["measured"].notna() & ~comparison["simulated"].astype(bool), NEEDED_COLUMNS]
     real = real.assign(spread=compute_spreads(real))
     steady = real[real["spread"] <= UNSTEADY]
-    return [*_unsteady(real), *_cold(steady), *_busy(real, provenance)]
+    return [*_find_unsteady_medians(real), *_find_slow_kernels(steady), *_find_busy_machines(real, provenance)]
 
 
-def _unsteady(real: pd.DataFrame) -> list[Remark]:
+def _find_unsteady_medians(real: pd.DataFrame) -> list[Remark]:
     lines = []
     for platform, points in real.drop_duplicates("point").groupby("platform"):
         if wild := int((points["spread"] > UNSTEADY).sum()):
-            known = f"{wild} of {count(len(points), 'median')} {'is' if wild == 1 else 'are'} uncertain by a factor of"
+            verb = "is" if wild == 1 else "are"
+            known = f"{wild} of {format_count(len(points), 'median')} {verb} uncertain by a factor of"
             worst = round_to_two_digits(points["spread"].max())
             lines.append(
                 Remark(platform, f"{known} {UNSTEADY:g} or more ({worst} at worst). Measure again on an idle machine.")
@@ -134,40 +141,44 @@ def _unsteady(real: pd.DataFrame) -> list[Remark]:
     return lines
 
 
-def _cold(real: pd.DataFrame) -> list[Remark]:
+def _find_slow_kernels(real: pd.DataFrame) -> list[Remark]:
     lines = []
     kernels = real["operation"].str.split(":").str[0].isin(KERNELS)
     for platform, rows in real[kernels].groupby("platform"):
         ratio = (rows["measured"] / rows["predicted"]).median()
-        if ratio > LEAST_SLOWDOWN:
-            points = count(rows["point"].nunique(), "point")
+        if ratio > MIN_SLOWDOWN:
+            points = format_count(rows["point"].nunique(), "point")
             text = f"Kernels took {ratio:.2g} times the predicted time ({points}, median of all models). "
             text += "They compute between messages, whose data may then be out of the caches. No probe does so."
             lines.append(Remark(platform, text))
     return lines
 
 
-def _busy(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[Remark]:
+def _find_busy_machines(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[Remark]:
     """Return a remark on each platform that others used before a batch began."""
     lines = []
     for platform, rows in real.groupby("platform"):
         about = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
         recorded = [(entry.get("at_work"), entry.get("cores")) for entry in about]
-        known = [(at_work, int(cores)) for at_work, cores in recorded if finite(at_work) and finite(cores)]
+        known = [
+            (at_work, int(cores))
+            for at_work, cores in recorded
+            if is_finite_number(at_work) and is_finite_number(cores)
+        ]
         at_work, cores = max(known, default=(0.0, 1))
-        if at_work > BUSY * cores:
-            used = f"{at_work:.1f} of {count(cores, 'processor')}"
+        if at_work > MIN_BUSY_SHARE * cores:
+            used = f"{at_work:.1f} of {format_count(cores, 'processor')}"
             lines.append(Remark(platform, f"The machine was in use: other processes occupied {used} before the run."))
     return lines
 
 
 SETTINGS_NOTE = (
-    "A latency factor scales all parameters in seconds, a bandwidth factor all that grow with the message size. "
+    "A latency factor scales all parameters in seconds, a bandwidth factor all parameters per byte. "
     "Against the same points: times in the allocation over times in the campaign. Against predictions: the factors "
     "include the model's own error on other ranks and nodes."
 )
-WHAT = (("latency", "latency"), ("per_byte", "time per byte"))
-MOST_ALLOCATIONS = 3  # on the first screen
+FACTORS = (("latency", "latency"), ("per_byte", "time per byte"))
+MAX_ALLOCATIONS = 3  # on the first screen
 
 
 def describe_settings(drift: pd.DataFrame) -> list[Remark]:
@@ -176,19 +187,20 @@ def describe_settings(drift: pd.DataFrame) -> list[Remark]:
     lines = []
     for row in known.to_dict("records"):
         parts = [
-            (max(row[f"{key}_value"], 1 / row[f"{key}_value"]), _part(row, key, name))
-            for key, name in WHAT
+            (max(row[f"{key}_value"], 1 / row[f"{key}_value"]), _describe_factor(row, key, name))
+            for key, name in FACTORS
             if differs_from_one(row[f"{key}_low"], row[f"{key}_high"])
         ]
         if parts:
-            text = f"In {plain(row['allocation'])}, {' and '.join(part for _, part in parts)} that of the campaign"
+            factors = " and ".join(part for _, part in parts)
+            text = f"In {to_plain_value(row['allocation'])}, {factors} that of the campaign"
             after = f"; mean μ there: {row['before']:.2f}, after `commodel calibrate`: {row['after']:.2f}"
             text = f"{text}{after if row['after'] == row['after'] else ''}."
-            lines.append((max(parts)[0], Remark(plain(row["platform"]), text)))
-    return [text for _, text in sorted(lines, reverse=True)[:MOST_ALLOCATIONS]]
+            lines.append((max(parts)[0], Remark(to_plain_value(row["platform"]), text)))
+    return [text for _, text in sorted(lines, reverse=True)[:MAX_ALLOCATIONS]]
 
 
-def _part(row: dict, key: str, name: str) -> str:
+def _describe_factor(row: dict, key: str, name: str) -> str:
     value, low, high = (row[f"{key}_{end}"] for end in ("value", "low", "high"))
     return f"{name} is {value:.3g}× [{low:.3g}, {high:.3g}]"
 
@@ -197,21 +209,21 @@ def list_settings(drift: pd.DataFrame) -> list[Section]:
     """Return the section on allocations; none if there is only one."""
     if drift.empty:
         return []
-    shown = drift.assign(simulated=drift["simulated"].map(simulation))
+    shown = drift.assign(simulated=drift["simulated"].map(simulation_word))
     shown["checked"] = drift["checked"].where(drift["checked"] > 0)
     for key in ("platform", "allocation", "date", "family"):
-        shown[key] = shown[key].map(plain)
+        shown[key] = shown[key].map(to_plain_value)
     factors = [
         Column(f"{key}_{end}", f"{name}{'' if end == 'value' else f' {end}'} [×]", "ratio")
-        for key, name in WHAT
+        for key, name in FACTORS
         for end in ("value", "low", "high")
     ]
     columns = [
-        *columns_of("Allocations", "platform", "family"),
+        *select_columns("Allocations", "platform", "family"),
         *factors,
-        *columns_of("Allocations", "points", "checked"),
+        *select_columns("Allocations", "points", "checked"),
     ]
-    allocations = table(
+    allocations = make_table(
         "Allocations", "Latency and bandwidth factors by allocation", columns, shown, note=SETTINGS_NOTE, fixed=2
     )
     return [
@@ -228,11 +240,11 @@ GAPS_NOTE = (
 )
 
 
-def prepare(unmeasured: pd.DataFrame | None) -> pd.DataFrame:
+def prepare_unmeasured(unmeasured: pd.DataFrame | None) -> pd.DataFrame:
     """Return the table of missing points, sorted; empty if everything was measured."""
     frame = (unmeasured if unmeasured is not None else tabulate_unmeasured([])).astype(object)
     for key in TEXT_COLUMNS:
-        frame[key] = [plain(value) for value in frame[key]]
+        frame[key] = [to_plain_value(value) for value in frame[key]]
     for key in COUNT_COLUMNS:
         frame[key] = [None if pd.isna(number) else number for number in frame[key]]
     return frame.sort_values(["platform", "kind", "status", "name", "alternative"], kind="stable").reset_index(
@@ -246,12 +258,12 @@ def list_unmeasured(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
         return []
     shown_counts = [key for key in COUNT_COLUMNS if key != "waves" or frame[key].notna().any()]
     columns = [
-        *columns_of("Unmeasured", "platform", "layout"),
+        *select_columns("Unmeasured", "platform", "layout"),
         *(Column(key, "bytes [B]" if key == "bytes" else key, "count") for key in shown_counts),
-        *columns_of("Unmeasured", "batch", "reason"),
+        *select_columns("Unmeasured", "batch", "reason"),
     ]
-    shown = frame.assign(simulated=[simulation(name in simulated) for name in frame["platform"]])
-    made = table("Unmeasured", "Points and probes without a measurement", columns, shown.astype(object), fixed=3)
+    shown = frame.assign(simulated=[simulation_word(name in simulated) for name in frame["platform"]])
+    made = make_table("Unmeasured", "Points and probes without a measurement", columns, shown.astype(object), fixed=3)
     return [Section("Not measured", GAPS_NOTE, (made,))]
 
 
@@ -262,11 +274,13 @@ def describe_unmeasured_points(once: pd.DataFrame) -> list[str]:
         return []
     reasons = [Measurement.parse(text).reason or "reason unknown" for text in lacking["measurement"]]
     verb = "was" if len(lacking) == 1 else "were"
-    lines = [f"{len(lacking)} of {count(len(once), 'point')} {verb} not measured: {format_counts(reasons)}."]
+    lines = [f"{len(lacking)} of {format_count(len(once), 'point')} {verb} not measured: {format_counts(reasons)}."]
     incomplete = set(lacking["workload"]) & set(once.loc[once["measured"].notna(), "workload"])
     if incomplete:
         verb = "lacks" if len(incomplete) == 1 else "lack"
-        lines.append(f"{count(len(incomplete), 'workload')} {verb} an alternative. Only measured ones are compared.")
+        lines.append(
+            f"{format_count(len(incomplete), 'workload')} {verb} an alternative. Only measured ones are compared."
+        )
     return lines
 
 
@@ -277,7 +291,7 @@ def describe_missing_passes(once: pd.DataFrame) -> list[str]:
     if not outcomes:
         return []
     verb = "has" if len(outcomes) == 1 else "have"
-    line = f"{count(len(outcomes), 'point')} {verb} only some passes ({format_counts(outcomes)})."
+    line = f"{format_count(len(outcomes), 'point')} {verb} only some passes ({format_counts(outcomes)})."
     return [f"{line} Their intervals lack part of the variation between passes."]
 
 
@@ -287,27 +301,29 @@ def describe_unmeasured_probes(
     """Return remarks on probe cases without samples, and on those with fewer passes than planned on their platform."""
     lines = []
     for platform, lacking in frame[frame["kind"] == "probe"].groupby("platform"):
-        line = f"{count(len(lacking), 'probe case')} {'was' if len(lacking) == 1 else 'were'} not measured: "
-        lines.append(Remark(platform, f"{line}{format_counts(lacking['status'])} ({tally(lacking['name'])})."))
+        line = f"{format_count(len(lacking), 'probe case')} {'was' if len(lacking) == 1 else 'were'} not measured: "
+        lines.append(Remark(platform, f"{line}{format_counts(lacking['status'])} ({format_tally(lacking['name'])})."))
     if raw is not None:
         incomplete = raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(passes))]
         for platform, rows in incomplete.groupby("platform"):
-            line = f"{count(len(rows), 'probe case')} {'has' if len(rows) == 1 else 'have'} only some passes"
-            text = f"{line} ({tally(rows['name'])}). Intervals of parameters lack part of the variation between passes."
-            lines.append(Remark(plain(platform), text))
+            line = f"{format_count(len(rows), 'probe case')} {'has' if len(rows) == 1 else 'have'} only some passes"
+            text = f"{line} ({format_tally(rows['name'])}). "
+            text += "Intervals of parameters lack part of the variation between passes."
+            lines.append(Remark(to_plain_value(platform), text))
     return lines
 
 
 def format_counts(reasons) -> str:
     """Return counted reasons, the most frequent first: `2 budget and 1 crash`."""
-    return comma([f"{number} {reason}" for reason, number in by_frequency(reasons)[:6]])
+    return join_words([f"{number} {reason}" for reason, number in count_by_frequency(reasons)[:6]])
 
 
 def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
     """Return how many predictions of a model on a platform have a parameter interval only, and why."""
     places = part.loc[part["family"] == family, "interval_basis"].map(lambda text: IntervalBasis.parse(text).unmeasured)
     return [
-        f"{count(number, 'prediction')} of {family} {'has' if number == 1 else 'have'} a parameter interval only: "
+        f"{format_count(number, 'prediction')} of {family} "
+        f"{'has' if number == 1 else 'have'} a parameter interval only: "
         f"no other workload was measured {place}."
         for place, number in places[places != ""].value_counts().items()
     ]
@@ -322,22 +338,24 @@ def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     short = once[once["measured"].notna() & ~once["stop"].isin(["precision", ""])]
     if len(short):
         verb = "lacks" if len(short) == 1 else "lack"
-        lines.append(f"{count(len(short), 'point')} {verb} the wanted precision (limit: {tally(short['stop'])}).")
+        lines.append(
+            f"{format_count(len(short), 'point')} {verb} the wanted precision (limit: {format_tally(short['stop'])})."
+        )
     if discarded := once["invalid"].sum():
         total = int(discarded + once["samples"].sum())
         lines.append(f"{int(discarded)} of {total} samples were discarded because a rank started late.")
     predicted = comparison.loc[has_schedule(comparison), ["family", "predicted", "validity", "held_out"]]
-    all_of = count(len(predicted), "prediction")
+    all_of = format_count(len(predicted), "prediction")
     fitted = predicted[~predicted["held_out"]]
     if len(fitted):
-        lines.append(f"{len(fitted)} of {all_of} are not held out ({tally(fitted['family'])}): not counted.")
+        lines.append(f"{len(fitted)} of {all_of} are not held out ({format_tally(fitted['family'])}): not counted.")
     lacking = predicted[predicted["predicted"].isna()]
     if len(lacking):
-        lines.append(f"{len(lacking)} of {all_of} are missing ({tally(lacking['family'])}).")
+        lines.append(f"{len(lacking)} of {all_of} are missing ({format_tally(lacking['family'])}).")
     flagged = predicted[predicted["predicted"].notna() & ~predicted["validity"].isin([ValidityKind.VALID.value, ""])]
     if len(flagged):
         kinds = flagged["family"] + " " + flagged["validity"].map(lambda text: Validity.parse(text).label)
-        lines.append(f"{len(flagged)} of {all_of} are flagged ({tally(kinds)}).")
+        lines.append(f"{len(flagged)} of {all_of} are flagged ({format_tally(kinds)}).")
     return lines or ["Nothing: all points have the wanted precision and a prediction of every model."]
 
 

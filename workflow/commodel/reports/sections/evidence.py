@@ -16,10 +16,10 @@ from commodel.models.keys import parse
 from commodel.parameters import Estimate, ParameterSet
 from commodel.records import Plan
 from commodel.reports import charts
-from commodel.reports.frames import PLATFORM, SAMPLES, scale_to_shown_units
+from commodel.reports.frames import PLATFORM_COLUMNS, SAMPLE_FILE_COLUMNS, scale_to_shown_units
 from commodel.reports.shape import (
     MICRO,
-    MU,
+    MU_SCALE,
     Answer,
     Axis,
     Chart,
@@ -27,13 +27,13 @@ from commodel.reports.shape import (
     Section,
     Series,
     Table,
-    columns_of,
-    count,
+    format_count,
     format_undetermined,
-    plain,
-    show,
-    simulation,
-    table,
+    format_value,
+    make_table,
+    select_columns,
+    simulation_word,
+    to_plain_value,
 )
 from commodel.results.latency_distributions import count_modes
 from commodel.results.raw_samples import find_raw_file, read_samples
@@ -41,80 +41,83 @@ from commodel.units import format_bytes
 
 SAMPLES_SHEET = "Samples"
 SAMPLE_COLUMNS = [
-    *PLATFORM,
+    *PLATFORM_COLUMNS,
     *(Column(key, key) for key in ("kind", "name", "settings", "id")),
-    *columns_of("Every sample"),
+    *select_columns("Every sample"),
 ]
 
 
-def samples_section(plan: Plan, results: Results, summary: pd.DataFrame) -> Section:
+def make_samples_section(plan: Plan, results: Results, summary: pd.DataFrame) -> Section:
     about = {row["id"]: row for row in summary[["id", "kind", "name", "settings"]].to_dict("records")}
-    parts = list(_cases(plan, results, about))
+    parts = list(_iterate_samples(plan, results, about))
     keys = [column.key for column in SAMPLE_COLUMNS]
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=keys)
     note = "One row a sample of every pass, as in the raw files."
-    return Section(SAMPLES_SHEET, note, (table("Samples", "All samples", SAMPLE_COLUMNS, frame, fixed=6),))
+    return Section(SAMPLES_SHEET, note, (make_table("Samples", "All samples", SAMPLE_COLUMNS, frame, fixed=6),))
 
 
-def _cases(plan: Plan, results: Results, about: dict[str, dict]) -> Iterator[pd.DataFrame]:
+def _iterate_samples(plan: Plan, results: Results, about: dict[str, dict]) -> Iterator[pd.DataFrame]:
     """Yield the samples of each case from the raw files of the plan. A damaged file is an error, as in `collect`."""
     for batch in plan.batches:
-        head = {"platform": plain(batch.platform), "simulated": simulation(plan.platforms[batch.platform].simulated)}
+        head = {
+            "platform": to_plain_value(batch.platform),
+            "simulated": simulation_word(plan.platforms[batch.platform].simulated),
+        }
         for case in batch.ids:
             if case in about and (path := find_raw_file(results.raw(batch.name), case)):
                 rows = pd.DataFrame(read_samples(path, case), columns=["pass", "sample", "seconds", "skew", "valid"])
                 rows[["seconds", "skew"]] *= MICRO
-                yield rows.assign(**head, **{key: plain(value) for key, value in about[case].items()})
+                yield rows.assign(**head, **{key: to_plain_value(value) for key, value in about[case].items()})
 
 
-DRAWN = 1024  # bytes of the message that is drawn beside the smallest: a packet of the TAN paper
+DRAWN_SIZE = 1024  # bytes of the message that is drawn beside the smallest: a packet of the TAN paper
 STATISTICS = {"min": "min", "median": "median", "low": "median low", "high": "median high"}  # and their headers
 STATISTICS |= {"mean": "mean", "p95": "p95", "max": "max"}
-KINDS = (
+LATENCY_DEFINITIONS = (
     "TAN defines latency as the mean of half the round trips, LogP as an upper bound without the overheads of sender "
     "and receiver, Netgauge as half the smallest round trip."
 )
-MODES = (
+MODES_DEFINITION = (
     "Modes: peaks of the histogram with at least a tenth of the samples each, separated by a valley below half of the "
     "lower peak and deeper than counting noise. With two modes, the mean is a value that few samples have."
 )
 
 
-def latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame | None, simulated: set[str]) -> Section:
+def make_latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame | None, simulated: set[str]) -> Section:
     note = "Half the round trip of a message between two ranks, from all valid samples of the ping-pong probe."
     rows, charts = [], []
     if distributions is not None and raw is not None:
         known = raw.drop_duplicates("id").set_index("id")
         for case, bins in distributions.groupby("id", sort=False):
             if case in known.index:
-                rows.append(latency_row(bins, known.loc[case], simulated))
+                rows.append(make_latency_row(bins, known.loc[case], simulated))
     rows.sort(key=lambda row: (row["platform"], row["pair"], row["bytes"]))
     smallest = {row["platform"]: row["bytes"] for row in reversed(rows)}
     for row in rows:
-        if row["bytes"] in (smallest[row["platform"]], DRAWN) and not row["single"]:
-            charts.append(histogram(row))
+        if row["bytes"] in (smallest[row["platform"]], DRAWN_SIZE) and not row["single"]:
+            charts.append(chart_histogram(row))
     columns = [
-        *columns_of("Latency", "platform", "modes"),
+        *select_columns("Latency", "platform", "modes"),
         *(Column(key, f"{name} [µs]", "number") for key, name in STATISTICS.items()),
-        *columns_of("Latency", "outliers", "spread"),
+        *select_columns("Latency", "outliers", "spread"),
     ]
     frame = pd.DataFrame(rows, columns=[column.key for column in columns], dtype=object)
-    times = table("Latency", "Half the round trip by message size", columns, frame, fixed=4)
-    reading = Answer("Definitions", (KINDS, MODES, *describe_identical_samples(rows)))
+    times = make_table("Latency", "Half the round trip by message size", columns, frame, fixed=4)
+    reading = Answer("Definitions", (LATENCY_DEFINITIONS, MODES_DEFINITION, *describe_identical_samples(rows)))
     return Section("Latency", note, (times, reading, *charts) if rows else (times,))
 
 
-def latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:
+def make_latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:
     """Return the row of one case, with the bins of its histogram."""
     body, tail = bins[~bins["tail"].astype(bool)], bins[bins["tail"].astype(bool)]
-    platform, single = plain(bins["platform"].iloc[0]), len(body) == 1
+    platform, single = to_plain_value(bins["platform"].iloc[0]), len(body) == 1
     number = 1 if single else count_modes(body["count"].to_numpy())
     shape = "one value" if single else "one mode" if number == 1 else f"{number} modes"
     size = int(bins["bytes"].iloc[0])
     return {
         "platform": platform,
-        "simulated": simulation(platform in simulated),
-        "pair": plain("" if pd.isna(bins["pair"].iloc[0]) else bins["pair"].iloc[0]),
+        "simulated": simulation_word(platform in simulated),
+        "pair": to_plain_value("" if pd.isna(bins["pair"].iloc[0]) else bins["pair"].iloc[0]),
         "bytes": size,
         "label": format_bytes(size),
         "samples": int(bins["count"].sum()),
@@ -127,7 +130,7 @@ def latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> 
     }
 
 
-def histogram(row: dict) -> Chart:
+def chart_histogram(row: dict) -> Chart:
     """Draw the outline of the bins without outliers, with the three definitions of latency."""
     xs, ys = [], []
     for low, high, number in row["bins"]:
@@ -142,7 +145,7 @@ def histogram(row: dict) -> Chart:
         if row[key] <= right
     ]
     where = f"{row['platform']}{' (simulated)' if row['simulated'] == 'simulated' else ''}"
-    note = f"{row['spread']}, {count(row['samples'], 'sample')}"
+    note = f"{row['spread']}, {format_count(row['samples'], 'sample')}"
     if row["outliers"]:
         note += f"; {row['outliers']} above {right:.4g} µs not drawn"
     if row["mean"] > right:
@@ -152,11 +155,11 @@ def histogram(row: dict) -> Chart:
     places = 2 - math.floor(math.log10(high - low))
     return Chart(
         f"Latency {row['platform']} {row['pair']} {row['bytes']}",
-        plain(f"Half the round trip of {row['label']}: {where}{', ' + row['pair'] if row['pair'] else ''}"),
+        to_plain_value(f"Half the round trip of {row['label']}: {where}{', ' + row['pair'] if row['pair'] else ''}"),
         Axis("half the round trip [µs]", log=False, low=round(low - margin, places), high=round(high + margin, places)),
         Axis("samples in a bin", log=False, low=0.0, high=float(math.ceil(top))),
         (outline, *marks),
-        plain(note),
+        to_plain_value(note),
     )
 
 
@@ -173,7 +176,7 @@ def describe_identical_samples(rows: list[dict]) -> list[str]:
 
 
 # Columns of Comparison from left to right; other columns of the schema follow.
-POINT = (
+POINT_COLUMNS = (
     "platform",
     "simulated",
     "operation",
@@ -186,8 +189,8 @@ POINT = (
     "setting",
     "family",
 )
-ORDER = (
-    *POINT,
+COLUMN_ORDER = (
+    *POINT_COLUMNS,
     "predicted",
     "measured",
     "relative_error",
@@ -198,20 +201,40 @@ ORDER = (
     "predicted_high",
     "interval_basis",
 )
-ORDER += ("covered", "measured_low", "measured_high", "first", "last", "parameters_low", "parameters_high", "chosen")
-ORDER += ("best", "tie", "regret", "held_out", "kind", "fan_in", "processes", "processors", "measurement", "samples")
-ORDER += ("invalid", "stop", "skew", "workload", "point", "batch", "raw")
-MOST_FIXED = 4  # columns that stay in sight
+COLUMN_ORDER += (
+    "covered",
+    "measured_low",
+    "measured_high",
+    "first",
+    "last",
+    "parameters_low",
+    "parameters_high",
+    "chosen",
+)
+COLUMN_ORDER += (
+    "best",
+    "tie",
+    "regret",
+    "held_out",
+    "kind",
+    "fan_in",
+    "processes",
+    "processors",
+    "measurement",
+    "samples",
+)
+COLUMN_ORDER += ("invalid", "stop", "skew", "workload", "point", "batch", "raw")
+MAX_FIXED_COLUMNS = 4  # columns that stay in sight
 
 
-def prediction_section(frame: pd.DataFrame) -> Section:
+def make_prediction_section(frame: pd.DataFrame) -> Section:
     note = "One row a point and model: prediction, measurement, error, and the file of the samples."
-    comparison, constant = _comparison(frame)
+    comparison, constant = _make_comparison_table(frame)
     note += f" The same in all rows, in the last columns: {', '.join(constant)}." if constant else ""
     return Section("Comparison", note, (comparison,))
 
 
-def _comparison(frame: pd.DataFrame) -> tuple[Table, list[str]]:
+def _make_comparison_table(frame: pd.DataFrame) -> tuple[Table, list[str]]:
     """Return the table, and its columns of a single value with that value. These are the last ones, folded. The schema
     defines how each column is shown and when it is blank; n/a marks a missing value with a reason."""
     present = {
@@ -221,11 +244,13 @@ def _comparison(frame: pd.DataFrame) -> tuple[Table, list[str]]:
         Condition.OVERSUBSCRIBED: is_oversubscribed(frame).any(),
     }
     fields = {field.name: field for field in COMPARISON if present.get(field.shown)}
-    order = [key for key in ORDER if key in fields or key == "kind"]
+    order = [key for key in COLUMN_ORDER if key in fields or key == "kind"]
     order += [name for name in fields if name not in order]
     shown = scale_to_shown_units(frame)
     constant = {
-        key: shown[key].iloc[0] for key in POINT[:-1] if key in fields and len(frame) > 1 and is_constant(shown[key])
+        key: shown[key].iloc[0]
+        for key in POINT_COLUMNS[:-1]
+        if key in fields and len(frame) > 1 and is_constant(shown[key])
     }
     order = [*(key for key in order if key not in constant), *constant]
     columns, blank = [], {}
@@ -234,40 +259,42 @@ def _comparison(frame: pd.DataFrame) -> tuple[Table, list[str]]:
             columns.append(Column("kind", "kind"))
             continue
         field = fields[key]
-        scale = MU if key == "mu" else None
+        scale = MU_SCALE if key == "mu" else None
         columns.append(Column(key, field.title, field.shown_format, field.note, scale))
         if field.blank_without == SCHEDULE:
             blank[key] = ~has_schedule(frame)
         elif field.blank_without:
             blank[key] = ~frame[field.blank_without].fillna(0).astype(bool)
-    varying = sum(key in POINT and key not in constant for key in order)
-    places = {"fixed": min(varying, MOST_FIXED), "folded": len(constant)}
-    values = [f"{fields[key].title} {plain(value)}" for key, value in constant.items() if key != "leaves" or value]
-    return table("Comparison", "Predicted and measured", columns, shown, blank, **places), values
+    varying = sum(key in POINT_COLUMNS and key not in constant for key in order)
+    places = {"fixed": min(varying, MAX_FIXED_COLUMNS), "folded": len(constant)}
+    values = [
+        f"{fields[key].title} {to_plain_value(value)}" for key, value in constant.items() if key != "leaves" or value
+    ]
+    return make_table("Comparison", "Predicted and measured", columns, shown, blank, **places), values
 
 
 def is_constant(column: pd.Series) -> bool:
     return bool((column == column.iloc[0]).all())
 
 
-def fits(sets: Sequence[ParameterSet]) -> Section:
+def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
     """Return the section of fitted curves: quality of fit, charts, residuals and samples."""
     curves, samples, drawn = [], [], []
-    for fitted_set in ordered(sets):
+    for fitted_set in sort_sets(sets):
         title = {
             "platform": fitted_set.platform,
-            "simulated": simulation(fitted_set.simulated),
+            "simulated": simulation_word(fitted_set.simulated),
             "family": fitted_set.family,
         }
-        interesting = charts.worst_fitted(fitted_set.curves)
+        interesting = charts.select_worst_curves(fitted_set.curves)
         for curve in fitted_set.curves:
             head = title | {"curve": curve.title}
-            factor, label = charts.micro(curve.y_label)
+            factor, label = charts.scale_to_micro(curve.y_label)
             figure = None
             if curve in interesting:
                 figure = len(drawn) + 1
-                drawn.append(charts.fitted(fitted_set, curve, figure))
-            errors = charts.residuals(curve)
+                drawn.append(charts.chart_fit(fitted_set, curve, figure))
+            errors = charts.compute_residuals(curve)
             curves.append(
                 head
                 | {
@@ -288,60 +315,60 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
                     head | {"x_label": charts.bracket_unit(curve.x_label), "x": x, "y_label": label} | values
                 )
         drawn += charts.chart_residuals(fitted_set, interesting, len(drawn) + 1)
-    head = columns_of("Curve")
+    head = select_columns("Curve")
     about = [
         *head,
-        *columns_of("Curves"),
+        *select_columns("Curves"),
     ]
     of_samples = [
         *head,
-        *columns_of("Samples"),
+        *select_columns("Samples"),
     ]
     note = (
         "Left-out error: each sample is left out in turn and predicted by the fit to the others. n/a: too few samples."
     )
     if any(row["figure"] is None for row in curves):
-        note += f" Charts show the {charts.MOST_CURVES} worst curves of each model."
+        note += f" Charts show the {charts.MAX_CURVES} worst curves of each model."
     blocks = (
-        table("Curves", "Fitted curves", about, rows(curves, about), fixed=4, note=note),
+        make_table("Curves", "Fitted curves", about, make_object_frame(curves, about), fixed=4, note=note),
         *drawn,
-        table("Samples", "Samples of the curves", of_samples, rows(samples, of_samples), fixed=4),
+        make_table("Samples", "Samples of the curves", of_samples, make_object_frame(samples, of_samples), fixed=4),
     )
     return Section(
         "Fits", "Models are fitted to probes only, except to points that the comparison lists as not held out.", blocks
     )
 
 
-FURTHER_TIMES = columns_of("Further times")
+FURTHER_TIMES = select_columns("Further times")
 
 
-def raw_summary(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
+def make_raw_section(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
     columns = [
-        *PLATFORM,
+        *PLATFORM_COLUMNS,
         *(Column(key, key) for key in ("kind", "name", "settings")),
         *(Column(key, key, "count") for key in ("passes", "samples", "invalid")),
         Column("stop", "stopped by"),
         *(Column(key, f"{key} [µs]", "number") for key in ("min", "median", "mean", "p95", "max", "skew")),
         *(column for column in FURTHER_TIMES if raw is not None and column.key in raw),
         Column("id", "id"),
-        *SAMPLES,
+        *SAMPLE_FILE_COLUMNS,
     ]
     keys = [column.key for column in columns]
     frame = raw if raw is not None else pd.DataFrame(columns=keys)
     frame = frame.assign(**dict.fromkeys({"batch", "raw"} - set(frame), ""))  # of an older summary
     for key in {"min", "median", "mean", "p95", "max", "skew", "cpu", "computation"} & set(frame):
         frame[key] = pd.to_numeric(frame[key], errors="coerce") * MICRO
-    frame["simulated"] = [simulation(plain(platform) in simulated) for platform in frame["platform"]]
+    frame["simulated"] = [simulation_word(to_plain_value(platform) in simulated) for platform in frame["platform"]]
     frame = frame.sort_values(["platform", "kind", "name"], kind="stable")
     note = "One row a point or probe case. The raw file has every sample."
-    return Section("Raw summary", note, (table("Raw", "Samples", columns, frame, fixed=5),))
+    return Section("Raw summary", note, (make_table("Raw", "Samples", columns, frame, fixed=5),))
 
 
-def ordered(sets: Sequence[ParameterSet]) -> list[ParameterSet]:
+def sort_sets(sets: Sequence[ParameterSet]) -> list[ParameterSet]:
     return sorted(sets, key=lambda fitted: (fitted.platform, fitted.family, fitted.source))
 
 
-def rows(entries: list[dict], columns: list[Column]) -> pd.DataFrame:
+def make_object_frame(entries: list[dict], columns: list[Column]) -> pd.DataFrame:
     """Return a frame of objects: with types that pandas infers, a missing text would become NaN."""
     return pd.DataFrame(entries, columns=[column.key for column in columns], dtype=object)
 
@@ -350,17 +377,19 @@ def flatten(nested: Mapping, prefix: str = "") -> dict[str, str]:
     """Return nested provenance as dotted keys and texts."""
     texts: dict[str, str] = {}
     for key, value in nested.items():
-        name = plain(f"{prefix}{key}")
+        name = to_plain_value(f"{prefix}{key}")
         if isinstance(value, Mapping):
             texts |= flatten(value, f"{name}.")
         elif isinstance(value, list | tuple | set):
-            texts[name] = plain(", ".join(str(entry) for entry in value))
+            texts[name] = to_plain_value(", ".join(str(entry) for entry in value))
         else:
-            texts[name] = show("text", value) if value is None or isinstance(value, bool) else plain(str(value))
+            texts[name] = (
+                format_value("text", value) if value is None or isinstance(value, bool) else to_plain_value(str(value))
+            )
     return texts
 
 
-UNITS = {
+SHOWN_UNITS = {
     "": ("1", 1.0),
     "s": ("µs", MICRO),
     "s·1": ("µs", MICRO),
@@ -370,24 +399,24 @@ UNITS = {
     "s/message": ("µs/message", MICRO),
     "B/s": ("MB/s", 1e-6),
 }
-FAMILY = [*PLATFORM, Column("family", "model")]
-VALUE = columns_of("Value")
+MODEL_COLUMNS = [*PLATFORM_COLUMNS, Column("family", "model")]
+VALUE_COLUMNS = select_columns("Value")
 NOTE = (
     "Low and high: ends of the 95 % parameter interval; equal: given as exact. ≈: the data do not determine this value "
     "alone. n/a: not observed, with the reason in the note."
 )
 
 
-def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str], str]) -> Section:
+def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str], str]) -> Section:
     scalars, samples, sources = [], [], []
-    for fitted in ordered(sets):
+    for fitted in sort_sets(sets):
         head = {
             "platform": fitted.platform,
-            "simulated": simulation(fitted.simulated),
+            "simulated": simulation_word(fitted.simulated),
             "family": fitted.family,
         }
         for name, estimate in fitted.values.items():
-            known = describe_value(fitted, definitions, name) | shown(estimate)
+            known = describe_value(fitted, definitions, name) | convert_estimate(estimate)
             if sample := parse(name).sample:
                 samples.append(head | known | {"name": parse(name).function, "at": sample[0], "level": sample[1]})
             else:
@@ -409,29 +438,29 @@ def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str
             }
         )
     meaning = [Column("definition", "definition")] if definitions else []
-    columns = [*FAMILY, Column("name", "parameter"), *VALUE, *columns_of("Parameters"), *meaning]
+    columns = [*MODEL_COLUMNS, Column("name", "parameter"), *VALUE_COLUMNS, *select_columns("Parameters"), *meaning]
     origins = [
-        *FAMILY,
-        *columns_of("Sources"),
+        *MODEL_COLUMNS,
+        *select_columns("Sources"),
     ]
     blocks = [
-        table("Parameters", "Values", columns, rows(scalars, columns), fixed=4),
-        table("Sources", "Sources", origins, rows(sources, origins), fixed=3),
+        make_table("Parameters", "Values", columns, make_object_frame(scalars, columns), fixed=4),
+        make_table("Sources", "Sources", origins, make_object_frame(sources, origins), fixed=3),
     ]
-    return Section("Parameters", NOTE, (*blocks, sampled(samples, meaning)))
+    return Section("Parameters", NOTE, (*blocks, tabulate_sampled_functions(samples, meaning)))
 
 
-def sampled(samples: list[dict], meaning: list[Column]) -> Table:
+def tabulate_sampled_functions(samples: list[dict], meaning: list[Column]) -> Table:
     """Return the table of functions given by samples, a row a sample: they have far more rows than other values."""
     columns = [
-        *FAMILY,
-        *columns_of("Sampled"),
-        *VALUE,
+        *MODEL_COLUMNS,
+        *select_columns("Sampled"),
+        *VALUE_COLUMNS,
         Column("note", "note"),
         *meaning,
     ]
     note = "Linear between samples, constant below the first, and extrapolated linearly beyond the last."
-    return table("Sampled", "Sampled functions", columns, rows(samples, columns), note=note, fixed=6)
+    return make_table("Sampled", "Sampled functions", columns, make_object_frame(samples, columns), note=note, fixed=6)
 
 
 def describe_value(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str) -> dict:
@@ -444,9 +473,9 @@ def describe_value(fitted: ParameterSet, definitions: Mapping[tuple[str, str], s
     return {"form": form_text(form) if form in FORM_NAMES else form, "definition": meaning}
 
 
-def shown(estimate: Estimate) -> dict:
+def convert_estimate(estimate: Estimate) -> dict:
     """Return the numbers in the units of a report. A value that the data do not determine is marked by ≈."""
-    unit, factor = UNITS.get(estimate.unit, (estimate.unit, 1.0))
+    unit, factor = SHOWN_UNITS.get(estimate.unit, (estimate.unit, 1.0))
     ends = round_to_interval({key: getattr(estimate, key) * factor for key in ("value", "low", "high")})
     if not estimate.known:
         ends = {key: format_undetermined(value) for key, value in ends.items()}
@@ -462,13 +491,14 @@ def round_to_interval(ends: dict[str, float]) -> dict[str, float]:
     return {key: float(f"{round(value, places):.15g}") for key, value in ends.items()}
 
 
-def models(families: Mapping[str, Mapping[str, str]]) -> Section:
+def make_model_section(families: Mapping[str, Mapping[str, str]]) -> Section:
     """Return full name, equation, neglected effects and citation of each model."""
     columns = [Column("family", "model")]
     columns += [Column(key, key) for key in ("title", "equation", "ignores", "citation")]
     entries = [
-        {"family": name} | {key: plain(entry.get(key, "")) for key in ("title", "equation", "ignores", "citation")}
+        {"family": name}
+        | {key: to_plain_value(entry.get(key, "")) for key in ("title", "equation", "ignores", "citation")}
         for name, entry in sorted(families.items())
     ]
     note = "Each model's time of a message, and the effects that it neglects."
-    return Section("Models", note, (table("Models", "The models", columns, rows(entries, columns)),))
+    return Section("Models", note, (make_table("Models", "The models", columns, make_object_frame(entries, columns)),))

@@ -32,15 +32,15 @@ from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import Validity, ValidityKind
-from commodel.reports.charts import PALE, stem
+from commodel.reports.charts import PALE_COLOURS, name_without_argument
 from commodel.reports.frames import select_salient
 from commodel.reports.sections import conditions, standings
-from commodel.reports.sections.network import rate_unit
+from commodel.reports.sections.network import choose_bandwidth_unit
 from commodel.reports.shape import (
-    ALL,
-    CLOSE,
+    ALL_OPERATIONS,
     MICRO,
-    MU,
+    MU_SCALE,
+    TIED_PREFIX,
     Cell,
     Chart,
     Front,
@@ -49,64 +49,71 @@ from commodel.reports.shape import (
     SourceRows,
     Table,
     Tile,
-    by_frequency,
-    comma,
-    count,
-    digits,
-    finite,
-    percent,
-    plain,
-    ratio,
-    shade,
+    count_by_frequency,
+    format_count,
+    format_digits,
+    format_percent,
+    format_ratio,
+    format_size,
+    is_finite_number,
+    join_words,
+    mix_scale_colour,
     shorten_list,
-    size,
+    to_plain_value,
 )
 from commodel.units import format_seconds
 
-LIBRARY, BLANK, OUT = "#FEFEFE", "#F1F3F4", "#E4E7EA"
-USE = "Colour: algorithm. ≈: statistically tied with others. Outlined: the MPI default is the fastest."
-TRUST = "Factor between predicted and measured time of held-out points. Grey: most are flagged."
-DEFAULT = "default"  # the MPI library's own selection, in a cell
-KEEP = "Keep the MPI default"
-LEAST_GAIN = 1.005  # smallest gain that is shown
+LIBRARY, BLANK, FLAGGED_COLOUR = "#FEFEFE", "#F1F3F4", "#E4E7EA"
+USE_NOTE = "Colour: algorithm. ≈: statistically tied with others. Outlined: the MPI default is the fastest."
+TRUST_NOTE = "Factor between predicted and measured time of held-out points. Grey: most are flagged."
+DEFAULT_LABEL = "default"  # the MPI library's own selection, in a cell
+KEEP_DEFAULT = "Keep the MPI default"
+MIN_SHOWN_GAIN = 1.005  # smallest gain that is shown
 
 
-def use_grid(part: pd.DataFrame) -> Grid:
+def make_use_grid(part: pd.DataFrame) -> Grid:
     """Return the map of the fastest alternatives. Neighbouring rows with the same content are joined."""
     rows = find_fastest(part).sort_values(["operation", "place", "size", "count", "bytes"], kind="stable")
     sizes = sorted(rows["bytes"].unique())
-    colours = colouring(rows.loc[~rows["own"], "use"])
+    colours = assign_colours(rows.loc[~rows["own"], "use"])
     lines = []  # (operation, labels, cells)
     for (operation, place), workloads in rows.groupby(["operation", "place"], sort=True):
         differ = rows.loc[rows["operation"] == operation, "place"].nunique() > 1
         described = []
         for (_, label), some_rows in workloads.groupby(["count", "size"], sort=True):
             described.append((label, {row.bytes: row for row in some_rows.itertuples()}))
-        for _, alike in groupby(described, key=lambda entry: {length: winner(row) for length, row in entry[1].items()}):
+        for _, alike in groupby(
+            described, key=lambda entry: {length: name_fastest(row) for length, row in entry[1].items()}
+        ):
             same = list(alike)
-            lines.append((operation, span([label for label, _ in same]) + (f", {place}" if differ else ""), same))
+            lines.append(
+                (operation, join_labels([label for label, _ in same]) + (f", {place}" if differ else ""), same)
+            )
     cells = []
     for at, (operation, _, same) in enumerate(lines):
         label, last = same[-1]
         for length, row in last.items():
             picks = (("operation", operation), *((("size", label),) if len(same) == 1 else ()), ("bytes", str(length)))
-            fill = LIBRARY if row.own else colours[stem(row.use)]
+            fill = LIBRARY if row.own else colours[name_without_argument(row.use)]
             place, behind = (at, sizes.index(length)), SourceRows("Comparison", (("point", row.point),))
-            cells.append(Cell(*place, winner(row), fill, hint(operation, label, row), row.own, picks, behind))
-    columns = tuple(size(length) for length in sizes)
+            cells.append(
+                Cell(*place, name_fastest(row), fill, describe_fastest(operation, label, row), row.own, picks, behind)
+            )
+    columns = tuple(format_size(length) for length in sizes)
     heads = tuple((operation, label) for operation, label, _ in lines)
     own = int(rows["own"].sum())
-    title = f"An alternative is the fastest in {len(rows) - own} of {count(len(rows), 'workload')}"
+    title = f"An alternative is the fastest in {len(rows) - own} of {format_count(len(rows), 'workload')}"
     title = title if len(rows) and rows["over"].notna().any() else "The fastest alternatives"
-    return Grid("use", title, USE, heads, columns, tuple(cells), "message size", "ranks or leaves")
+    return Grid("use", title, USE_NOTE, heads, columns, tuple(cells), "message size", "ranks or leaves")
 
 
-def winner(row) -> str:
-    return (CLOSE if row.ties else "") + (DEFAULT if row.own else row.use)
+def name_fastest(row) -> str:
+    return (TIED_PREFIX if row.ties else "") + (DEFAULT_LABEL if row.own else row.use)
 
 
-def hint(operation: str, label: str, row) -> str:
-    line = f"{operation}, {label}, {size(row.bytes)}: {winner(row).removeprefix(CLOSE)}, {format_seconds(row.measured)}"
+def describe_fastest(operation: str, label: str, row) -> str:
+    fastest = f"{name_fastest(row).removeprefix(TIED_PREFIX)}, {format_seconds(row.measured)}"
+    line = f"{operation}, {label}, {format_size(row.bytes)}: {fastest}"
     if row.ties:
         line += f"; statistically tied with {shorten_list(list(row.ties), 4)}"
     else:
@@ -115,7 +122,7 @@ def hint(operation: str, label: str, row) -> str:
     return line if no_default else f"{line}; {row.over:.2f}× faster than the MPI default"
 
 
-def span(labels: list[str]) -> str:
+def join_labels(labels: list[str]) -> str:
     """Return the range of some labels, such as `8` or `8–32`: ranks, or another quantity with its noun."""
     texts = [label.removesuffix(" ranks") for label in labels]
     if len(texts) == 1:
@@ -124,64 +131,64 @@ def span(labels: list[str]) -> str:
     return f"{first[0]}–{last[0]}{last[1]}{last[2]}"
 
 
-def colouring(choices: pd.Series) -> dict[str, str]:
+def assign_colours(choices: pd.Series) -> dict[str, str]:
     """Return a colour for each algorithm or kind of tree, the most frequent first; beyond ten, colours repeat."""
-    names = [name for name, _ in by_frequency(map(stem, choices))]
-    return {name: PALE[place % len(PALE)] for place, name in enumerate(names)}
+    names = [name for name, _ in count_by_frequency(map(name_without_argument, choices))]
+    return {name: PALE_COLOURS[place % len(PALE_COLOURS)] for place, name in enumerate(names)}
 
 
-def trust_grid(judged: pd.DataFrame) -> Grid:
+def make_trust_grid(judged: pd.DataFrame) -> Grid:
     """Return the map of mean errors. The best model is first; models that predict only some points are last."""
     named = judged[["family", "validity", "held_out", "mu", "relative_error", "covered"]]
     named = named.assign(operation=base_operations(judged)).sort_values("operation", kind="stable")
     names = named["operation"].unique().tolist()
-    whole = summarize(named.assign(operation=ALL), ["operation", "family"])
+    whole = summarize(named.assign(operation=ALL_OPERATIONS), ["operation", "family"])
     rows = pd.concat([whole, summarize(named, ["operation", "family"])])
     families, platform = sort_by_error(whole)["family"].tolist(), next(iter(judged["platform"]), "")
     if (best := find_best_model(judged)) is not None:
         families.sort(key=lambda family: family != best["family"])
-    columns = [ALL, *names] if len(names) > 1 else names
+    columns = [ALL_OPERATIONS, *names] if len(names) > 1 else names
     requested = named.groupby(["operation", "family"])["validity"].agg(list).to_dict()
     cells = []
     for row in rows.itertuples():
         if row.operation not in columns:
             continue
         beyond = row.points_valid < 0.5 * row.points
-        words = f"{row.family}, {row.operation}: mean μ {ratio(row.mu_mean)} over {int(row.points)} points"
+        words = f"{row.family}, {row.operation}: mean μ {format_ratio(row.mu_mean)} over {int(row.points)} points"
         if beyond:
             kinds = Counter(Validity.parse(text).label for text in requested.get((row.operation, row.family), ()))
             kinds.pop(ValidityKind.VALID.value, None)
-            words += f"; {comma([name for name, _ in kinds.most_common(2)])}" if kinds else ""
-        picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL else ()))
+            words += f"; {join_words([name for name, _ in kinds.most_common(2)])}" if kinds else ""
+        picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL_OPERATIONS else ()))
         place = (families.index(row.family), columns.index(row.operation))
         fill, behind = (
-            OUT if beyond else colour_error(row.mu_mean),
+            FLAGGED_COLOUR if beyond else colour_error(row.mu_mean),
             link_mean_error(platform, row.operation, row.family),
         )
-        cells.append(Cell(*place, figures(row.mu_mean), fill, words, picks=picks, behind=behind))
+        cells.append(Cell(*place, format_mu(row.mu_mean), fill, words, picks=picks, behind=behind))
     heads = tuple(("", family) for family in families)
     title = "Mean error by model and operation"
     if best is not None:
-        title = f"{best['family']} predicts best: mean μ {figures(best['mu_mean'])}"
-    return Grid("trust", title, TRUST, heads, tuple(columns), tuple(cells), "operation", "model")
+        title = f"{best['family']} predicts best: mean μ {format_mu(best['mu_mean'])}"
+    return Grid("trust", title, TRUST_NOTE, heads, tuple(columns), tuple(cells), "operation", "model")
 
 
 def link_mean_error(platform: str, operation: str, family: str) -> SourceRows:
     """Return the cell that a mean μ of a model was taken from."""
-    if operation == ALL:
+    if operation == ALL_OPERATIONS:
         return SourceRows("Families", (("platform", platform), ("family", family)), "mu_mean")
     return SourceRows("Mean μ by operation", (("platform", platform), ("operation", operation)), f"= {family}")
 
 
-def figures(mu: float) -> str:
+def format_mu(mu: float) -> str:
     return "∞" if mu == math.inf else f"{mu:.2f}" if mu < 10 else f"{mu:,.0f}"
 
 
 def colour_error(mu: float) -> str:
     """Return the colour of a mean μ by the scale of the tables: green is good, orange is bad."""
-    if mu <= MU.middle:
-        return shade(0.5 * (mu - MU.good) / (MU.middle - MU.good))
-    return shade(0.5 + 0.5 * (mu - MU.middle) / (MU.bad - MU.middle))
+    if mu <= MU_SCALE.middle:
+        return mix_scale_colour(0.5 * (mu - MU_SCALE.good) / (MU_SCALE.middle - MU_SCALE.good))
+    return mix_scale_colour(0.5 + 0.5 * (mu - MU_SCALE.middle) / (MU_SCALE.bad - MU_SCALE.middle))
 
 
 HALF_TRIP = "Half a round trip of an empty message"
@@ -197,22 +204,22 @@ def summarize_network(
     for network in networks:
         rows = classes(network)
         near, far = rows.iloc[0], rows.iloc[-1]
-        figure = f"{format_seconds(near['latency'])}, {rate(near['bandwidth'])}"
+        figure = f"{format_seconds(near['latency'])}, {format_bandwidth(near['bandwidth'])}"
         ends = [format_seconds(near[end]) for end in ("latency_low", "latency_high")]
         line = "Half a round trip and bandwidth between two nodes"
         line += f" ({ends[0]} to {ends[1]})" if ends[0] != ends[1] else ""
         if len(rows) > 1:
-            farthest = f"{format_seconds(far['latency'])}, {rate(far['bandwidth'])}"
+            farthest = f"{format_seconds(far['latency'])}, {format_bandwidth(far['bandwidth'])}"
             line += f"; {len(rows)} distance classes, the farthest {farthest}"
-        where = (("platform", plain(network.platform)), ("class", near["class"]))
+        where = (("platform", to_plain_value(network.platform)), ("class", near["class"]))
         return Tile("Network", figure, f"{line}."), SourceRows("Classes", where)
     if trips := [trip for trip in trips if trip["median"] > 0]:
         pair = min((trip["pair"] for trip in trips), key=lambda pair: Pair.parse(pair).within)
         trips = sorted((trip for trip in trips if trip["pair"] == pair), key=itemgetter("bytes"))
         short, long = trips[0], trips[-1]
         median, low, high = (short[key] / MICRO for key in ("median", "low", "high"))
-        figure = f"{format_seconds(median)}, {rate(long['bytes'] / (long['median'] / MICRO))}"
-        spread = interval(low, high) or " (identical in all samples)"
+        figure = f"{format_seconds(median)}, {format_bandwidth(long['bytes'] / (long['median'] / MICRO))}"
+        spread = format_interval(low, high) or " (identical in all samples)"
         line = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
         line += ", between two ranks of one node" if Pair.parse(pair).within else ""
         where = (("platform", short["platform"]), ("pair", pair), ("bytes", short["bytes"]))
@@ -227,11 +234,13 @@ def summarize_network(
                 and constant.value > 0
                 and per_byte.value > 0
             ):
-                figure = f"{format_seconds(constant.value)}, {rate(1 / per_byte.value)}"
-                line = f"{what}{interval(constant.low, constant.high)} and bandwidth of long messages"
+                figure = f"{format_seconds(constant.value)}, {format_bandwidth(1 / per_byte.value)}"
+                line = f"{what}{format_interval(constant.low, constant.high)} and bandwidth of long messages"
                 line += f", fitted by {fitted.family}"
-                named = (("platform", plain(fitted.platform)), ("family", fitted.family), ("name", latency))
-                return Tile("Network", plain(figure), plain(f"{line}.")), SourceRows("Parameters", named, "value")
+                named = (("platform", to_plain_value(fitted.platform)), ("family", fitted.family), ("name", latency))
+                return Tile("Network", to_plain_value(figure), to_plain_value(f"{line}.")), SourceRows(
+                    "Parameters", named, "value"
+                )
     return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth."), None
 
 
@@ -241,13 +250,13 @@ def find_longest_value(fitted: ParameterSet, name: str) -> Estimate | None:
     return fitted.values[max(pieces, key=lambda key: (len(key), key))] if pieces else None
 
 
-def interval(low: float, high: float) -> str:
+def format_interval(low: float, high: float) -> str:
     return f" [{format_seconds(low)}, {format_seconds(high)}]" if low < high else ""
 
 
-def rate(bandwidth: float) -> str:
-    unit, scale = rate_unit(bandwidth)
-    return f"{digits(bandwidth / scale)} {unit}"
+def format_bandwidth(bandwidth: float) -> str:
+    unit, scale = choose_bandwidth_unit(bandwidth)
+    return f"{format_digits(bandwidth / scale)} {unit}"
 
 
 MOST_ANOMALIES, MOST_CONDITIONS = 3, 2  # sentences on the first screen; of these, on conditions of measurement
@@ -277,11 +286,11 @@ def make_fronts(
             frame[frame["platform"] == platform],
             judged[judged["platform"] == platform],
             recommended.only(platform),
-            [parameters for parameters in sets if plain(parameters.platform) == platform],
-            [network for network in networks if plain(network.platform) == platform],
+            [parameters for parameters in sets if to_plain_value(parameters.platform) == platform],
+            [network for network in networks if to_plain_value(network.platform) == platform],
             [trip for trip in trips if trip["platform"] == platform],
-            [about for about in provenance.values() if plain(about.get("platform")) == platform],
-            [remark.text for remark in anomalies if plain(remark.platform) == platform],
+            [about for about in provenance.values() if to_plain_value(about.get("platform")) == platform],
+            [remark.text for remark in anomalies if to_plain_value(remark.platform) == platform],
             scatters.get(platform),
             times[platform][0] if platform in times else None,
         )
@@ -293,11 +302,11 @@ def make_front(platform, part, judged, recommended, sets, networks, trips, batch
     best = find_best_model(judged) if judged["mu"].notna().any() else None
     simulated = bool(part["simulated"].any())
     where = (("platform", platform),)
-    choices = use_grid(part)
+    choices = make_use_grid(part)
     return Front(
         platform,
         simulated,
-        origin(part, batches, simulated),
+        describe_measurement(part, batches, simulated),
         tuple(
             replace(tile, behind=behind)
             for tile, behind in (
@@ -308,33 +317,33 @@ def make_front(platform, part, judged, recommended, sets, networks, trips, batch
             )
         ),
         choices,
-        trust_grid(judged),
+        make_trust_grid(judged),
         list_anomalies(part, judged, best, anomalies),
         scatter,
         times,
     )
 
 
-def origin(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> str:
+def describe_measurement(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> str:
     """Return the origin of the data: `measured · 2026-11-21 · 32 hosts · MPICH 5.0 · commit ab12`, as far as it is
     known."""
     days = sorted({str(about["date"])[:10] for about in batches if about.get("date")})
     hosts = {str(host) for about in batches for host in about.get("hosts") or ()}
-    libraries = sorted({version(str(about["mpi"])) for about in batches if about.get("mpi")})
+    libraries = sorted({shorten_version(str(about["mpi"])) for about in batches if about.get("mpi")})
     commits = sorted({str(about["commit"]) for about in batches if about.get("commit")})
     words = ["simulated" if simulated else "measured"]
     words += [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else []
-    words += [] if simulated or not hosts else [count(len(hosts), "host")]
+    words += [] if simulated or not hosts else [format_count(len(hosts), "host")]
     words += [f"up to {int(part['ranks'].max())} ranks"] if len(part) else []
     words += [shorten_list(libraries, 2)] if libraries else []
     words += (
         [shorten_list(sorted({describe_container(about.get("container")) for about in batches}), 2)] if batches else []
     )
     words += [f"commit {shorten_list([commit[:7] for commit in commits], 2)}"] if commits else []
-    return plain(" · ".join(words))
+    return to_plain_value(" · ".join(words))
 
 
-def version(text: str) -> str:
+def shorten_version(text: str) -> str:
     """Return the name and version of an MPI library, such as `MPICH 5.0.2`, from its version text."""
     match = re.match(r"(\S+(?: MPI)?)\D*?(\d+(?:\.\d+)*)", text)
     return f"{match[1]} {match[2]}" if match else text
@@ -348,7 +357,7 @@ def describe_container(about: object) -> str:
 
 def format_error(mu: float) -> str:
     """Return the mean error of a mean μ: in percent below a factor of two, else the factor."""
-    return f"{float(f'{100 * (mu - 1):.2g}'):g} %" if mu < 2 else f"factor {digits(mu)}"
+    return f"{float(f'{100 * (mu - 1):.2g}'):g} %" if mu < 2 else f"factor {format_digits(mu)}"
 
 
 def summarize_prediction(
@@ -359,13 +368,12 @@ def summarize_prediction(
     if best is None:
         return Tile("Best model", "none", "No model predicts a time above 0 for a measured point."), None
     if found.empty:
-        return summarize_best_model(judged, best), link_mean_error(platform, ALL, best["family"])
+        return summarize_best_model(judged, best), link_mean_error(platform, ALL_OPERATIONS, best["family"])
     row = found.iloc[0]
-    line = f"Mean error on {count(row['points'], 'held-out point')}."
+    line = f"Mean error on {format_count(row['points'], 'held-out point')}."
     if row["width"] == row["width"]:
-        line += (
-            f" {percent(row['coverage'])} of measured times lie in its intervals (median high/low {row['width']:.2f})."
-        )
+        line += f" {format_percent(row['coverage'])} of measured times lie in its intervals "
+        line += f"(median high/low {row['width']:.2f})."
     single = evaluation[evaluation["prediction"] != RECOMMENDED]
     for other in single.itertuples():
         line += f" Best single model there: {other.prediction} ({format_error(other.mu_mean)})."
@@ -378,10 +386,10 @@ def summarize_best_model(judged: pd.DataFrame, best: pd.Series) -> Tile:
     rows, tied = rank_models(judged), find_tied_models(judged, best)
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
     others = drop_equal_models(judged, rows, 3)[1:]
-    line = f"Mean error on {count(best['points'], 'held-out point')}."
+    line = f"Mean error on {format_count(best['points'], 'held-out point')}."
     for label, names in (("Statistically tied", [name for name in others if name in tied]),
                          ("Next", [name for name in others if name not in tied])):  # fmt: skip
-        line += f" {label}: {comma([f'{name} ({format_error(mu[name])})' for name in names])}." if names else ""
+        line += f" {label}: {join_words([f'{name} ({format_error(mu[name])})' for name in names])}." if names else ""
     poor = [
         name
         for name, part in group_by_operation(judged)
@@ -400,10 +408,15 @@ def summarize_default_gains(part: pd.DataFrame, chosen_from: bool) -> Tile:
         return Tile(question, "see the map", "The MPI default was not measured. Only alternatives are compared.")
     number = {name: int((rows["outcome"] == name).sum()) for name in standings.OUTCOMES}
     shares = (("alternative", number["faster"]), ("tied", number["tied"]), ("MPI default", number["slower"]))
-    default = f"The MPI default is the fastest in {number['slower']} of {count(len(rows), 'workload')}."
-    found = standings.recommend(rows)
+    default = f"The MPI default is the fastest in {number['slower']} of {format_count(len(rows), 'workload')}."
+    found = standings.list_recommendations(rows)
     if not found:
-        return Tile(question, KEEP, f"No alternative is clearly faster in {count(len(rows), 'workload')}.", shares)
+        return Tile(
+            question,
+            KEEP_DEFAULT,
+            f"No alternative is clearly faster in {format_count(len(rows), 'workload')}.",
+            shares,
+        )
     return Tile(question, f"{found[0].alternative} for {found[0].operation}", f"{found[0].scope}. {default}", shares)
 
 
@@ -413,11 +426,11 @@ def summarize_gain(
     """Return the gain over the MPI default by choices of the recommended prediction; of the best model if too little
     was measured."""
     if len(picked):
-        pick = combined_prediction.summarize_picks(picked.assign(operation=ALL)).iloc[0]
+        pick = combined_prediction.summarize_picks(picked.assign(operation=ALL_OPERATIONS)).iloc[0]
         pick = pick.rename({"workloads": "groups"})
         pick["over_default"] = 1 / pick["gain"]
         several = picked["operation"].nunique() > 1
-        operation = ALL if several else picked["operation"].iloc[0]
+        operation = ALL_OPERATIONS if several else picked["operation"].iloc[0]
         where = SourceRows("Following", (("platform", platform), ("operation", operation)))
         return describe_gain("the recommended prediction", pick, part), where
     if best is None or not (part["chosen"] & (part["family"] == best["family"])).any():
@@ -430,23 +443,23 @@ def summarize_gain(
 
 def describe_gain(model: str, pick: pd.Series, part: pd.DataFrame) -> Tile:
     question = "Gain"
-    regret = f"Regret: {percent(pick['regret_mean'])} mean, {percent(pick['regret_max'])} worst."
+    regret = f"Regret: {format_percent(pick['regret_mean'])} mean, {format_percent(pick['regret_max'])} worst."
     if not pick["regret_max"] > 0:
         regret = "Regret: none."
-    workloads, over = count(pick["groups"], "workload"), pick["over_default"]
+    workloads, over = format_count(pick["groups"], "workload"), pick["over_default"]
     if not over > 0:
-        line = f"Choices by {model} are the fastest alternative in {percent(pick['right'])} of {workloads}."
-        return Tile(question, f"{percent(pick['right'])} right", f"{line} {regret}")
-    if over <= 1 / LEAST_GAIN:
+        line = f"Choices by {model} are the fastest alternative in {format_percent(pick['right'])} of {workloads}."
+        return Tile(question, f"{format_percent(pick['right'])} right", f"{line} {regret}")
+    if over <= 1 / MIN_SHOWN_GAIN:
         line = f"than the MPI default: alternatives chosen by {model}, geometric mean of {workloads}."
         return Tile(question, f"{1 / over:.2f}× faster", f"{line} {regret}")
-    if over < LEAST_GAIN:
+    if over < MIN_SHOWN_GAIN:
         line = f"Alternatives chosen by {model} are as fast as the MPI default (geometric mean of {workloads})."
         return Tile(question, "none on average", f"{line} {regret}")
     line = f"Alternatives chosen by {model} are {over:.2f}× slower than the MPI default ({workloads}). {regret}"
-    if standings.recommend(standings.compare_with_default(part)):
+    if standings.list_recommendations(standings.compare_with_default(part)):
         return Tile(question, "only in some workloads", line)
-    return Tile(question, KEEP, line)
+    return Tile(question, KEEP_DEFAULT, line)
 
 
 def list_anomalies(
@@ -458,11 +471,13 @@ def list_anomalies(
     lines += list(conditions_found)[:MOST_CONDITIONS]
     if best is not None:
         lines += conditions.describe_missing_intervals(judged, best["family"])
-        if finite(inside := best["covered_share"]):
+        if is_finite_number(inside := best["covered_share"]):
             error = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])  # of a share, by chance
-            line = f"Intervals of {best['family']} cover {percent(inside)} of the measured medians (target: 95 %)."
+            line = (
+                f"Intervals of {best['family']} cover {format_percent(inside)} of the measured medians (target: 95 %)."
+            )
             lines += [line] if abs(inside - COVERAGE) > error else []
     discarded, kept = int(once["invalid"].sum()), int(once["samples"].sum())
     if discarded > 0.1 * (discarded + kept):
         lines.append(f"{discarded:,} of {discarded + kept:,} samples were discarded because a rank started late.")
-    return tuple(plain(line[0].upper() + line[1:]) for line in lines[:MOST_ANOMALIES])
+    return tuple(to_plain_value(line[0].upper() + line[1:]) for line in lines[:MOST_ANOMALIES])

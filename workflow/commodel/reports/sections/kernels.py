@@ -16,12 +16,12 @@ import pandas as pd
 from commodel.compare.kernels import Partition, by_iteration
 from commodel.compare.model_ranking import drop_equal_models, rank_models
 from commodel.models.speeds import KernelSpeeds, Speeds
-from commodel.reports.charts import MOST_FAMILIES, PALE, mark, spans_decades, times
-from commodel.reports.frames import families_of, scale_to_shown_units
+from commodel.reports.charts import MAX_MODELS, PALE_COLOURS, simulation_mark, spans_decades, to_microseconds
+from commodel.reports.frames import list_models, scale_to_shown_units
 from commodel.reports.shape import (
+    MAX_RECTANGLES,
     MICRO,
-    MOST_RECTANGLES,
-    MU,
+    MU_SCALE,
     Answer,
     Axis,
     Chart,
@@ -31,40 +31,40 @@ from commodel.reports.shape import (
     Series,
     Table,
     Tiling,
-    columns_of,
-    comma,
-    count,
-    digits,
-    origin,
-    plain,
-    ratio,
-    shade,
-    size,
-    table,
+    format_count,
+    format_digits,
+    format_ratio,
+    format_size,
+    join_words,
+    label_platform,
+    make_table,
+    mix_scale_colour,
+    select_columns,
+    to_plain_value,
 )
 from commodel.stats import select_evenly
 from commodel.units import format_seconds
 
-DOUBLE = 8  # bytes
-COMPUTES = {"summa": "gemm", "wave2d": "wave"}
+DOUBLE_BYTES = 8  # bytes
+COMPUTED_KERNELS = {"summa": "gemm", "wave2d": "wave"}
 TITLE = "Speeds of processes"
 SPEEDS_NOTE = "The computation of one iteration takes share / speed."
 
 
-def count_blocks(
+def list_speed_blocks(
     speeds: Mapping[str, Speeds], partitions: Sequence[Partition], raw: pd.DataFrame | None
 ) -> Iterator[Chart | Table]:
     """Yield charts of speeds, then one table of all; nothing without any speed."""
     rows = []
     for name, said in speeds.items():
         for kernel, curves in said.kernels.items():
-            yield speed_lines(name, kernel, said, curves)
+            yield chart_speeds(name, kernel, said, curves)
             rows += [
                 (
-                    plain(said.platform),
+                    to_plain_value(said.platform),
                     kernel,
-                    plain(kind),
-                    share_of(kernel, curves.block),
+                    to_plain_value(kind),
+                    name_share_unit(kernel, curves.block),
                     *pad_to_four(row),
                     describe_source(said),
                 )
@@ -72,13 +72,13 @@ def count_blocks(
                 for row in kinds_rows
             ]
     here = collect_compute_times(partitions, raw)
-    yield from ran_charts(here)
+    yield from chart_compute_times(here)
     rows += [row.row for row in here]
     if rows:
         columns = (
-            *columns_of("Speeds", "platform", "size"),
+            *select_columns("Speeds", "platform", "size"),
             *(Column(key, f"{header} [1/s]", "number") for key, header in (("speed", "speed"), ("low", "low"))),
-            *columns_of("Speeds", "high", "whence"),
+            *select_columns("Speeds", "high", "whence"),
         )
         yield Table("Speeds", TITLE, columns, tuple(rows), SPEEDS_NOTE, 3)
 
@@ -88,24 +88,26 @@ def pad_to_four(row: tuple[float, ...]) -> tuple[float | None, ...]:
 
 
 def describe_source(said: Speeds) -> str:
-    source = plain(said.source) or "unknown method"
+    source = to_plain_value(said.source) or "unknown method"
     return f"{'declared, not measured (simulated)' if said.simulated else 'measured'}: {source}"
 
 
-def share_of(kernel: str, block: int) -> str:
+def name_share_unit(kernel: str, block: int) -> str:
     return "cells" if kernel == "wave" else f"blocks of {block}×{block}"
 
 
-def speed_lines(name: str, kernel: str, said: Speeds, curves: KernelSpeeds) -> Chart:
+def chart_speeds(name: str, kernel: str, said: Speeds, curves: KernelSpeeds) -> Chart:
     """Draw the speeds of a file, one line for each kind of process."""
-    lines, unit = [], share_of(kernel, curves.block)
+    lines, unit = [], name_share_unit(kernel, curves.block)
     for place, (kind, rows) in enumerate(curves.kinds.items()):
         columns = tuple(zip(*(row if len(row) == 4 else (*row, row[1], row[1]) for row in rows), strict=True))
         sizes, speed, low, high = (tuple(map(float, column)) for column in columns)
         ends = {"low": low, "high": high} if any(len(row) == 4 for row in rows) else {}
-        lines.append(Series(plain(kind), sizes, speed, "both", place, **ends))
-    title = (plain(said.platform) or plain(name)) + (" (simulated)" if said.simulated else "")
-    return speed_chart(f"Speeds {plain(name)} {kernel}", title, kernel, unit, lines, describe_source(said))
+        lines.append(Series(to_plain_value(kind), sizes, speed, "both", place, **ends))
+    title = (to_plain_value(said.platform) or to_plain_value(name)) + (" (simulated)" if said.simulated else "")
+    return make_speed_chart(
+        f"Speeds {to_plain_value(name)} {kernel}", title, kernel, unit, lines, describe_source(said)
+    )
 
 
 @dataclass(frozen=True)
@@ -122,10 +124,10 @@ class ComputeTimes:
 
     @property
     def row(self) -> tuple:
-        source = f"measured in this run: the slowest of {count(self.processes, 'process', 'es')}"
+        source = f"measured in this run: the slowest of {format_count(self.processes, 'process', 'es')}"
         scattered = len(self.speeds) > 1
         ends = (min(self.speeds), max(self.speeds)) if scattered else (None, None)
-        source += f", median and ends of {count(len(self.speeds), 'point')}" if scattered else ""
+        source += f", median and ends of {format_count(len(self.speeds), 'point')}" if scattered else ""
         return self.platform, self.kernel, self.kind, self.unit, self.share, median(self.speeds), *ends, source
 
 
@@ -136,19 +138,26 @@ def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame | N
     seconds = raw[(raw["kind"] == "point") & ~raw["simulated"]].set_index("id")["computation"].dropna().to_dict()
     speeds: dict[tuple, list[float]] = {}
     for partition in partitions:
-        shares, kernel = set(partition.tiling.area.tolist()), COMPUTES[partition.kernel]
+        shares, kernel = set(partition.tiling.area.tolist()), COMPUTED_KERNELS[partition.kernel]
         if len(shares) > 1 or len(set(partition.kinds)) > 1:
             continue
         share = shares.pop()
         for point, iterations in partition.points:
             if seconds.get(point.id, 0) > 0:
-                unit = share_of(kernel, math.isqrt(point.bytes // DOUBLE))
-                about = plain(point.platform), kernel, plain(partition.kinds[0]), unit, share, point.ranks
+                unit = name_share_unit(kernel, math.isqrt(point.bytes // DOUBLE_BYTES))
+                about = (
+                    to_plain_value(point.platform),
+                    kernel,
+                    to_plain_value(partition.kinds[0]),
+                    unit,
+                    share,
+                    point.ranks,
+                )
                 speeds.setdefault(about, []).append(share * iterations / seconds[point.id])
     return [ComputeTimes(*about, tuple(ratios)) for about, ratios in sorted(speeds.items())]
 
 
-def ran_charts(rows: Sequence[ComputeTimes]) -> Iterator[Chart]:
+def chart_compute_times(rows: Sequence[ComputeTimes]) -> Iterator[Chart]:
     """Yield a chart of each kernel with shares of several sizes."""
     alike = attrgetter("platform", "kernel", "unit")
     for (platform, kernel, unit), group in groupby(sorted(rows, key=alike), key=alike):
@@ -162,30 +171,30 @@ def ran_charts(rows: Sequence[ComputeTimes]) -> Iterator[Chart]:
             lines.append(Series(kind, sizes, speeds, "both", place, **ends))
         if len({row.share for row in same}) > 1:
             note = "measured in this run: the slowest process; bars: slowest to fastest point"
-            yield speed_chart(f"Speeds ran {platform} {kernel}", platform, kernel, unit, lines, note)
+            yield make_speed_chart(f"Speeds ran {platform} {kernel}", platform, kernel, unit, lines, note)
 
 
-def speed_chart(name: str, title: str, kernel: str, unit: str, lines: Sequence[Series], note: str) -> Chart:
+def make_speed_chart(name: str, title: str, kernel: str, unit: str, lines: Sequence[Series], note: str) -> Chart:
     sizes, values = ([value for line in lines for value in getattr(line, side)] for side in ("x", "y"))
     x = Axis(f"share [{unit}]", log=spans_decades(sizes))
     y = Axis(f"speed [{'cells' if kernel == 'wave' else 'blocks'}/s]", log=spans_decades(values))
     return Chart(name, f"Speed of {kernel}: {title}", x, y, tuple(lines), note)
 
 
-UNITS = {"wave2d": "cell"}  # of a square's side; of the others blocks
-TONES = 6  # of speeds in a legend
-EVEN = "#D6E4F5"  # for processes of one kind on one node
+UNIT_NAMES = {"wave2d": "cell"}  # of a square's side; of the others blocks
+MAX_LEGEND_TONES = 6  # of speeds in a legend
+UNIFORM_COLOUR = "#D6E4F5"  # for processes of one kind on one node
 
 
 def list_platforms(partition: Partition, simulated: set[str]) -> str:
-    return comma([origin(plain(name), simulated) for name in partition.platforms])
+    return join_words([label_platform(to_plain_value(name), simulated) for name in partition.platforms])
 
 
-def unit(partition: Partition) -> str:
-    return UNITS.get(partition.kernel, "block")
+def name_unit(partition: Partition) -> str:
+    return UNIT_NAMES.get(partition.kernel, "block")
 
 
-def overview(partitions: Sequence[tuple[int, Partition]], simulated: set[str]) -> Table:
+def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: set[str]) -> Table:
     """Return the table of partitions."""
     rows = []
     for number, partition in partitions:
@@ -196,30 +205,30 @@ def overview(partitions: Sequence[tuple[int, Partition]], simulated: set[str]) -
             number,
             list_platforms(partition, simulated),
             partition.kernel,
-            plain(partition.divided),
-            plain(partition.layout),
+            to_plain_value(partition.divided),
+            to_plain_value(partition.layout),
         )
-        sizes = tiling.side, unit(partition) + "s", tiling.ranks, int(area.min()), int(area.max())
+        sizes = tiling.side, name_unit(partition) + "s", tiling.ranks, int(area.min()), int(area.max())
         rows.append((*about, *sizes, half / squares if squares else math.nan))
-    columns = columns_of("Partitions")
+    columns = select_columns("Partitions")
     return Table("Partitions", "Partitions", columns, tuple(rows), fixed=1)
 
 
-def picture(number: int, partition: Partition, simulated: set[str]) -> Tiling:
+def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Tiling:
     """Return the drawing of a partition, with its number from `overview`."""
     tiling, ranks = partition.tiling, np.flatnonzero(partition.tiling.area)
-    fills, legend, by = colours(partition, ranks)
+    fills, legend, by = assign_colours(partition, ranks)
     ends = f"{int(tiling.area[ranks].min()):,} to {int(tiling.area[ranks].max()):,}"
-    units = unit(partition) + "s"
-    short = "/".join(plain(partition.divided).split("/")[-2:])
+    units = name_unit(partition) + "s"
+    short = "/".join(to_plain_value(partition.divided).split("/")[-2:])
     name = f"{partition.kernel}, {short}: {list_platforms(partition, simulated)}"
-    pictured = f"{tiling.side}×{tiling.side} {units} over {count(tiling.ranks, 'process', 'es')}"
+    pictured = f"{tiling.side}×{tiling.side} {units} over {format_count(tiling.ranks, 'process', 'es')}"
     shown = [
         Rectangle(
             str(rank),
             *(int(column[rank]) for column in tiling.table),
             fill,
-            f"rank {rank}: {plain(partition.kinds[rank])} of node {partition.node[rank]}, "
+            f"rank {rank}: {to_plain_value(partition.kinds[rank])} of node {partition.node[rank]}, "
             f"{tiling.width[rank]}×{tiling.height[rank]} = {tiling.area[rank]:,} {units}",
         )
         for rank, fill in zip(ranks.tolist(), fills, strict=True)
@@ -236,50 +245,54 @@ def picture(number: int, partition: Partition, simulated: set[str]) -> Tiling:
     )
 
 
-def colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], tuple[tuple[str, str], ...], str]:
+def assign_colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], tuple[tuple[str, str], ...], str]:
     """Return the colour of every rank with work, the legend, and the coloured quantity."""
     speed = partition.tiling.speed
     if speed is not None:
         low, high = float(speed[ranks].min()), float(speed[ranks].max())
         span = math.log(max(high / low, 2.0))
-        tones_of = {float(value): shade(math.log(high / value) / span) for value in speed[ranks]}
+        tones_of = {float(value): mix_scale_colour(math.log(high / value) / span) for value in speed[ranks]}
         tones = sorted(tones_of, reverse=True)
-        tones = [tones[place] for place in select_evenly(len(tones), TONES)]
-        legend = tuple((tones_of[value], f"{digits_of(value)} {unit(partition)}s/s") for value in tones)
+        tones = [tones[place] for place in select_evenly(len(tones), MAX_LEGEND_TONES)]
+        legend = tuple((tones_of[value], f"{format_speed(value)} {name_unit(partition)}s/s") for value in tones)
         return [tones_of[float(speed[rank])] for rank in ranks], legend, "coloured by speed"
-    kinds = [plain(partition.kinds[rank]) for rank in ranks]
+    kinds = [to_plain_value(partition.kinds[rank]) for rank in ranks]
     named, by = kinds, "coloured by kind of process"
     if len(set(kinds)) == 1:
         named, by = [f"node {partition.node[rank]}" for rank in ranks], "coloured by node"
     names = sorted(set(named), key=lambda name: (len(name), name))
     if len(names) == 1:
-        return [EVEN] * len(ranks), ((EVEN, f"{kinds[0]}, {names[0]}"),), "processes of one kind on one node"
-    palette = {name: PALE[place % len(PALE)] for place, name in enumerate(names)}
+        return (
+            [UNIFORM_COLOUR] * len(ranks),
+            ((UNIFORM_COLOUR, f"{kinds[0]}, {names[0]}"),),
+            "processes of one kind on one node",
+        )
+    palette = {name: PALE_COLOURS[place % len(PALE_COLOURS)] for place, name in enumerate(names)}
     return [palette[name] for name in named], tuple((palette[name], name) for name in names), by
 
 
-def digits_of(value: float) -> str:
-    return digits(float(f"{value:.3g}")) if value >= 1e-2 else f"{value:.3g}"
+def format_speed(value: float) -> str:
+    return format_digits(float(f"{value:.3g}")) if value >= 1e-2 else f"{value:.3g}"
 
 
-def rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[str]) -> Table:
+def tabulate_rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[str]) -> Table:
     """Return the rectangles of the partitions that are drawn."""
     rows = []
     for number, partition in drawn:
         tiling, place = partition.tiling, list_platforms(partition, simulated)
         seconds = tiling.seconds
         for rank in range(tiling.ranks):
-            about = number, place, partition.kernel, plain(partition.divided), rank
-            process = plain(partition.kinds[rank]), int(partition.node[rank])
+            about = number, place, partition.kernel, to_plain_value(partition.divided), rank
+            process = to_plain_value(partition.kinds[rank]), int(partition.node[rank])
             sides = (int(column[rank]) for column in tiling.table)
             speed = None if tiling.speed is None else float(tiling.speed[rank])
             computes = None if tiling.speed is None else float(1e3 * seconds[rank])
             rows.append((*about, *process, *sides, int(tiling.area[rank]), speed, computes))
     speeds = any(partition.tiling.speed is not None for _, partition in drawn)
     columns = (
-        *columns_of("Rectangles", "number", "node"),
+        *select_columns("Rectangles", "number", "node"),
         *(Column(key, key, "count") for key in ("x", "y", "width", "height")),
-        *columns_of("Rectangles", "area", "computes"),
+        *select_columns("Rectangles", "area", "computes"),
     )
     if not speeds:
         columns, rows = columns[:-2], [row[:-2] for row in rows]
@@ -287,11 +300,11 @@ def rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[str]) -> T
 
 
 SHEET = "Kernels"
-DRAWN = 24  # partitions
+MAX_DRAWN_PARTITIONS = 24  # partitions
 NOTE = "Partitions of the matrix, speeds of processes, and the communication time of single iterations."
 
 
-def sections(
+def make_sections(
     partitions: Sequence[Partition],
     unread: Sequence[str],
     frame: pd.DataFrame,
@@ -303,22 +316,22 @@ def sections(
     if not partitions and not unread:
         return []
     numbered = list(enumerate(sorted(partitions, key=has_equal_shares), 1))
-    drawn = [(number, partition) for number, partition in numbered if partition.tiling.ranks <= MOST_RECTANGLES]
+    drawn = [(number, partition) for number, partition in numbered if partition.tiling.ranks <= MAX_RECTANGLES]
     drawn = [(number, partition) for number, partition in drawn if not has_equal_shares(partition)] or drawn
-    drawn = drawn[:DRAWN]
+    drawn = drawn[:MAX_DRAWN_PARTITIONS]
     alone = by_iteration(frame)
-    words = [*sentences(alone), *(plain(line) for line in unread)]
+    words = [*describe_iterations(alone), *(to_plain_value(line) for line in unread)]
     if len(drawn) < len(partitions):
-        what = f"those with unequal shares and at most {MOST_RECTANGLES} processes"
-        words.append(f"{len(drawn)} of {count(len(partitions), 'partition')} are drawn ({what}).")
+        what = f"those with unequal shares and at most {MAX_RECTANGLES} processes"
+        words.append(f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({what}).")
     blocks = [
         Answer("Measured iterations", tuple(words)),
-        overview(numbered, simulated),
-        *(picture(number, partition, simulated) for number, partition in drawn),
-        *charts(alone),
-        *([iterations(alone)] if len(alone) else []),
-        *count_blocks(speeds, partitions, raw),
-        *([rectangles(drawn, simulated)] if drawn else []),
+        tabulate_partitions(numbered, simulated),
+        *(draw_partition(number, partition, simulated) for number, partition in drawn),
+        *chart_iterations(alone),
+        *([tabulate_iterations(alone)] if len(alone) else []),
+        *list_speed_blocks(speeds, partitions, raw),
+        *([tabulate_rectangles(drawn, simulated)] if drawn else []),
     ]
     return [Section(SHEET, NOTE, tuple(blocks))]
 
@@ -328,7 +341,7 @@ def has_equal_shares(partition: Partition) -> bool:
     return len(set(partition.tiling.area.tolist())) == 1
 
 
-def sentences(alone: pd.DataFrame) -> list[str]:
+def describe_iterations(alone: pd.DataFrame) -> list[str]:
     """Return a sentence on each kernel with single iterations: their times and the best model."""
     lines = []
     for (platform, kernel), part in alone.groupby(["platform", "kernel"], sort=False):
@@ -336,11 +349,11 @@ def sentences(alone: pd.DataFrame) -> list[str]:
         if once.empty:
             continue
         ends = dict.fromkeys(format_seconds(end) for end in (once["measured"].min(), once["measured"].max()))
-        head = f"{shorten_name(kernel)} on {platform}{mark(part)}"
-        line = f"{head}: {count(len(once), 'single iteration')} took {' to '.join(ends)}"
+        head = f"{shorten_name(kernel)} on {platform}{simulation_mark(part)}"
+        line = f"{head}: {format_count(len(once), 'single iteration')} took {' to '.join(ends)}"
         means = part.dropna(subset="mu").groupby("family")["mu"].mean().sort_values()
         if len(means):
-            line += f"; best model {means.index[0]}, mean μ {ratio(means.iloc[0])}"
+            line += f"; best model {means.index[0]}, mean μ {format_ratio(means.iloc[0])}"
         lines.append(f"{line}.")
     return lines or ["No single iteration was measured."]
 
@@ -351,7 +364,7 @@ def shorten_name(text: str) -> str:
     return " ".join("/".join(part.split("/")[-2:]) for part in parts)
 
 
-def charts(alone: pd.DataFrame) -> list[Chart]:
+def chart_iterations(alone: pd.DataFrame) -> list[Chart]:
     """Return charts of the time of single iterations."""
     made = []
     for (platform, kernel, layout, length), part in alone.groupby(
@@ -363,16 +376,27 @@ def charts(alone: pd.DataFrame) -> list[Chart]:
             continue
         numbers, ends = (
             list_iterations(once),
-            {"low": times(once["measured_low"]), "high": times(once["measured_high"])},
+            {"low": to_microseconds(once["measured_low"]), "high": to_microseconds(once["measured_high"])},
         )
         lines = [
-            Series("simulated" if mark(part) else "measured", numbers, times(once["measured"]), "both", -1, **ends)
+            Series(
+                "simulated" if simulation_mark(part) else "measured",
+                numbers,
+                to_microseconds(once["measured"]),
+                "both",
+                -1,
+                **ends,
+            )
         ]
-        for place, family in enumerate(drop_equal_models(part, rank_models(part), MOST_FAMILIES)):
+        for place, family in enumerate(drop_equal_models(part, rank_models(part), MAX_MODELS)):
             prediction = part[(part["family"] == family) & part["predicted"].notna()]
-            lines.append(Series(family, list_iterations(prediction), times(prediction["predicted"]), "dashed", place))
+            lines.append(
+                Series(family, list_iterations(prediction), to_microseconds(prediction["predicted"]), "dashed", place)
+            )
         spread = [value for line in lines for value in (*line.y, *line.low, *line.high)]
-        name = f"{shorten_name(kernel)}, {shorten_name(layout)}, {size(length)}: {platform}{mark(part)}"
+        name = (
+            f"{shorten_name(kernel)}, {shorten_name(layout)}, {format_size(length)}: {platform}{simulation_mark(part)}"
+        )
         made.append(
             Chart(
                 f"Iterations {name}",
@@ -389,9 +413,9 @@ def list_iterations(rows: pd.DataFrame) -> tuple[float, ...]:
     return tuple(rows["iteration"].astype(float))
 
 
-def iterations(alone: pd.DataFrame) -> Table:
+def tabulate_iterations(alone: pd.DataFrame) -> Table:
     """Return the table of single iterations, with prediction and μ of each model."""
-    families = families_of(alone)
+    families = list_models(alone)
     rows = []
     for _, part in alone.sort_values(["simulated", "platform", "kernel", "iteration"], kind="stable").groupby(
         "point", sort=False
@@ -405,11 +429,11 @@ def iterations(alone: pd.DataFrame) -> Table:
             row[f"{family} mu"] = predictions.at[family, "mu"] if there else math.nan
         rows.append(row)
     columns = [
-        *columns_of("Iterations"),
+        *select_columns("Iterations"),
         *(Column(f"measured{end}", f"measured{end.replace('_', ' ')} [µs]", "number") for end in ("", "_low", "_high")),
     ]
     for family in families:
         columns.append(Column(f"{family} prediction", f"{family} [µs]", "number"))
-        columns.append(Column(f"{family} mu", f"{family} μ", "ratio", scale=MU))
+        columns.append(Column(f"{family} mu", f"{family} μ", "ratio", scale=MU_SCALE))
     note = "n/a: no prediction, or not measured. The sheet Comparison has the reason."
-    return table("Iterations", "Single iterations", columns, pd.DataFrame(rows), note=note, fixed=6)
+    return make_table("Iterations", "Single iterations", columns, pd.DataFrame(rows), note=note, fixed=6)

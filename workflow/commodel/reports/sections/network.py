@@ -15,26 +15,26 @@ from commodel.reports.shape import (
     Remark,
     Section,
     Table,
-    columns_of,
-    comma,
-    count,
-    digits,
-    origin,
-    plain,
+    format_count,
+    format_digits,
+    join_words,
+    label_platform,
+    make_table,
+    select_columns,
     shorten_list,
-    simulation,
-    table,
+    simulation_word,
+    to_plain_value,
 )
 from commodel.units import format_bytes
 
-DRAWN = 256  # nodes; of more, groups are drawn
-COMPLETE = 0.99  # of the pairs
-SEVERAL = 4  # nodes that a line names
-WORTH = 1.05  # smallest slowdown against comparable pairs that is named
+MAX_DRAWN_NODES = 256  # nodes; of more, groups are drawn
+MIN_COMPLETE_SHARE = 0.99  # of the pairs
+MAX_NAMED_NODES = 4  # nodes that a line names
+MIN_NAMED_SLOWDOWN = 1.05  # smallest slowdown against comparable pairs that is named
 SHEET, NUMBERS = "Network", "Distances"
 
 
-def sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]:
+def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]:
     """Return the section of pictures, if any network has several classes or a slow node, and that of numbers."""
     if not networks:
         return [], []
@@ -42,7 +42,7 @@ def sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]
     blocks = [
         block
         for network in worth_drawing
-        for block in (Answer(_who(network), tuple(sentences(network))), *pictures(network))
+        for block in (Answer(_title(network), tuple(describe_network(network))), *draw_matrices(network))
     ]
     note = "Half the round trip between two nodes at a time, without other traffic of this run."
     numbers = Section(NUMBERS, note, tuple(tabulate_networks(networks)))
@@ -55,31 +55,34 @@ def _has_anomaly(network: Network) -> bool:
     return bool(odd or (network.said_by_slurm and not network.agrees))
 
 
-def _who(network: Network) -> str:
-    return f"Distances between the nodes of {_platform(network)}"
+def _title(network: Network) -> str:
+    return f"Distances between the nodes of {_name_platform(network)}"
 
 
-def _platform(network: Network) -> str:
-    name = plain(network.platform)
-    return origin(name, {name} if network.simulated else set())
+def _name_platform(network: Network) -> str:
+    name = to_plain_value(network.platform)
+    return label_platform(name, {name} if network.simulated else set())
 
 
-def sentences(network: Network) -> list[str]:
+def describe_network(network: Network) -> list[str]:
     """Return sentences on a network, slow nodes first: the user may want to replace a cable before reading on."""
     distances, lines = network.distances, []
     for node in distances.slow:
         factors = zip(("latency", "transfer time"), network.slowdown(node), strict=True)
-        worse = comma([f"{factor:.1f}× the {what}" for what, factor in factors if factor > WORTH] or ["slower pairs"])
+        worse = join_words(
+            [f"{factor:.1f}× the {what}" for what, factor in factors if factor > MIN_NAMED_SLOWDOWN] or ["slower pairs"]
+        )
         lines.append(f"Node {network.names[node]} is slow: {worse} of comparable pairs.")
     if distances.odd:
         names = [" – ".join(network.names[node] for node in network.pairs[pair]) for pair in distances.odd]
         lines.append(
-            f"{count(len(names), 'pair')} of nodes {'is' if len(names) == 1 else 'are'} slower than comparable pairs, "
+            f"{format_count(len(names), 'pair')} of nodes {'is' if len(names) == 1 else 'are'} "
+            "slower than comparable pairs, "
             f"while other pairs of both nodes are not: {shorten_list(names)}."
         )
     if distances.classes > 1:
-        lines.append(_classes(network))
-    lines.append(_groups(network))
+        lines.append(_describe_classes(network))
+    lines.append(_describe_groups(network))
     if network.said_by_slurm:
         lines.append(_compare_with_slurm(network))
     return lines + describe_mixed_classes(network)
@@ -106,37 +109,37 @@ def describe_slow_nodes(networks: Sequence[Network]) -> list[Remark]:
     return [
         Remark(
             network.platform,
-            f"Slow nodes: {shorten_list([network.names[node] for node in network.distances.slow], SEVERAL)}.",
+            f"Slow nodes: {shorten_list([network.names[node] for node in network.distances.slow], MAX_NAMED_NODES)}.",
         )
         for network in networks
         if network.distances.slow
     ]
 
 
-def _classes(network: Network) -> str:
+def _describe_classes(network: Network) -> str:
     rows = classes(network)
     near, far = rows.iloc[0], rows.iloc[-1]
     return (
-        f"{count(len(rows), 'distance class', 'es')}: {_of_class(near)} between the nearest nodes, "
-        f"{_of_class(far)} between the farthest."
+        f"{format_count(len(rows), 'distance class', 'es')}: {_describe_class(near)} between the nearest nodes, "
+        f"{_describe_class(far)} between the farthest."
     )
 
 
-def _of_class(row: pd.Series) -> str:
-    unit, scale = rate_unit(row["bandwidth"])
-    return f"{digits(row['latency'] * MICRO)} µs and {digits(row['bandwidth'] / scale)} {unit}"
+def _describe_class(row: pd.Series) -> str:
+    unit, scale = choose_bandwidth_unit(row["bandwidth"])
+    return f"{format_digits(row['latency'] * MICRO)} µs and {format_digits(row['bandwidth'] / scale)} {unit}"
 
 
-def _groups(network: Network) -> str:
+def _describe_groups(network: Network) -> str:
     learned, said = network.distances.hierarchy.groups, network.said.groups
     levels = network.hierarchy.groups
     if not levels:
         if describe_mixed_classes(network):
             return "No groups of nodes were found."
         return "All other pairs of nodes are equal." if network.distances.slow else "All pairs of nodes are equal."
-    parts = [f"{count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.items()]
+    parts = [f"{format_count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.items()]
     source = ("Slurm" if network.said_by_slurm else "the platform file or Slurm") if said else "the measured pairs"
-    text = f"Nodes are ordered by {comma(parts)}, from {source}"
+    text = f"Nodes are ordered by {join_words(parts)}, from {source}"
     if said and learned and not network.said_by_slurm:
         text += "; the measured times agree" if network.agrees else "; the measured times give other groups"
     return f"{text}."
@@ -147,7 +150,7 @@ def _compare_with_slurm(network: Network) -> str:
     if network.agrees:
         return "Slurm's topology agrees with the measured times."
     groups = [
-        ", ".join(f"{count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.groups.items())
+        ", ".join(f"{format_count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.groups.items())
         for levels in (network.said, network.distances.hierarchy)
     ]
     return (
@@ -156,37 +159,41 @@ def _compare_with_slurm(network: Network) -> str:
     )
 
 
-def rate_unit(largest: float) -> tuple[str, float]:
+def choose_bandwidth_unit(largest: float) -> tuple[str, float]:
     return ("GB/s", 1e9) if largest >= 1e9 else ("MB/s", 1e6)
 
 
-def pictures(network: Network) -> list[Matrix]:
-    unit, scale = rate_unit(float(np.nanmax(network.bandwidth)))
+def draw_matrices(network: Network) -> list[Matrix]:
+    unit, scale = choose_bandwidth_unit(float(np.nanmax(network.bandwidth)))
     return [
-        _picture(network, f"Latency, {format_bytes(network.small)}", network.latency * MICRO, "µs", False),
-        _picture(network, f"Bandwidth, {format_bytes(network.large)}", network.bandwidth / scale, unit, True),
+        _draw_matrix(network, f"Latency, {format_bytes(network.small)}", network.latency * MICRO, "µs", False),
+        _draw_matrix(network, f"Bandwidth, {format_bytes(network.large)}", network.bandwidth / scale, unit, True),
     ]
 
 
-def _picture(network: Network, what: str, values: np.ndarray, unit: str, high_is_good: bool) -> Matrix:
+def _draw_matrix(network: Network, what: str, values: np.ndarray, unit: str, high_is_good: bool) -> Matrix:
     matrix, order = network.matrix(values), network.order
     outermost = next(reversed(network.hierarchy.groups.values()), np.zeros(len(order), dtype=int))
     innermost = next(iter(network.hierarchy.groups.values()), outermost)
-    labels, groups, slow = [plain(network.names[node]) for node in order], innermost[order], network.distances.slow
+    labels, groups, slow = (
+        [to_plain_value(network.names[node]) for node in order],
+        innermost[order],
+        network.distances.slow,
+    )
     matrix, note = matrix[np.ix_(order, order)], ""
-    if len(order) > DRAWN:
+    if len(order) > MAX_DRAWN_NODES:
         matrix = compute_group_medians(groups, matrix)
         labels = [f"group {number}" for number in range(len(matrix))]
-        groups, slow, note = np.arange(len(labels)), (), f"Medians between {count(len(labels), 'group')}. "
+        groups, slow, note = np.arange(len(labels)), (), f"Medians between {format_count(len(labels), 'group')}. "
     marks = frozenset(place for place, node in enumerate(order) if node in slow)
     share = np.isfinite(matrix).sum() / max(matrix.size - len(matrix), 1)
-    if share < COMPLETE:
+    if share < MIN_COMPLETE_SHARE:
         note += f"{100 * share:.0f} % of the pairs were measured. Pale: the median of the groups."
-    platform = _platform(network)
+    platform = _name_platform(network)
     known = values[np.isfinite(values)]
-    named = f"; slow: {comma([plain(network.names[node]) for node in slow])}" if slow else ""
-    span = f"{digits(known.min())} to {digits(known.max())} {unit}"
-    alt = f"{what} between {count(len(order), 'node')} of {platform}: {span}{named}"
+    named = f"; slow: {join_words([to_plain_value(network.names[node]) for node in slow])}" if slow else ""
+    span = f"{format_digits(known.min())} to {format_digits(known.max())} {unit}"
+    alt = f"{what} between {format_count(len(order), 'node')} of {platform}: {span}{named}"
     rows = tuple(map(tuple, matrix.tolist()))
     name = f"{what.partition(',')[0]} {platform}"
     title = f"{what}: {platform}"
@@ -202,7 +209,7 @@ def _picture(network: Network, what: str, values: np.ndarray, unit: str, high_is
 
 def compute_group_medians(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """Return the median of the pairs of every two groups, and within each."""
-    numbers = list(dict.fromkeys(groups.tolist()))[:DRAWN]
+    numbers = list(dict.fromkeys(groups.tolist()))[:MAX_DRAWN_NODES]
     medians = np.full((len(numbers), len(numbers)), np.nan)
     for row, first in enumerate(numbers):
         for place, second in enumerate(numbers):
@@ -215,27 +222,29 @@ def compute_group_medians(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
     rows, nodes = [], []
     for network in networks:
-        head = {"platform": plain(network.platform), "simulated": simulation(network.simulated)}
+        head = {"platform": to_plain_value(network.platform), "simulated": simulation_word(network.simulated)}
         for row in classes(network).to_dict("records"):
             times = {key: row[key] * MICRO for key in ("latency", "latency_low", "latency_high")}
             rates = {key: row[key] / 1e6 for key in ("bandwidth", "bandwidth_low", "bandwidth_high")}
             rows.append(head | {"class": row["class"], "pairs": row["pairs"]} | times | rates)
-        nodes += [head | row for row in nodes_of(network)]
+        nodes += [head | row for row in list_node_rows(network)]
     ends = (("", ""), ("_low", " min"), ("_high", " max"))
     columns = [
-        *columns_of("Classes"),
+        *select_columns("Classes"),
         *(Column(f"latency{end}", f"latency{words} [µs]", "number") for end, words in ends),
         *(Column(f"bandwidth{end}", f"bandwidth{words} [MB/s]", "number") for end, words in ends),
     ]
-    about = columns_of("Nodes")
+    about = select_columns("Nodes")
     note = "Pairs of slow nodes are in no class."
     return [
-        table("Classes", "Distance classes", columns, pd.DataFrame(rows, columns=[c.key for c in columns]), note=note),
-        table("Nodes", "Nodes", about, pd.DataFrame(nodes, columns=[c.key for c in about]), fixed=4),
+        make_table(
+            "Classes", "Distance classes", columns, pd.DataFrame(rows, columns=[c.key for c in columns]), note=note
+        ),
+        make_table("Nodes", "Nodes", about, pd.DataFrame(nodes, columns=[c.key for c in about]), fixed=4),
     ]
 
 
-def nodes_of(network: Network) -> list[dict]:
+def list_node_rows(network: Network) -> list[dict]:
     """Return a row for each node: its groups, and the medians of its pairs."""
     rows = []
     for node, name in enumerate(network.names):
@@ -244,7 +253,7 @@ def nodes_of(network: Network) -> list[dict]:
         rows.append(
             {
                 "number": node,
-                "node": plain(name),
+                "node": to_plain_value(name),
                 "groups": ", ".join(groups),
                 "latency": float(np.median(network.latency[own])) * MICRO if own.any() else np.nan,
                 "bandwidth": float(np.median(network.bandwidth[own])) / 1e6 if own.any() else np.nan,

@@ -8,74 +8,94 @@ from collections.abc import Iterable, Mapping
 from commodel.files.cache import MAX_COPY_BYTES, MAX_PLAIN_COPY_BYTES
 from commodel.files.safe_reading import MIB
 from commodel.records import ArchivedFile
-from commodel.reports.sections.evidence import flatten, rows
-from commodel.reports.shape import Column, Section, Table, Text, columns_of, plain, simulation, table
+from commodel.reports.sections.evidence import flatten, make_object_frame
+from commodel.reports.shape import (
+    Column,
+    Section,
+    Table,
+    Text,
+    make_table,
+    select_columns,
+    simulation_word,
+    to_plain_value,
+)
 from commodel.results.provenance import ExperimentProvenance
 
 SHEET, INPUTS = "Provenance", "Inputs"
-FILE, SHA256, PROGRAM, VERSION = "file", "SHA-256", "program", "version"  # headers that --verify looks for
-RESULTS = "results, seen from here"  # the prefix of links to raw files
-MOST_COLUMNS = 12  # keys that differ between batches: up to so many become columns, more become rows
+FILE, SHA256, PROGRAM, VERSION = "file", "SHA-256", "program", "version"  # headers by which --verify finds tables
+RESULTS = "results, seen from here"  # key of the prefix of links to raw files
+MAX_COLUMNS = 12  # if more keys differ between batches, each becomes a row instead of a column
 LINE, MOST_LINES = 500, 2000  # characters of a line, and lines of a text, that are shown
-FILES = (
+FILES_NOTE = (
     "Files in the folder of the results. For a batch: the digest of sha256sum's list of its samples and its programs' "
     "outputs. `commodel report --verify FILE.xlsx --in FOLDER` compares them."
 )
 
 
-RESTS_ON = (
+INPUT_FILES_NOTE = (
     "Files that the matrix names by file:PATH, and published parameter sets. Copies are in inputs/files of the "
     "results, up to {0} MiB; above {1} MiB they are compressed by gzip, and the digest is of the uncompressed file."
 )
 
 
-def sections(batches: Mapping[str, Mapping], traces: ExperimentProvenance, simulated: set[str]) -> list[Section]:
+def make_sections(batches: Mapping[str, Mapping], traces: ExperimentProvenance, simulated: set[str]) -> list[Section]:
     blocks = [*tabulate_batches(batches, simulated)]
     if traces.attempts:
-        blocks.append(attempts(traces, simulated))
+        blocks.append(tabulate_attempts(traces, simulated))
     if traces.files:
         columns = [Column("file", FILE), Column("digest", SHA256)]
-        entries = [{"file": plain(name), "digest": value} for name, value in traces.files.items()]
-        blocks.append(table("Files", "Files of this report", columns, rows(entries, columns), note=FILES))
+        entries = [{"file": to_plain_value(name), "digest": value} for name, value in traces.files.items()]
+        blocks.append(
+            make_table("Files", "Files of this report", columns, make_object_frame(entries, columns), note=FILES_NOTE)
+        )
     if traces.inputs:
         blocks.append(tabulate_files(traces.inputs))
     if traces.tools:
         columns = [Column("program", PROGRAM), Column("version", VERSION)]
-        entries = [{"program": name, "version": plain(value)} for name, value in traces.tools.items()]
-        blocks.append(table("Tools", "What it was written with", columns, rows(entries, columns)))
+        entries = [{"program": name, "version": to_plain_value(value)} for name, value in traces.tools.items()]
+        blocks.append(make_table("Tools", "What it was written with", columns, make_object_frame(entries, columns)))
     note = "Where the measurements come from. One batch is one allocation."
     pages = [Section(SHEET, note, tuple(blocks))]
     if traces.texts:
         note = "The experiment and its platforms, word for word, as they were when this was planned."
         note += " Short patterns and published sets too." if traces.inputs else ""
         pages.append(
-            Section(INPUTS, note, tuple(Text(plain(name), lines(text)) for name, text in traces.texts.items()))
+            Section(
+                INPUTS, note, tuple(Text(to_plain_value(name), split_text(text)) for name, text in traces.texts.items())
+            )
         )
     return pages
 
 
 def tabulate_files(files: Mapping[str, ArchivedFile]) -> Table:
     columns = [
-        *columns_of("Rests on", "name", "bytes"),
+        *select_columns("Rests on", "name", "bytes"),
         Column("digest", SHA256),
-        *columns_of("Rests on", "copy", "source"),
+        *select_columns("Rests on", "copy", "source"),
     ]
     entries = [
-        {"name": plain(name), "source": plain(file.source), "copy": file.copy or "none: too large"}
+        {"name": to_plain_value(name), "source": to_plain_value(file.source), "copy": file.copy or "none: too large"}
         | {key: getattr(file, key) for key in ("kind", "bytes", "digest")}
         for name, file in files.items()
     ]
-    note = RESTS_ON.format(MAX_COPY_BYTES // MIB, MAX_PLAIN_COPY_BYTES // MIB)
-    return table(
-        "Rests on", "Patterns, trees, rank files and published sets", columns, rows(entries, columns), note=note
+    note = INPUT_FILES_NOTE.format(MAX_COPY_BYTES // MIB, MAX_PLAIN_COPY_BYTES // MIB)
+    return make_table(
+        "Rests on",
+        "Patterns, trees, rank files and published sets",
+        columns,
+        make_object_frame(entries, columns),
+        note=note,
     )
 
 
-def attempts(traces: ExperimentProvenance, simulated: set[str]) -> Table:
-    columns = columns_of("Attempts")
+def tabulate_attempts(traces: ExperimentProvenance, simulated: set[str]) -> Table:
+    columns = select_columns("Attempts")
     entries = [
-        {key: plain(entry.get(key)) for key in ("batch", "attempt", "host", "job", "nodes", "commit", "outcome")}
-        | {"simulated": simulation(plain(entry.get("platform")) in simulated)}
+        {
+            key: to_plain_value(entry.get(key))
+            for key in ("batch", "attempt", "host", "job", "nodes", "commit", "outcome")
+        }
+        | {"simulated": simulation_word(to_plain_value(entry.get("platform")) in simulated)}
         | {key: format_time(entry.get(key)) for key in ("started", "ended")}
         for entry in traces.attempts
     ]
@@ -83,7 +103,7 @@ def attempts(traces: ExperimentProvenance, simulated: set[str]) -> Table:
         "A batch that was stopped continues in its next attempt, which measures only missing points. Other tables show "
         "the last attempt that measured."
     )
-    return table("Attempts", "Attempts", columns, rows(entries, columns), note=note)
+    return make_table("Attempts", "Attempts", columns, make_object_frame(entries, columns), note=note)
 
 
 def format_time(seconds: object) -> str | None:
@@ -94,7 +114,7 @@ def format_time(seconds: object) -> str | None:
         return None
 
 
-def lines(text: str) -> tuple[str, ...]:
+def split_text(text: str) -> tuple[str, ...]:
     """Return the text line by line. A long line continues in the next row; if lines are left out, the last one counts
     them."""
     shown = []
@@ -112,44 +132,48 @@ def format_dates(batches: Mapping[str, Mapping], traces: ExperimentProvenance) -
     days = sorted({*days, *(when[:10] for when in moments if when)})
     if not days:
         return ""
-    return plain(f"measured on {days[0]}" if len(days) == 1 else f"measured from {days[0]} to {days[-1]}")
+    return to_plain_value(f"measured on {days[0]}" if len(days) == 1 else f"measured from {days[0]} to {days[-1]}")
 
 
 def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
     """Return tables of the entries that all batches share, of those that the batches of a platform share, and of those
     that differ."""
-    entries = {plain(name): flatten(batch) for name, batch in batches.items()}
+    entries = {to_plain_value(name): flatten(batch) for name, batch in batches.items()}
     by_platform: dict[str, list[dict[str, str]]] = {}
     for batch in entries.values():
         by_platform.setdefault(batch.get("platform", ""), []).append(batch)
     keys = list(dict.fromkeys(key for batch in entries.values() for key in batch))
-    everywhere = [key for key in keys if one_value(entries.values(), key)]
+    everywhere = [key for key in keys if has_one_value(entries.values(), key)]
     keys = [key for key in keys if key not in (*everywhere, "platform", "simulated")]
-    somewhere = [key for key in keys if all(one_value(some, key) for some in by_platform.values())]
+    somewhere = [key for key in keys if all(has_one_value(some, key) for some in by_platform.values())]
     differing = [key for key in keys if key not in somewhere]
-    pair, head = columns_of("Key and value"), Column("simulated", "simulated")
+    pair, head = select_columns("Key and value"), Column("simulated", "simulated")
     of_all = [{"key": key, "value": next(iter(entries.values()))[key]} for key in everywhere]
-    tables = [table("Common", "Common to all batches", pair, rows(of_all, pair))]
+    tables = [make_table("Common", "Common to all batches", pair, make_object_frame(of_all, pair))]
     if somewhere:
         columns = [Column("platform", "platform"), head, *pair]
         lines = [
-            {"platform": name, "simulated": simulation(name in simulated), "key": key, "value": some[0][key]}
+            {"platform": name, "simulated": simulation_word(name in simulated), "key": key, "value": some[0][key]}
             for name, some in by_platform.items()
             for key in somewhere
             if key in some[0]
         ]
-        tables.append(table("Of platforms", "Common to the batches of a platform", columns, rows(lines, columns)))
+        tables.append(
+            make_table(
+                "Of platforms", "Common to the batches of a platform", columns, make_object_frame(lines, columns)
+            )
+        )
     if len(by_platform) > 1:
         differing.insert(0, "platform")
     heads = {
         name: {
             "batch": name,
-            "simulated": simulation(batch.get("platform") in simulated or batch.get("simulated") == "yes"),
+            "simulated": simulation_word(batch.get("platform") in simulated or batch.get("simulated") == "yes"),
         }
         for name, batch in entries.items()
     }
     columns = [Column("batch", "batch"), head]
-    if len(differing) <= MOST_COLUMNS:
+    if len(differing) <= MAX_COLUMNS:
         columns += [Column(f"= {key}", key) for key in differing]
         lines = [heads[name] | {f"= {key}": batch.get(key, "") for key in differing} for name, batch in entries.items()]
     else:
@@ -160,8 +184,8 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
             for key in differing
             if key in batch
         ]
-    return [*tables, table("Batches", "Differences between batches", columns, rows(lines, columns))]
+    return [*tables, make_table("Batches", "Differences between batches", columns, make_object_frame(lines, columns))]
 
 
-def one_value(batches: Iterable[Mapping[str, str]], key: str) -> bool:
+def has_one_value(batches: Iterable[Mapping[str, str]], key: str) -> bool:
     return len({batch.get(key) for batch in batches}) == 1

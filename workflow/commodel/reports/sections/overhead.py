@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import geometric_mean
-from commodel.reports.frames import PLATFORM, list_leaves
+from commodel.reports.frames import PLATFORM_COLUMNS, list_leaves
 from commodel.reports.shape import (
     MICRO,
     Answer,
@@ -15,13 +15,13 @@ from commodel.reports.shape import (
     Column,
     Section,
     Series,
-    columns_of,
-    count,
-    origin,
-    plain,
-    simulation,
-    size,
-    table,
+    format_count,
+    format_size,
+    label_platform,
+    make_table,
+    select_columns,
+    simulation_word,
+    to_plain_value,
 )
 
 POINT_KEYS = ["operation", "alternative", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
@@ -42,16 +42,16 @@ def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> 
     once = frame.loc[frame["measured"] > 0, columns].drop_duplicates("point")
     pairs = []
     for name, about in containers.items():
-        native = plain(about.get("native") or "")
-        inside, outside = once[once["platform"] == plain(name)], once[once["platform"] == native]
+        native = to_plain_value(about.get("native") or "")
+        inside, outside = once[once["platform"] == to_plain_value(name)], once[once["platform"] == native]
         if native and len(inside) and len(outside):
             inside = inside[["platform", "simulated", *POINT_KEYS, *times]]
             outside = outside[[*POINT_KEYS, *times]].assign(native=native)
             pairs.append(inside.merge(outside, on=POINT_KEYS, suffixes=("", "_native")))
-    return ratios(pd.concat(pairs, ignore_index=True)) if pairs else pd.DataFrame()
+    return compute_ratios(pd.concat(pairs, ignore_index=True)) if pairs else pd.DataFrame()
 
 
-def ratios(pairs: pd.DataFrame) -> pd.DataFrame:
+def compute_ratios(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return ratio and interval of each pair. The distances from a median to the ends of its interval add in squares:
     the ratio is highest if the numerator is high and the denominator low."""
     middle, native = np.log(pairs["measured"]), np.log(pairs["measured_native"])
@@ -64,28 +64,30 @@ def ratios(pairs: pd.DataFrame) -> pd.DataFrame:
     return pairs.assign(ratio=np.exp(ratio), low=np.exp(low), high=np.exp(high), outcome=outcome)
 
 
-def sentences(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: set[str]) -> list[str]:
+def describe_overhead(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: set[str]) -> list[str]:
     """Return a sentence on each container: its mean overhead, its largest, and how many points differ significantly."""
     lines = []
     for name, about in containers.items():
-        if not (native := plain(about.get("native") or "")):
+        if not (native := to_plain_value(about.get("native") or "")):
             continue
-        measured = pairs[pairs["platform"] == plain(name)] if len(pairs) else pairs
-        container = f"{origin(plain(name), simulated)}, {describe_container(about)}"
-        where = f"{container}, beside {origin(native, simulated)} without it"
+        measured = pairs[pairs["platform"] == to_plain_value(name)] if len(pairs) else pairs
+        container = f"{label_platform(to_plain_value(name), simulated)}, {describe_container(about)}"
+        where = f"{container}, beside {label_platform(native, simulated)} without it"
         if measured.empty:
             lines.append(f"{where}: no point was measured on both.")
             continue
         worst = measured.loc[measured["ratio"].idxmax()]
-        workload = f"{worst['operation']} {worst['alternative']}, {describe_extent(worst)}, {size(worst['bytes'])}"
+        workload = (
+            f"{worst['operation']} {worst['alternative']}, {describe_extent(worst)}, {format_size(worst['bytes'])}"
+        )
         outcomes = [
             f"{number} {which}" for which in OUTCOMES[:2] if (number := int((measured["outcome"] == which).sum()))
         ]
         mean = geometric_mean(np.log(measured["ratio"]))
-        line = f"{where}: {mean:.3f}× the time{mean_interval(measured['ratio'])}, geometric mean "
-        line += f"over {count(len(measured), 'point')}; {worst['ratio']:.2f}× at worst ({workload}). "
+        line = f"{where}: {mean:.3f}× the time{format_mean_interval(measured['ratio'])}, geometric mean "
+        line += f"over {format_count(len(measured), 'point')}; {worst['ratio']:.2f}× at worst ({workload}). "
         line += (
-            f"Significant at {' and '.join(outcomes)} of {count(len(measured), 'point')}."
+            f"Significant at {' and '.join(outcomes)} of {format_count(len(measured), 'point')}."
             if outcomes
             else "No point differs significantly."
         )
@@ -95,10 +97,10 @@ def sentences(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated:
 
 def describe_extent(pair: Mapping) -> str:
     """Return the ranks of an algorithm, or the leaves of a topology."""
-    return f"{pair['leaves']} leaves" if pair["leaves"] else count(pair["ranks"], "rank")
+    return f"{pair['leaves']} leaves" if pair["leaves"] else format_count(pair["ranks"], "rank")
 
 
-def mean_interval(ratios: pd.Series) -> str:
+def format_mean_interval(ratios: pd.Series) -> str:
     """Return the 95 % interval of the geometric mean, from the spread of the points; empty for one point."""
     if len(ratios) < 2:
         return ""
@@ -111,41 +113,42 @@ def mean_interval(ratios: pd.Series) -> str:
 
 def describe_container(about: Mapping) -> str:
     """Return image, model and the begin of the digest of a container."""
-    digest = plain(about.get("digest") or "of no digest")
-    return (
-        f"container {plain(about.get('image') or '')} ({plain(about.get('model') or 'model unknown')}, {digest[:19]})"
-    )
+    digest = to_plain_value(about.get("digest") or "of no digest")
+    image, model = to_plain_value(about.get("image") or ""), to_plain_value(about.get("model") or "model unknown")
+    return f"container {image} ({model}, {digest[:19]})"
 
 
-def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: set[str]) -> list[Section]:
+def make_sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: set[str]) -> list[Section]:
     """Return the section of the overhead; none without a point measured with and without the container."""
     if pairs.empty:
         return []
     images = [
-        f"{plain(name)}: image {plain(about.get('image') or '')}, {plain(about.get('digest') or 'no digest')}, "
-        f"model {plain(about.get('model') or 'unknown')}, without it: {plain(about.get('native') or '')}."
+        f"{to_plain_value(name)}: image {to_plain_value(about.get('image') or '')}, "
+        f"{to_plain_value(about.get('digest') or 'no digest')}, "
+        f"model {to_plain_value(about.get('model') or 'unknown')}, "
+        f"without it: {to_plain_value(about.get('native') or '')}."
         for name, about in containers.items()
-        if plain(name) in set(pairs["platform"])
+        if to_plain_value(name) in set(pairs["platform"])
     ]
     columns = [
-        *PLATFORM,
+        *PLATFORM_COLUMNS,
         Column("native", "without container"),
         *(Column(key, key) for key in POINT_KEYS[:3]),
-        *columns_of("Overhead"),
+        *select_columns("Overhead"),
     ]
     shown = pairs.assign(
         measured=pairs["measured"] * MICRO,
         measured_native=pairs["measured_native"] * MICRO,
-        simulated=pairs["simulated"].map(simulation),
+        simulated=pairs["simulated"].map(simulation_word),
         leaves=list_leaves(pairs),
     )
     marks = frozenset((row, 11) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])
-    points = table("Overhead", "Points with and without the container", columns, shown, fixed=5, marks=marks)
-    answer = Answer("Overhead of the container", (*sentences(pairs, containers, simulated), *images, METHOD))
-    return [Section("Container overhead", "", (answer, *charts(pairs, simulated), points))]
+    points = make_table("Overhead", "Points with and without the container", columns, shown, fixed=5, marks=marks)
+    answer = Answer("Overhead of the container", (*describe_overhead(pairs, containers, simulated), *images, METHOD))
+    return [Section("Container overhead", "", (answer, *chart_overhead(pairs, simulated), points))]
 
 
-def charts(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
+def chart_overhead(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
     """Return a chart a platform and a series an operation: ratio over the native time. A constant overhead falls off to
     the right."""
     drawn = []
@@ -158,7 +161,7 @@ def charts(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
                 "dots",
                 place,
                 tuple(
-                    f"{row['alternative']}, {describe_extent(row)}, {size(row['bytes'])}"
+                    f"{row['alternative']}, {describe_extent(row)}, {format_size(row['bytes'])}"
                     for row in part.to_dict("records")
                 ),
                 tuple(part["low"]),
@@ -166,7 +169,7 @@ def charts(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
             )
             for place, (operation, part) in enumerate(inside.groupby("operation"))
         ]
-        title = f"Container over native: {origin(name, simulated)} beside {origin(native, simulated)}"
+        title = f"Container over native: {label_platform(name, simulated)} beside {label_platform(native, simulated)}"
         axes = Axis(f"{native} [µs]"), Axis("container / native [×]", log=False)
         drawn.append(Chart(f"Overhead {name}", title, *axes, tuple(series), "1: no overhead"))
     return drawn

@@ -11,7 +11,7 @@ import numpy as np
 
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper
 from commodel.records import PlatformKind
-from commodel.reports.charts import bracket_unit, micro
+from commodel.reports.charts import bracket_unit, scale_to_micro
 from commodel.reports.shape import (
     MICRO,
     Answer,
@@ -22,22 +22,25 @@ from commodel.reports.shape import (
     Section,
     Series,
     Table,
-    columns_of,
-    comma,
-    plain,
+    join_words,
+    select_columns,
+    to_plain_value,
 )
 
 SHEET = "The paper"
 UNITS = {"s": ("µs", MICRO)}
 
 
-def sections(paper: Paper, evidence: Evidence, oversubscribed: Sequence[Remark] = ()) -> list[Section]:
+def make_sections(paper: Paper, evidence: Evidence, oversubscribed: Sequence[Remark] = ()) -> list[Section]:
     """Return the first section and one section a figure. `oversubscribed` has remarks on such hosts."""
     figures = paper.figures(evidence)
-    return [lead(paper, figures, oversubscribed), *(section(figure, evidence) for figure in figures)]
+    return [
+        make_first_section(paper, figures, oversubscribed),
+        *(make_figure_section(figure, evidence) for figure in figures),
+    ]
 
 
-def lead(paper: Paper, figures: Sequence[Figure], oversubscribed: Sequence[Remark] = ()) -> Section:
+def make_first_section(paper: Paper, figures: Sequence[Figure], oversubscribed: Sequence[Remark] = ()) -> Section:
     rows = []
     for figure in figures:
         compared = [
@@ -45,65 +48,65 @@ def lead(paper: Paper, figures: Sequence[Figure], oversubscribed: Sequence[Remar
         ]
         ends = (float(np.median(compared)), min(compared), max(compared)) if compared else (None, None, None)
         rows.append((figure.name, figure.title, len(compared), *ends))
-    columns = columns_of("Figures")
+    columns = select_columns("Figures")
     note = "Here: our first column in the first table of a figure. Each figure has its own section."
     words = (f"{paper.citation}.", paper.absent, *(f"{platform}: {text}" for platform, text in oversubscribed))
     figures_table = Table("Figures", "Rebuilt figures and tables", columns, tuple(rows), note)
     return Section(SHEET, "", (Answer("The paper", words), figures_table))
 
 
-def section(figure: Figure, evidence: Evidence) -> Section:
+def make_figure_section(figure: Figure, evidence: Evidence) -> Section:
     of_kind = {kind: [name for name in figure.measured if evidence.kinds[name] is kind] for kind in PlatformKind}
     simulated, emulated = of_kind[PlatformKind.SIMULATED], of_kind[PlatformKind.NAMESPACES]
     real = [platform for platform in figure.measured if platform not in simulated]
     words = [figure.caption]
     if simulated:
-        words.append(f"Simulated values come from a simulator of {comma(simulated)}, not from hardware.")
+        words.append(f"Simulated values come from a simulator of {join_words(simulated)}, not from hardware.")
     if emulated:
         hosts = (
             "are network namespaces of one machine. Their processes and their TCP are real, their network is emulated"
         )
-        words.append(f"The hosts of {comma(emulated)} {hosts}.")
+        words.append(f"The hosts of {join_words(emulated)} {hosts}.")
     if real:
-        words.append(f"Measured values were measured on {comma(real)}.")
+        words.append(f"Measured values were measured on {join_words(real)}.")
     words.append(f"Why they differ: {figure.why}")
     about = Answer(f"{figure.name}: {figure.title}", tuple(words))
-    charts = [chart(figure, panel, " (simulated)" if simulated and not real else "") for panel in figure.panels]
+    charts = [make_chart(figure, panel, " (simulated)" if simulated and not real else "") for panel in figure.panels]
     charts = [drawn for drawn in charts if drawn.series]  # nothing was measured or predicted there
-    tables = [table(figure, numbers, place) for place, numbers in enumerate(figure.numbers)]
+    tables = [make_number_table(figure, numbers, place) for place, numbers in enumerate(figure.numbers)]
     return Section(figure.name, "", (about, *charts, *tables))
 
 
-def chart(figure: Figure, panel: Panel, mark: str) -> Chart:
-    (across, x), (up, y) = axis(panel.x, "x" in panel.log), axis(panel.y, "y" in panel.log)
-    lines = tuple(series(line, across, up, panel.log) for line in panel.lines)
+def make_chart(figure: Figure, panel: Panel, mark: str) -> Chart:
+    (across, x), (up, y) = make_axis(panel.x, "x" in panel.log), make_axis(panel.y, "y" in panel.log)
+    lines = tuple(make_series(line, across, up, panel.log) for line in panel.lines)
     lines = tuple(line for line in lines if line.x)
     if panel.names:
-        x = replace(x, names=tuple(map(plain, panel.names)))
+        x = replace(x, names=tuple(map(to_plain_value, panel.names)))
     if panel.foot is not None:
         highest = max((value for line in lines for value in line.y), default=panel.foot + 1)
         y = replace(y, low=panel.foot, high=panel.foot + 1.1 * (highest - panel.foot))
     return Chart(f"{figure.name} {panel.title}", f"{figure.name}, {panel.title}{mark}", x, y, lines)
 
 
-def axis(label: str, log: bool) -> tuple[float, Axis]:
-    factor, label = micro(bracket_unit(label))
+def make_axis(label: str, log: bool) -> tuple[float, Axis]:
+    factor, label = scale_to_micro(bracket_unit(label))
     return factor, Axis(label, log=log, bytes=log and "[B]" in label)
 
 
-def series(line: Line, across: float, up: float, log: str) -> Series:
+def make_series(line: Line, across: float, up: float, log: str) -> Series:
     """Return a line without missing values, and without 0 on a logarithmic axis."""
     dots = [(float(x) * across, float(y) * up) for x, y in zip(line.x, line.y, strict=True)]
     drawn = [(x, y) for x, y in dots if math.isfinite(y) and (x > 0 or "x" not in log) and (y > 0 or "y" not in log)]
     return Series(line.name, tuple(x for x, _ in drawn), tuple(y for _, y in drawn), line.style, line.colour)
 
 
-def table(figure: Figure, numbers: Numbers, place: int) -> Table:
+def make_number_table(figure: Figure, numbers: Numbers, place: int) -> Table:
     unit, factor = UNITS.get(numbers.unit, (numbers.unit, 1.0))
     head = f" [{unit}]" if unit else ""
-    about = [[plain(row.about[at]) for row in numbers.rows] for at in range(len(numbers.about))]
-    columns = [Column(f"about{at}", name, kind(about[at])) for at, name in enumerate(numbers.about)]
-    form = kind([value for row in numbers.rows for value in (row.paper, *row.here) if not math.isnan(value)])
+    about = [[to_plain_value(row.about[at]) for row in numbers.rows] for at in range(len(numbers.about))]
+    columns = [Column(f"about{at}", name, choose_kind(about[at])) for at, name in enumerate(numbers.about)]
+    form = choose_kind([value for row in numbers.rows for value in (row.paper, *row.here) if not math.isnan(value)])
     form = {"%": "percent"}.get(numbers.unit, form)
     printed = any(math.isfinite(row.paper) for row in numbers.rows)  # else its column and the ratios would be empty
     columns += [Column("paper", f"paper{head}", form, numbers.source)] if printed else []
@@ -112,23 +115,27 @@ def table(figure: Figure, numbers: Numbers, place: int) -> Table:
         columns += [Column(f"{name}/paper", f"{name} / paper", "ratio")] if printed else []
     rows = []
     for at, row in enumerate(numbers.rows):
-        cells = [column[at] for column in about] + ([scaled(row.paper, factor)] if printed else [])
+        cells = [column[at] for column in about] + ([scale_or_none(row.paper, factor)] if printed else [])
         for here in row.here:
-            cells += [scaled(here, factor), compute_ratio(here, row.paper)] if printed else [scaled(here, factor)]
+            cells += (
+                [scale_or_none(here, factor), compute_ratio(here, row.paper)]
+                if printed
+                else [scale_or_none(here, factor)]
+            )
         rows.append(tuple(cells))
     note = f"paper: {numbers.source}."
     return Table(f"{figure.name} {place}", numbers.title, tuple(columns), tuple(rows), note, len(about))
 
 
-def kind(values: Sequence[object]) -> str:
+def choose_kind(values: Sequence[object]) -> str:
     if any(isinstance(value, str) for value in values):
         return "text"
     return "count" if all(isinstance(value, int) for value in values) else "number"
 
 
-def scaled(value: float, factor: float) -> float | None:
+def scale_or_none(value: float, factor: float) -> float | None:
     """Return the scaled value; None if it is missing."""
-    return None if math.isnan(value) else plain(value * factor)
+    return None if math.isnan(value) else to_plain_value(value * factor)
 
 
 def compute_ratio(here: float, paper: float) -> float | None:

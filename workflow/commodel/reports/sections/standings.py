@@ -32,22 +32,22 @@ from commodel.compare.model_ranking import (
 )
 from commodel.compare.recommended import RECOMMENDED, evaluate, summarize_recommended
 from commodel.predictions.prediction_intervals import MAX_INFORMATIVE_WIDTH, NO_INFORMATION
-from commodel.reports.frames import PLATFORM, families_of, scale_to_shown_units
+from commodel.reports.frames import PLATFORM_COLUMNS, list_models, scale_to_shown_units
 from commodel.reports.shape import (
-    ALL,
+    ALL_OPERATIONS,
     MICRO,
-    MU,
-    REGRET,
+    MU_SCALE,
+    REGRET_SCALE,
     Column,
     Section,
     Table,
-    columns_of,
-    count,
-    simulation,
-    size,
-    span,
-    table,
-    times,
+    format_count,
+    format_factor_range,
+    format_size,
+    format_size_range,
+    make_table,
+    select_columns,
+    simulation_word,
 )
 from commodel.units import format_bytes
 
@@ -64,7 +64,7 @@ def compare_with_default(comparison: pd.DataFrame) -> pd.DataFrame:
     defaults = {row["workload"]: row for row in once[own].drop_duplicates("workload").to_dict("records")}
     rows = [
         {key: row[key] for key in COPIED_COLUMNS}
-        | {"library_default": other["measured"], "outcome": outcome(row, other)}
+        | {"library_default": other["measured"], "outcome": compare_times(row, other)}
         for row in once[~own].drop_duplicates("workload").to_dict("records")
         if (other := defaults.get(row["workload"])) is not None
     ]
@@ -72,7 +72,7 @@ def compare_with_default(comparison: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(gain=frame["library_default"].astype(float) / frame["measured"].astype(float))
 
 
-def outcome(alternative: dict, default: dict) -> str:
+def compare_times(alternative: dict, default: dict) -> str:
     """Return whether an alternative is clearly faster or slower than the MPI default, or tied."""
     return (
         "faster"
@@ -99,21 +99,22 @@ class Recommendation:
     @property
     def range(self) -> str:
         """Return the message sizes, such as ` from 4 KiB to 64 KiB`; empty without a message."""
-        return f" {span(self.smallest, self.largest)}" if self.largest else ""
+        return f" {format_size_range(self.smallest, self.largest)}" if self.largest else ""
 
     @property
     def scope(self) -> str:
         sizes = f"{self.range[1].upper()}{self.range[2:]}, " if self.range else ""
-        line = f"{sizes}{times(self.least, self.most)} faster than the MPI default"
-        return f"{line} in {self.workloads} of {count(self.measured, 'workload')}"
+        line = f"{sizes}{format_factor_range(self.least, self.most)} faster than the MPI default"
+        return f"{line} in {self.workloads} of {format_count(self.measured, 'workload')}"
 
     @property
     def sentence(self) -> str:
-        line = f"Use {self.alternative} for {self.operation}{self.range}: {times(self.least, self.most)} faster than "
-        return f"{line}the MPI default in {self.workloads} of {count(self.measured, 'workload')}."
+        line = f"Use {self.alternative} for {self.operation}{self.range}: "
+        line += f"{format_factor_range(self.least, self.most)} faster than the MPI default"
+        return f"{line} in {self.workloads} of {format_count(self.measured, 'workload')}."
 
 
-def recommend(rows: pd.DataFrame) -> list[Recommendation]:
+def list_recommendations(rows: pd.DataFrame) -> list[Recommendation]:
     """Return the alternatives of `compare_with_default` that are clearly faster than the MPI default, the one that
     saves most (sum of the logarithms of its gains) first."""
     faster = rows[rows["outcome"] == "faster"].assign(saved=lambda frame: np.log(frame["gain"].astype(float)))
@@ -132,18 +133,18 @@ def describe_default(rows: pd.DataFrame) -> str:
     """Return how often the fastest alternative beats the MPI default, and by how much."""
     of = {name: rows[rows["outcome"] == name] for name in OUTCOMES}
     won, lost = of["faster"], of["slower"]
-    line = f"The fastest alternative beats the MPI default in {len(won)} of {count(len(rows), 'workload')}"
-    line += f" ({mean(won['gain']):.2f}× on average)" if len(won) else ""
+    line = f"The fastest alternative beats the MPI default in {len(won)} of {format_count(len(rows), 'workload')}"
+    line += f" ({compute_mean_gain(won['gain']):.2f}× on average)" if len(won) else ""
     line += f" and is tied with it in {len(of['tied'])}" if len(of["tied"]) else ""
     line += f"; the MPI default is the fastest in {len(lost)}" if len(lost) else ""
     return f"{line}."
 
 
-def format_size(bytes: int) -> str:
-    return f" at {size(bytes)}" if bytes else ""
+def format_at_size(bytes: int) -> str:
+    return f" at {format_size(bytes)}" if bytes else ""
 
 
-def mean(gains: pd.Series) -> float:
+def compute_mean_gain(gains: pd.Series) -> float:
     return geometric_mean(np.log(gains))
 
 
@@ -153,20 +154,20 @@ def tabulate_default_gains(rows: pd.DataFrame, simulated: set[str]) -> Table:
     for (platform, operation), part in rows.groupby(["platform", "operation"]):
         top = part.loc[part["gain"].idxmax()]
         lines.append(
-            {"platform": platform, "simulated": simulation(platform in simulated), "operation": operation}
+            {"platform": platform, "simulated": simulation_word(platform in simulated), "operation": operation}
             | {"workloads": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
-            | {"mean": mean(part["gain"]), "least": part["gain"].min(), "most": top["gain"]}
-            | {"top": f"{top['way']}, {top['size']}{format_size(top['bytes'])}"}
+            | {"mean": compute_mean_gain(part["gain"]), "least": part["gain"].min(), "most": top["gain"]}
+            | {"top": f"{top['way']}, {top['size']}{format_at_size(top['bytes'])}"}
         )
-    lines.sort(key=lambda line: line["simulated"] != simulation(False))
-    columns = columns_of("Library")
+    lines.sort(key=lambda line: line["simulated"] != simulation_word(False))
+    columns = select_columns("Library")
     shown = pd.DataFrame(lines, columns=[column.key for column in columns])
     note = "The fastest measured alternative of each workload, compared with the MPI default. Above 1: choosing pays."
     marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.mean > 1)
-    return table("Library", "Gain over the MPI default", columns, shown, note=note, fixed=3, marks=marks)
+    return make_table("Library", "Gain over the MPI default", columns, shown, note=note, fixed=3, marks=marks)
 
 
-def default_cells(row: Mapping | None) -> dict[str, object]:
+def make_default_cells(row: Mapping | None) -> dict[str, object]:
     """Return the columns of a workload in sheet Selection; NaN without a measured MPI default."""
     if row is None:
         return {"library_default": np.nan, "gain": np.nan, "outcome": np.nan}
@@ -174,7 +175,7 @@ def default_cells(row: Mapping | None) -> dict[str, object]:
     return {"library_default": row["library_default"] * MICRO, "gain": row["gain"], "outcome": words[row["outcome"]]}
 
 
-DEFAULT_COLUMNS = columns_of("Beside the default")
+DEFAULT_COLUMNS = select_columns("Beside the default")
 
 KEYS = ["platform", "workload", "alternative", "layout"]
 
@@ -198,7 +199,7 @@ class Recommended:
         return Recommended(*(rows[rows["platform"] == platform] for rows in (self.evaluation, self.picked)))
 
 
-def recommended_overview(summary: pd.DataFrame, simulated: set[str]) -> Table:
+def tabulate_recommended(summary: pd.DataFrame, simulated: set[str]) -> Table:
     """Return the errors, regret and intervals of the recommended prediction, beside those of the best single model."""
     shown = summary.assign(simulated=summary["platform"].isin(simulated), coverage=100 * summary["coverage"])
     shown = scale_to_shown_units(shown)
@@ -207,30 +208,32 @@ def recommended_overview(summary: pd.DataFrame, simulated: set[str]) -> Table:
         "The recommended prediction stacks the models and corrects them by measured points. The fits for a point leave "
         "out its workload. Below it: the model with the lowest mean μ at the same points."
     )
-    columns = columns_of("Recommended")
-    return table("Recommended", "Recommended prediction", columns, shown, note=note, fixed=3, marks=marks)
+    columns = select_columns("Recommended")
+    return make_table("Recommended", "Recommended prediction", columns, shown, note=note, fixed=3, marks=marks)
 
 
-def combined_overview(picked: pd.DataFrame) -> Table:
+def tabulate_choices(picked: pd.DataFrame) -> Table:
     """Return regret and gain of choosing by the recommended prediction: by platform and operation, and over all."""
     parts = []
     for _, here in picked.groupby("platform", sort=False):
         by_operation = combined_prediction.summarize_picks(here.sort_values("operation", kind="stable"))
         if len(by_operation) > 1:
-            parts.append(combined_prediction.summarize_picks(here.assign(operation=ALL)))
+            parts.append(combined_prediction.summarize_picks(here.assign(operation=ALL_OPERATIONS)))
         parts.append(by_operation)
     shown = scale_to_shown_units(pd.concat(parts, ignore_index=True))
-    columns = columns_of("Following")
+    columns = select_columns("Following")
     marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.gain > 1)
     note = (
         "The alternative with the lowest recommended prediction, as in `commodel advise`, from fits without its "
         "workload; the MPI default where the gain over it is within its uncertainty. Marked: faster than the MPI "
         "default."
     )
-    return table("Following", "Choices by the recommended prediction", columns, shown, note=note, fixed=3, marks=marks)
+    return make_table(
+        "Following", "Choices by the recommended prediction", columns, shown, note=note, fixed=3, marks=marks
+    )
 
 
-def families(frame: pd.DataFrame, judged: pd.DataFrame) -> tuple[Table, Table]:
+def tabulate_models(frame: pd.DataFrame, judged: pd.DataFrame) -> tuple[Table, Table]:
     """Return the models with the errors of their predictions, and with the regret of their choices; the best first."""
     by = ["platform", "family"]
     predicted = frame.loc[has_schedule(frame), [*by, "simulated", "point", "measured"]]
@@ -257,18 +260,18 @@ def tabulate_predicting(rows: pd.DataFrame, judged: pd.DataFrame, predicted: pd.
     rows["standing"] = [(standing | empty).get((row.platform, row.family), "") for row in rows.itertuples()]
     total = predicted[predicted["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(total).fillna(0)
-    columns = columns_of("Families")
+    columns = select_columns("Families")
     marks = mark_best(rows, columns, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
     note = "Marked: the best value of each platform, of models that predict at least 80 % of the points."
-    return table("Families", "Errors of predictions, by model", columns, rows, note=note, fixed=3, marks=marks)
+    return make_table("Families", "Errors of predictions, by model", columns, rows, note=note, fixed=3, marks=marks)
 
 
 def tabulate_choosing(rows: pd.DataFrame, best: dict) -> Table:
-    columns = columns_of("Choosing")
+    columns = select_columns("Choosing")
     merit = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_default": 1, "over_fastest": 1}
     note = "The alternative with the model's lowest prediction, compared with the fastest one and the MPI default."
     marks = mark_best(rows, columns, merit, best)
-    return table("Choosing", "Regret of choices, by model", columns, rows, note=note, fixed=3, marks=marks)
+    return make_table("Choosing", "Regret of choices, by model", columns, rows, note=note, fixed=3, marks=marks)
 
 
 def mark_best(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int], best: dict) -> frozenset:
@@ -285,9 +288,9 @@ def mark_best(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int], 
     return frozenset(marks)
 
 
-def classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
+def tabulate_classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
     """Return the best model by operation, fan-in and message size."""
-    shown = ahead.assign(simulated=[simulation(platform in simulated) for platform in ahead["platform"]])
+    shown = ahead.assign(simulated=[simulation_word(platform in simulated) for platform in ahead["platform"]])
     shown["tied"] = [
         ", ".join(row.tied) if row.enough or not row.best else f"fewer than {MIN_POINTS} points"
         for row in ahead.itertuples()
@@ -295,38 +298,38 @@ def classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
     shown["same"] = [", ".join(row.same) for row in ahead.itertuples()]
     shown["mu_next"] = shown["mu_next"].astype(object).where(shown["next"] != "", None)
     shown["alone"] = [row.enough and not row.tied for row in ahead.itertuples()]
-    columns = columns_of("Ahead")
+    columns = select_columns("Ahead")
     marks = frozenset((place, 6) for place, row in enumerate(shown.itertuples()) if row.alone)
     note = "Fan-in: the most messages that one rank receives in one step. Marked: clearly best."
-    return table(
+    return make_table(
         "Ahead", "Best model by operation, fan-in and message size", columns, shown, note=note, fixed=5, marks=marks
     )
 
 
-def errors(frame: pd.DataFrame) -> Section:
+def make_error_section(frame: pd.DataFrame) -> Section:
     """Return matrices of mean μ: models × operation, alternative, message size, and fan-in of an operation."""
     blocks = []
     by = {"operation": "operation", "alternative": "algorithm or topology", "bytes": "message size"}
     by |= {"fan_in": "operation and fan-in"}
     if not frame.empty:
         for key, name in by.items():
-            rows = summarize(frame, [*names_of(key), "family"])
-            blocks.append(matrix(places_of(frame, key), rows, families_of(frame), key, name))
+            rows = summarize(frame, [*list_row_keys(key), "family"])
+            blocks.append(make_error_matrix(list_matrix_rows(frame, key), rows, list_models(frame), key, name))
     note = "Mean μ of each model. n/a: no prediction, or nothing was measured."
     return Section("Errors", note, tuple(blocks))
 
 
-def names_of(key: str) -> list[str]:
+def list_row_keys(key: str) -> list[str]:
     """Return the columns that identify a row of a matrix: an algorithm and a topology may have the same name."""
     return ["platform", *{"alternative": ["kind"], "fan_in": ["operation"]}.get(key, []), key]
 
 
-COUNTED = {"bytes": "bytes [B]", "fan_in": "fan-in"}
+COUNT_TITLES = {"bytes": "bytes [B]", "fan_in": "fan-in"}
 
 
-def places_of(frame: pd.DataFrame, key: str) -> pd.DataFrame:
+def list_matrix_rows(frame: pd.DataFrame, key: str) -> pd.DataFrame:
     """Return the rows of a matrix, with their number of measured points."""
-    names = names_of(key)
+    names = list_row_keys(key)
     order = names if key == "fan_in" else ["platform", key]
     every = frame[["simulated", *names]].drop_duplicates(names).sort_values(["simulated", *order])
     points = frame[frame["measured"].notna()].groupby(names)["point"].nunique().rename("points")
@@ -335,25 +338,27 @@ def places_of(frame: pd.DataFrame, key: str) -> pd.DataFrame:
     return places
 
 
-def matrix(places: pd.DataFrame, rows: pd.DataFrame, families: list[str], key: str, name: str) -> Table:
-    names = names_of(key)
+def make_error_matrix(places: pd.DataFrame, rows: pd.DataFrame, families: list[str], key: str, name: str) -> Table:
+    names = list_row_keys(key)
     wide = rows.pivot_table(index=names, columns="family", values="mu_mean").reindex(columns=families)
     wide = wide.rename(columns={family: f"= {family}" for family in families})
     shown = scale_to_shown_units(places.merge(wide, "left", on=names))
-    columns = [*PLATFORM, *([Column("operation", "operation")] if key == "fan_in" else [])]
-    columns.append(Column(key, COUNTED[key], "count") if key in COUNTED else Column(key, name))
+    columns = [*PLATFORM_COLUMNS, *([Column("operation", "operation")] if key == "fan_in" else [])]
+    columns.append(Column(key, COUNT_TITLES[key], "count") if key in COUNT_TITLES else Column(key, name))
     columns += [Column("kind", "kind")] if "kind" in names else []
     if key == "bytes":
         shown["label"] = [format_bytes(int(size)) for size in shown["bytes"]]
         columns.append(Column("label", "size"))
     columns.append(Column("points", "points measured", "count"))
-    columns += [Column(f"= {family}", family, "ratio", scale=MU) for family in families]
+    columns += [Column(f"= {family}", family, "ratio", scale=MU_SCALE) for family in families]
     fixed = len(columns) - len(families)
     marks = mark_lowest(shown[[column.key for column in columns[fixed:]]], fixed) if families else frozenset()
-    return table(f"Mean μ by {key}", f"Mean μ by {name}", columns, shown, fixed=fixed, note=LOWEST, marks=marks)
+    return make_table(
+        f"Mean μ by {key}", f"Mean μ by {name}", columns, shown, fixed=fixed, note=LOWEST_NOTE, marks=marks
+    )
 
 
-LOWEST = "Marked: the lowest of each row."
+LOWEST_NOTE = "Marked: the lowest of each row."
 
 
 def mark_lowest(shown: pd.DataFrame, left: int) -> frozenset[tuple[int, int]]:
@@ -367,30 +372,30 @@ def mark_lowest(shown: pd.DataFrame, left: int) -> frozenset[tuple[int, int]]:
 def build_selection(frame: pd.DataFrame) -> tuple[Section, Section]:
     """Return, by workload, the fastest measured alternative, and the choice and regret of each model that had a
     choice."""
-    families = families_of(frame)
+    families = list_models(frame)
     rows, alone = list_workloads(frame, families)
     if not any(isinstance(row[f"pick {family}"], str) for row in rows for family in families):
         families = []
-    return selection_sections(rows, alone, families), list_other_choices(rows, families)
+    return make_selection_section(rows, alone, families), list_other_choices(rows, families)
 
 
-def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Section:
+def make_selection_section(rows: list[dict], alone: int, families: list[str]) -> Section:
     columns = [
         *WORKLOAD,
-        *columns_of("Selection"),
+        *select_columns("Selection"),
         *DEFAULT_COLUMNS,
-        *(Column(f"regret {family}", family, "percent", scale=REGRET) for family in families),
+        *(Column(f"regret {family}", family, "percent", scale=REGRET_SCALE) for family in families),
     ]
     note = (
         "Workloads with two measured alternatives or more, including the MPI default. Regret 0: the model chooses the "
         "fastest alternative. With equal predictions the first counts. n/a: the model has no choice."
     )
     if alone:
-        note += f" Not shown: {count(alone, 'workload')} with fewer."
+        note += f" Not shown: {format_count(alone, 'workload')} with fewer."
     if not families and not any(pd.notna(row[column.key]) for row in rows for column in DEFAULT_COLUMNS):
-        return Section("Selection", NOTHING, ())
-    regrets = table(
-        "Selection", "Regret of the choices of each model [%]", columns, workload_frame(rows, columns), fixed=6
+        return Section("Selection", NO_CHOICE_NOTE, ())
+    regrets = make_table(
+        "Selection", "Regret of the choices of each model [%]", columns, make_workload_frame(rows, columns), fixed=6
     )
     return Section("Selection", note, (regrets,))
 
@@ -399,20 +404,24 @@ def list_other_choices(rows: list[dict], families: list[str]) -> Section:
     """Return the workloads in which a model does not choose the fastest alternative, and its choice there."""
     columns = [*WORKLOAD, *(Column(f"pick {family}", family) for family in families)]
     if not families:
-        return Section("Picks", NOTHING, ())
+        return Section("Picks", NO_CHOICE_NOTE, ())
     keys = [f"pick {family}" for family in families]
     differing = [row | {key: "" for key in keys if row[key] == row["best"]} for row in rows]
     differing = [row for row in differing if any(isinstance(row[key], str) and row[key] for key in keys)]
     note = "Workloads in which a model does not choose the fastest alternative. Blank: it chooses the fastest; "
     note += "n/a: it has no choice."
-    made = table(
-        "Picks", "Choices of each model that are not the fastest", columns, workload_frame(differing, columns), fixed=6
+    made = make_table(
+        "Picks",
+        "Choices of each model that are not the fastest",
+        columns,
+        make_workload_frame(differing, columns),
+        fixed=6,
     )
     return Section("Picks", note, (made,))
 
 
-NOTHING = "There was no choice: no model predicts two alternatives of a workload."
-WORKLOAD = columns_of("Workload")
+NO_CHOICE_NOTE = "There was no choice: no model predicts two alternatives of a workload."
+WORKLOAD = select_columns("Workload")
 
 
 COPIED = ("platform", "simulated", "operation", "place", "size", "bytes")
@@ -425,8 +434,8 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
     once = once[once.groupby("workload")["point"].transform("size") > 1]
     schedules = once[~is_library_default(once)]
     alone = frame["workload"].nunique() - schedules["workload"].nunique()
-    by_group = _by_group(schedules, [*COPIED, "way", "measured", "measured_low", "measured_high"])
-    chosen_by = _by_group(
+    by_group = _group_by_workload(schedules, [*COPIED, "way", "measured", "measured_low", "measured_high"])
+    chosen_by = _group_by_workload(
         frame.loc[frame["chosen"], ["workload", "family", "way", "regret"]], ["family", "way", "regret"]
     )
     own = {row["workload"]: row for row in compare_with_default(once).to_dict("records")}
@@ -444,7 +453,7 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
         if others:
             row |= {"next": others[0]["way"], "margin": 100 * (others[0]["measured"] / first["measured"] - 1)}
             row |= {"clear": is_clearly_faster(first, others[0])}
-        row |= default_cells(own.get(group))
+        row |= make_default_cells(own.get(group))
         chosen = {pick["family"]: pick for pick in chosen_by.get(group, ())}
         for family in families:
             pick = chosen.get(family, {"way": np.nan, "regret": np.nan})  # it predicts fewer than two alternatives
@@ -453,14 +462,14 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
     return rows, alone
 
 
-def _by_group(frame: pd.DataFrame, columns: list[str]) -> dict[str, list[dict]]:
+def _group_by_workload(frame: pd.DataFrame, columns: list[str]) -> dict[str, list[dict]]:
     groups: dict[str, list[dict]] = {}
     for group, row in zip(frame["workload"], frame[columns].to_dict("records"), strict=True):
         groups.setdefault(group, []).append(row)
     return groups
 
 
-def workload_frame(rows: list[dict], columns: list[Column]) -> pd.DataFrame:
+def make_workload_frame(rows: list[dict], columns: list[Column]) -> pd.DataFrame:
     shown = pd.DataFrame(rows, columns=[column.key for column in columns])
-    shown["simulated"] = shown["simulated"].map(simulation)
+    shown["simulated"] = shown["simulated"].map(simulation_word)
     return shown

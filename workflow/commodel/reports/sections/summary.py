@@ -32,27 +32,27 @@ from commodel.reports.shape import (
     Remark,
     Section,
     Table,
-    columns_of,
-    comma,
-    count,
-    origin,
-    percent,
-    plain,
-    ratio,
+    format_count,
+    format_percent,
+    format_ratio,
+    format_size,
+    format_size_range,
+    join_words,
+    label_platform,
+    make_table,
+    select_columns,
     shorten_list,
-    simulation,
-    size,
-    span,
-    table,
+    simulation_word,
+    to_plain_value,
 )
 from commodel.units import format_seconds
 
-GOOD_SHARE = 0.9  # of medians inside
-MOST_LEADS = 8  # sentences
+MIN_COVERAGE = 0.9  # of medians inside
+MAX_LEADS = 8  # sentences
 RECOMMENDED_FIRST = "The recommended prediction"
 BEST_MODEL, WHAT_TO_USE, CERTAINTY = "Which model predicts best", "What to use", "How certain this is"
 MISSING = "What is missing"
-LIMITS = {
+MAX_SENTENCES = {
     RECOMMENDED_FIRST: 2,
     BEST_MODEL: 3,
     WHAT_TO_USE: 3,
@@ -60,7 +60,7 @@ LIMITS = {
     MISSING: 2,
 }  # sentences of a platform, twelve at most; sheet Findings has all
 FINDINGS = "Findings"
-MOST_RECOMMENDED = 2  # alternatives
+MAX_RECOMMENDED = 2  # alternatives
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +73,14 @@ class Findings:
 
     @property
     def complete(self) -> bool:
-        return len(self.sentences) <= LIMITS[self.question]
+        return len(self.sentences) <= MAX_SENTENCES[self.question]
 
     def summarize(self, simulated: set[str]) -> Answer:
         """Return the first sentences, up to the limit of the Summary."""
-        shown, most = list(self.sentences), LIMITS[self.question]
+        shown, most = list(self.sentences), MAX_SENTENCES[self.question]
         if not self.complete:
             shown = [*shown[: most - 1], f"{len(shown) - most + 1} more findings: see {FINDINGS}."]
-        return Answer(f"{self.question}: {origin(self.platform, simulated)}", tuple(shown))
+        return Answer(f"{self.question}: {label_platform(self.platform, simulated)}", tuple(shown))
 
 
 def find_answers(
@@ -93,14 +93,17 @@ def find_answers(
     """Return the findings on each platform, measured platforms first. Models are judged by the held-out points
     `judged`; `uses` comes from `alternatives.join_sizes`, `remarks` are further sentences by question."""
     salient = select_salient(comparison)
-    platforms = {*comparison["platform"], *(plain(remark.platform) for some in remarks.values() for remark in some)}
+    platforms = {
+        *comparison["platform"],
+        *(to_plain_value(remark.platform) for some in remarks.values() for remark in some),
+    }
     found = []
     for platform in sorted(platforms, key=lambda platform: (platform in simulated, platform)):
         part, held_out, use, brief = (
             frame[frame["platform"] == platform] for frame in (comparison, judged, uses, salient)
         )
         best = find_best_model(held_out) if len(held_out) else None
-        sentences = dict.fromkeys(LIMITS, ())
+        sentences = dict.fromkeys(MAX_SENTENCES, ())
         if len(part):
             sentences = {
                 RECOMMENDED_FIRST: [],
@@ -110,7 +113,7 @@ def find_answers(
                 MISSING: conditions.describe_missing(part, platform in simulated),
             }
         for question, lines in sentences.items():
-            here = [remark.text for remark in remarks.get(question, ()) if plain(remark.platform) == platform]
+            here = [remark.text for remark in remarks.get(question, ()) if to_plain_value(remark.platform) == platform]
             lines = (*here[:1], *lines[:1], *here[1:], *lines[1:])  # many remarks do not displace the answer
             found += [Findings(platform, question, lines)] if lines else []
     return found
@@ -118,12 +121,12 @@ def find_answers(
 
 def tabulate_findings(findings: Sequence[Findings], simulated: set[str]) -> Section:
     rows = [
-        (found.platform, simulation(found.platform in simulated), found.question, sentence)
+        (found.platform, simulation_word(found.platform in simulated), found.question, sentence)
         for found in findings
         for sentence in found.sentences
     ]
     note = "All findings, of which the Summary has the first of each question."
-    return Section(FINDINGS, note, (Table(FINDINGS, "Findings", columns_of(FINDINGS), tuple(rows), fixed=3),))
+    return Section(FINDINGS, note, (Table(FINDINGS, "Findings", select_columns(FINDINGS), tuple(rows), fixed=3),))
 
 
 def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
@@ -133,13 +136,14 @@ def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
     for row in summary.itertuples():
         name = "It" if row.prediction == RECOMMENDED else f"The best single model at these points, {row.prediction},"
         line = f"{name} has mean μ {row.mu_mean:.3f} (worst {row.mu_max:.2f})"
-        line += f" at {count(row.points, 'held-out point')}" if row.prediction == RECOMMENDED else ""
+        line += f" at {format_count(row.points, 'held-out point')}" if row.prediction == RECOMMENDED else ""
         if row.regret_mean == row.regret_mean:
-            line += f", regret {percent(row.regret_mean)} on average and {percent(row.regret_max)} at worst"
-        if row.width == row.width:
             line += (
-                f"; {percent(row.coverage)} of medians lie in its intervals, with a median high/low of {row.width:.2f}"
+                f", regret {format_percent(row.regret_mean)} on average and {format_percent(row.regret_max)} at worst"
             )
+        if row.width == row.width:
+            line += f"; {format_percent(row.coverage)} of medians lie in its intervals, "
+            line += f"with a median high/low of {row.width:.2f}"
         remarks.append(Remark(row.platform, f"{line}."))
     return remarks
 
@@ -150,16 +154,21 @@ def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]
         return ["No point has both a prediction and a measurement."]
     if best is None:
         return ["Every model predicts 0 for some point. No model can be recommended."]
-    line = f"{best['family']} predicts best: mean μ {best['mu_mean']:.2f} on {count(best['points'], 'held-out point')}"
-    line += f", median |error| {percent(best['abs_error_median'])}, bias {percent(best['bias'], sign=True)} "
+    line = f"{best['family']} predicts best: mean μ {best['mu_mean']:.2f} "
+    line += f"on {format_count(best['points'], 'held-out point')}"
+    line += (
+        f", median |error| {format_percent(best['abs_error_median'])}, bias {format_percent(best['bias'], sign=True)} "
+    )
     lines = [f"{line}({grade(best['mu_mean'])})."]
     rows, tied, same = rank_models(part), find_tied_models(part, best), find_equal_models(part, best["family"])
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
-    after = [f"{model} ({ratio(mu[model])})" for model in drop_equal_models(part, rows, 3)[1:] if model not in tied]
-    equal = [f"{model} ({ratio(mu[model])})" for model in tied]
+    after = [
+        f"{model} ({format_ratio(mu[model])})" for model in drop_equal_models(part, rows, 3)[1:] if model not in tied
+    ]
+    equal = [f"{model} ({format_ratio(mu[model])})" for model in tied]
     line = f"Statistically tied with it: {shorten_list(equal)}. " if equal else ""
     line += f"Equal predictions: {shorten_list(same)}. " if same else ""
-    line += f"Next: {comma(after)}." if after else ""
+    line += f"Next: {join_words(after)}." if after else ""
     lines += [line.strip()] if line else []
     poor = []
     for operation, some_rows in group_by_operation(part):
@@ -168,7 +177,7 @@ def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]
             poor.append(f"{operation} (no comparable point)")
         elif first["mu_mean"] > FAIR:
             poor.append(f"{operation} (best: {first['family']}, {first['mu_mean']:.2f})")
-    return [*lines, f"No model predicts {comma(poor)} well."] if poor else lines
+    return [*lines, f"No model predicts {join_words(poor)} well."] if poor else lines
 
 
 def describe_uses(uses: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
@@ -180,25 +189,28 @@ def describe_uses(uses: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
         lines = []
         for (operation,), part in uses.groupby(["operation"]):
             row = part.loc[(part["count"] == part["count"].max())].iloc[-1]
-            lines.append(f"Use {row['use']} for {operation} on {row['size']} {span(row['smallest'], row['largest'])}.")
+            lines.append(
+                f"Use {row['use']} for {operation} on {row['size']} "
+                f"{format_size_range(row['smallest'], row['largest'])}."
+            )
         return lines
-    recommended = standings.recommend(rows)
+    recommended = standings.list_recommendations(rows)
     if not recommended:
-        return [f"Keep the MPI default: no alternative is clearly faster in {count(len(rows), 'workload')}."]
+        return [f"Keep the MPI default: no alternative is clearly faster in {format_count(len(rows), 'workload')}."]
     lines = [recommendation.sentence for recommendation in recommended]
     kept = sorted(set(rows["operation"]) - {recommendation.operation for recommendation in recommended})
-    last = [f"Keep the MPI default for {comma(kept)}."] if kept else []
-    return [standings.describe_default(rows), *lines[:MOST_RECOMMENDED], *last]
+    last = [f"Keep the MPI default for {join_words(kept)}."] if kept else []
+    return [standings.describe_default(rows), *lines[:MAX_RECOMMENDED], *last]
 
 
 def list_leads(classes: pd.DataFrame, simulated: set[str]) -> Answer | None:
     """Return the classes in which one model alone is the best; None without any."""
     lines = [
-        f"{origin(platform, simulated)}: {line}."
+        f"{label_platform(platform, simulated)}: {line}."
         for platform, rows in classes.groupby("platform")
         for line in describe_leads(rows)
     ]
-    return Answer("Where one model is clearly the best", tuple(lines[:MOST_LEADS])) if lines else None
+    return Answer("Where one model is clearly the best", tuple(lines[:MAX_LEADS])) if lines else None
 
 
 def describe_certainty(part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None) -> list[str]:
@@ -208,22 +220,23 @@ def describe_certainty(part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series
     if once.empty:
         return []
     half = ((once["measured_high"] - once["measured_low"]) / 2 / once["measured"]).median()
-    line = f"{count(len(once), 'point')} measured; a median is typically known to ±{percent(half)} (95 % confidence)."
+    line = f"{format_count(len(once), 'point')} measured; "
+    line += f"a median is typically known to ±{format_percent(half)} (95 % confidence)."
     skewed = int((once["skew"] > 0.1 * once["measured"]).sum())
     if skewed:
         skew = format_seconds(once["skew"].median())
-        line += f" The start skew (median {skew}) exceeds 10 % of the time at {count(skewed, 'point')}."
+        line += f" The start skew (median {skew}) exceeds 10 % of the time at {format_count(skewed, 'point')}."
     lines = [line]
     if best is None:
         return lines
     family, inside = best["family"], best["covered_share"]
     words = judged.loc[(judged["family"] == family) & judged["mu"].notna(), "interval_basis"]
     bases = list(map(IntervalBasis.parse, words))
-    covers = f"cover {percent(inside)} of the held-out medians"
+    covers = f"cover {format_percent(inside)} of the held-out medians"
     if 2 * sum(basis.of_residuals for basis in bases) < max(len(bases), 1):
         line = f"Parameter intervals of {family} {covers}. They exclude the error of the model itself."
     else:
-        verdict = "" if inside >= GOOD_SHARE else "; they are too narrow"
+        verdict = "" if inside >= MIN_COVERAGE else "; they are too narrow"
         line = f"Prediction intervals of {family} {covers} (target: 95 %{verdict})."
         if any(basis.is_lower_bound for basis in bases):
             line += " They rest on fewer than five allocations and may be too narrow."
@@ -237,16 +250,16 @@ def describe_choices(family: str, part: pd.DataFrame) -> list[str]:
     if chosen.empty:
         return []
     pick = summarize_choices(part[part["family"] == family], ["family"]).iloc[0]
-    line = f"{family} chooses the fastest alternative, or a tied one, in {percent(pick['right'])} of "
-    line += count(pick["groups"], "workload")
+    line = f"{family} chooses the fastest alternative, or a tied one, in {format_percent(pick['right'])} of "
+    line += format_count(pick["groups"], "workload")
     if (over := pick["over_default"]) > 0:
         line += f", {1 / over:.2f}× faster than" if over < 1 else f", {over:.2f}× slower than"
         line += " the MPI default on average"
     if not pick["regret_max"] > 0:
         return [f"{line}; regret none."]
     row = chosen.sort_values("regret", ascending=False, na_position="last").iloc[0]
-    line += f"; regret {percent(pick['regret_mean'])} mean, {percent(pick['regret_max'])} worst"
-    return [f"{line} ({row['way']} for {row['operation']}, {row['size']}, {size(row['bytes'])})."]
+    line += f"; regret {format_percent(pick['regret_mean'])} mean, {format_percent(pick['regret_max'])} worst"
+    return [f"{line} ({row['way']} for {row['operation']}, {row['size']}, {format_size(row['bytes'])})."]
 
 
 def describe_leads(rows: pd.DataFrame) -> list[str]:
@@ -262,20 +275,21 @@ def describe_leads(rows: pd.DataFrame) -> list[str]:
         line = f"{family} is clearly the best for {shorten_list(places, 4)}"
         if len(gaps):
             widest = gaps.loc[(gaps["mu_next"] / gaps["mu"]).idxmax()]
-            line += f"; widest lead: μ {ratio(widest['mu'])}, next {widest['next']} at {ratio(widest['mu_next'])}"
+            line += f"; widest lead: μ {format_ratio(widest['mu'])}, "
+            line += f"next {widest['next']} at {format_ratio(widest['mu_next'])}"
         lines.append(line)
     return lines
 
 
-STANDINGS = "Errors of each model's predictions and regret of its choices, by platform and by class of workload."
-USE = "The fastest measured alternative of each workload, and its gain over the MPI default."
-TIMES = (
+STANDINGS_NOTE = "Errors of each model's predictions and regret of its choices, by platform and by class of workload."
+USE_NOTE = "The fastest measured alternative of each workload, and its gain over the MPI default."
+TIMES_NOTE = (
     "Workloads whose fastest alternative changes with the message size come first. Solid: measured median with its "
     "95 % confidence interval. Dashed: prediction of the best model of the workload."
 )
 
 
-def sections(
+def make_sections(
     frame: pd.DataFrame,
     judged: pd.DataFrame,
     recommended: standings.Recommended,
@@ -289,7 +303,7 @@ def sections(
 ) -> list[Section]:
     """Return the sheets Summary, Standings and What to use."""
     uses, classes = (
-        _measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(judged))
+        _sort_measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(judged))
     )
     evaluation, picked = recommended.evaluation, recommended.picked
     remarks = {RECOMMENDED_FIRST: describe_recommended(evaluation), BEST_MODEL: anomalies, MISSING: probes}
@@ -306,29 +320,34 @@ def sections(
     every = [] if all(found.complete for found in findings) else [tabulate_findings(findings, simulated)]
     if frame.empty:
         return [first, *every]
-    standing = [standings.recommended_overview(evaluation, simulated)] if len(evaluation) else []
-    standing += standings.families(frame, judged)
-    standing += [standings.combined_overview(picked)] if len(picked) else []
+    standing = [standings.tabulate_recommended(evaluation, simulated)] if len(evaluation) else []
+    standing += standings.tabulate_models(frame, judged)
+    standing += [standings.tabulate_choices(picked)] if len(picked) else []
     lead = list_leads(classes, simulated)
     standing += [lead] if lead is not None else []
-    standing += [standings.classes(classes, simulated)]
+    standing += [standings.tabulate_classes(classes, simulated)]
     gains = standings.compare_with_default(frame)
-    use = [_use(frame, uses), *([standings.tabulate_default_gains(gains, simulated)] if len(gains) else [])]
-    use += [Answer("Time over message size", (TIMES,)), *chain(*times.values())] if times else []
-    return [first, *every, Section("Standings", STANDINGS, tuple(standing)), Section("What to use", USE, tuple(use))]
+    use = [_tabulate_uses(frame, uses), *([standings.tabulate_default_gains(gains, simulated)] if len(gains) else [])]
+    use += [Answer("Time over message size", (TIMES_NOTE,)), *chain(*times.values())] if times else []
+    return [
+        first,
+        *every,
+        Section("Standings", STANDINGS_NOTE, tuple(standing)),
+        Section("What to use", USE_NOTE, tuple(use)),
+    ]
 
 
-def _measured_first(rows: pd.DataFrame, simulated: set[str]) -> pd.DataFrame:
+def _sort_measured_first(rows: pd.DataFrame, simulated: set[str]) -> pd.DataFrame:
     """Return the rows of measured platforms before those of simulated ones, otherwise in their order."""
     return rows.sort_values("platform", key=lambda names: names.isin(simulated), kind="stable", ignore_index=True)
 
 
-def _use(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:
+def _tabulate_uses(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:
     shown = uses.merge(frame[["platform", "simulated"]].drop_duplicates("platform"), "left", on="platform")
     shown = scale_to_shown_units(shown)
-    shown["span"] = [span(row.smallest, row.largest) for row in shown.itertuples()]
+    shown["span"] = [format_size_range(row.smallest, row.largest) for row in shown.itertuples()]
     shown["clearly"] = [f"{row.clear} of {row.sizes}" for row in shown.itertuples()]
-    columns = columns_of("Use")
+    columns = select_columns("Use")
     note = "Measured medians. Neighbouring sizes with the same fastest alternative share a row."
     marks = frozenset((row, 6) for row, winner in enumerate(shown.itertuples()) if winner.clear == winner.sizes)
-    return table("Use", "What to use", columns, shown, note=note, fixed=5, marks=marks)
+    return make_table("Use", "What to use", columns, shown, note=note, fixed=5, marks=marks)

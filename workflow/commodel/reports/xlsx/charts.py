@@ -10,7 +10,7 @@ from io import BytesIO
 from commodel.reports.charts import PALETTE
 from commodel.reports.pictures.render import DrawingError, png
 from commodel.reports.pictures.specifications import tiling as draw_tiling
-from commodel.reports.shape import Axis, Chart, Matrix, Series, Tiling, finite, number_format
+from commodel.reports.shape import Axis, Chart, Matrix, Series, Tiling, choose_number_format, is_finite_number
 
 SHEET = "Chart data"
 WIDTH, HEIGHT, GAP, ROW = 600, 430, 16, 20  # pixels
@@ -200,10 +200,10 @@ def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
             edges = {"left": 2} if place in borders else {}
             edges |= {"top": 2} if at in borders else {}
             expected = matrix.expected[block[at]][block[place]] if matrix.expected else value
-            colour = matrix.colour(value) if finite(value) else matrix.colour(expected, pale=True)
+            colour = matrix.colour(value) if is_finite_number(value) else matrix.colour(expected, pale=True)
             look = {"font_size": 9, "align": "center", "bg_color": colour, **edges}
-            if finite(value):
-                form = book.form(**look, num_format=number_format("number", value))
+            if is_finite_number(value):
+                form = book.form(**look, num_format=choose_number_format("number", value))
                 sheet.write_number(row + 1 + at, place + 1, value, form)
             else:
                 sheet.write_blank(row + 1 + at, place + 1, None, book.form(**look))

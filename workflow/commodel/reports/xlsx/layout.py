@@ -14,7 +14,17 @@ from xlsxwriter.format import Format
 from xlsxwriter.utility import quote_sheetname, xl_range, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
-from commodel.reports.shape import COLOURS, WORDS, Report, Scale, Section, SourceRows, Table, has_rank, show
+from commodel.reports.shape import (
+    COLOURS,
+    TEXT_KINDS,
+    Report,
+    Scale,
+    Section,
+    SourceRows,
+    Table,
+    format_value,
+    has_rank,
+)
 
 CREATED = datetime(2000, 1, 1)  # without a date of measurement; never the date of writing
 WIDEST = 52  # characters of a column
@@ -58,7 +68,9 @@ def column_widths(tables: tuple[Table, ...], alone: bool = True, filters: bool =
         widths += [0] * (len(table.columns) - len(widths))
         for place, column in enumerate(table.columns):
             # Bold digits and the grouping of Excel's own formats need a little more than the text.
-            longest = max((len(show(column.kind, value)) for value in set(table.values(place))), default=0) * 1.1 + 3
+            longest = (
+                max((len(format_value(column.kind, value)) for value in set(table.values(place))), default=0) * 1.1 + 3
+            )
             if not alone and column.kind == "text" and place + 1 == len(table.columns) and not table.grounds:
                 longest = 0
             word = max(map(len, f"{column.header} ".split(" "))) * 1.15 + (4 if filters else 1)
@@ -132,7 +144,7 @@ def write_parquet(section: str, table: Table, folder: Path) -> Path:
     from commodel.files.streams import make_piece, write_stream
 
     names = make_headers([column.header for column in table.columns])
-    words = [column.kind in WORDS for column in table.columns]
+    words = [column.kind in TEXT_KINDS for column in table.columns]
     types = pa.schema([(name, pa.string() if text else pa.float64()) for name, text in zip(names, words, strict=True)])
 
     def pieces() -> Iterator[pa.Table]:
@@ -141,7 +153,11 @@ def write_parquet(section: str, table: Table, folder: Path) -> Path:
             for place, (name, column) in enumerate(zip(names, table.columns, strict=True)):
                 values = table.values(place, first, first + PIECE)
                 columns[name] = [
-                    (show(column.kind, value) or None) if words[place] else float(value) if has_rank(value) else None
+                    (format_value(column.kind, value) or None)
+                    if words[place]
+                    else float(value)
+                    if has_rank(value)
+                    else None
                     for value in values
                 ]
             yield make_piece(columns, types)

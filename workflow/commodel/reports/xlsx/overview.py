@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
-from commodel.reports.content import DOUBLES, commands
+from commodel.reports.content import DOUBLES, list_commands
 from commodel.reports.shape import Front, Grid, Report, SourceRows, Tile
 from commodel.reports.xlsx.charts import ROW, ChartData
 from commodel.reports.xlsx.layout import Places
@@ -204,7 +204,7 @@ class Overview:
             look = form(font_color=LINK, underline=1)
             self.sheet.write_url(self.row + down, half if column else 0, target, look, string=text)
         self.row += lines + 1
-        for question, command in commands(report, self.front):
+        for question, command in list_commands(report, self.front):
             if question == DOUBLES and calculator[1]:
                 continue
             self.sheet.write_string(self.row, 0, question, form(bold=True))

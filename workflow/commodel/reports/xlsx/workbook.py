@@ -15,7 +15,7 @@ from commodel.files.streams import return_freed_memory
 from commodel.reports import received_workbooks
 from commodel.reports.shape import (
     COLOURS,
-    WORDS,
+    TEXT_KINDS,
     Answer,
     Chart,
     Matrix,
@@ -24,13 +24,13 @@ from commodel.reports.shape import (
     Table,
     Text,
     Tiling,
-    finite,
+    choose_number_format,
+    describe_origin,
+    format_value,
     has_rank,
-    number_format,
-    origin_line,
-    plain,
-    raw_link,
-    show,
+    is_finite_number,
+    make_raw_link,
+    to_plain_value,
 )
 from commodel.reports.xlsx import charts, layout
 from commodel.reports.xlsx.calculator import sheet as calculator
@@ -39,9 +39,9 @@ from commodel.reports.xlsx.overview import SHEET as OVERVIEW
 from commodel.reports.xlsx.overview import Overview
 
 LONGEST_CELL = 32_000  # XlsxWriter drops a longer text silently
-BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8, a line a row: long texts are cut off
-LEGIBLE = 22  # columns on A3
-PRINTED = 200  # rows of a sheet; all of the first ones
+BROAD, A3 = 20, 8  # tables with more columns are printed on A3 (paper 8 of Excel), with long texts cut off
+LEGIBLE = 22  # columns printed on A3
+PRINTED = 200  # rows printed of a sheet, except of those in FIRST
 FIRST = ("Summary", "Standings", "What to use")
 TEXT_WIDTH = 150  # characters of a sentence across columns
 RAW = "Raw summary"
@@ -89,7 +89,7 @@ class Workbook:
         by_platform = groupby(sorted(report.sets, key=platform_of), key=platform_of)
         known = [(platform, *calculator.calculable(list(sets))) for platform, sets in by_platform]
         order = {front.platform: place for place, front in enumerate(report.fronts)}
-        known.sort(key=lambda entry: order.get(plain(entry[0]), len(order)))  # as the first sheets
+        known.sort(key=lambda entry: order.get(to_plain_value(entry[0]), len(order)))  # as the first sheets
         self.calculable = [entry for entry in known if entry[1]]
         self.calculator_of: dict[str, tuple[str, str]] = {}  # by platform: links to it, and to L's factor
         self.chart_data = charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `sheet` returns
@@ -120,7 +120,7 @@ class Workbook:
             sheet.write_string(row, 0, self.report.banner, self.form(bold=True, font_color="#8A3B00"))
             sheet.set_tab_color("#E8935F")
             row += 1
-        if note := note or (origin_line(self.report) if leading else ""):
+        if note := note or (describe_origin(self.report) if leading else ""):
             sheet.write_string(row, 0, note, self.form(italic=True, font_color=MUTED))
             row += 1
         if self.first_sheets:
@@ -142,18 +142,19 @@ class Workbook:
     def add_overviews(self) -> None:
         """Add the first sheet of each platform, in front of all others; it is filled when these are written."""
         for front in self.report.fronts:
-            sheet, row = self.sheet(OVERVIEW, origin_line(self.report))
+            sheet, row = self.sheet(OVERVIEW, describe_origin(self.report))
             self.first_sheets.append(Overview(self, front, sheet, row))
 
     def add_calculators(self) -> None:
         """Add a calculator for each platform that has values of models with formulas."""
         for platform, sets, refused in self.calculable:
-            note = f"{plain(platform)}: change a yellow cell and everything follows. No intervals: see Comparison."
+            note = f"{to_plain_value(platform)}: change a yellow cell and all predictions follow. "
+            note += "Intervals are in Comparison."
             sheet, row = self.sheet(calculator.SHEET, note)
             writer = calculator.Sheet(self, sheet, row, sets, refused)
             writer.write()
             factor = cell(sheet.get_name(), *writer.latency) if writer.latency else ""
-            self.calculator_of[plain(platform)] = cell(sheet.get_name()), factor
+            self.calculator_of[to_plain_value(platform)] = cell(sheet.get_name()), factor
 
     def add_section(self, section: Section) -> None:
         """Add the sheet of a section. If it is a single table, its header and first columns are frozen."""
@@ -215,7 +216,7 @@ class Workbook:
         if self.report.sets:  # as text, from which they can be read back
             note = "commodel predict --params reads these, and what a calculator changes."
             sheet, first = self.sheet(received_workbooks.SETS, note)
-            for row, (number, line) in enumerate(received_workbooks.lines(self.report.sets), first):
+            for row, (number, line) in enumerate(received_workbooks.list_set_lines(self.report.sets), first):
                 sheet.write_number(row, 0, number)
                 sheet.write_string(row, 1, line[:LONGEST_CELL])
             sheet.hide()
@@ -265,7 +266,7 @@ class Workbook:
         titles = layout.make_headers([column.header for column in table.columns])
         last = row + len(rows)
         columns = [
-            {"header": title, "header_format": header if column.kind in WORDS else number}
+            {"header": title, "header_format": header if column.kind in TEXT_KINDS else number}
             for title, column in zip(titles, table.columns, strict=True)
         ]
         name = layout.make_unique(layout.table_name(table), 250, self.names)
@@ -281,10 +282,12 @@ class Workbook:
 
     def write_cell(self, sheet, row: int, table: Table, at: int, place: int, value: object) -> None:
         column, marked, ground = table.columns[place], (at, place) in table.marks, table.grounds.get((at, place), "")
-        if finite(value):
-            sheet.write_number(row, place, value, self.look(number_format(column.kind, value), marked, ground=ground))
+        if is_finite_number(value):
+            sheet.write_number(
+                row, place, value, self.look(choose_number_format(column.kind, value), marked, ground=ground)
+            )
             return
-        text, wordy = show(column.kind, value), column.kind in WORDS
+        text, wordy = format_value(column.kind, value), column.kind in TEXT_KINDS
         target = self.target(column.key, column.kind, value)
         if target:
             sheet.write_url(row, place, target, self.look("", marked, wordy, LINK, ground=ground), string=text)
@@ -302,7 +305,7 @@ class Workbook:
     def target(self, key: str, kind: str, value: object) -> str:
         """Return the link of a cell: from a raw file to its samples, from a point to its raw summary."""
         if kind == "file" and value:
-            link = raw_link(self.report.results, value)
+            link = make_raw_link(self.report.results, value)
             stem = PurePosixPath(value).name.partition(".")[0]
             return self.sample_rows.get(stem) or (link and f"external:{link}")
         return self.raw_rows.get(value, "") if key == "point" else ""

@@ -30,7 +30,7 @@ static int by_representative(const void *one, const void *other)
   return (a->backend > b->backend) - (a->backend < b->backend);
 }
 
-/* The members that a packet tells of, behind those that are known; -1 where it is of another kind. */
+/* Appends the members in a packet to the known ones; -1: the packet is of another kind. */
 static long members_of(OverlayPacket *packet, Member *members, long room)
 {
   uint64_t checksum;

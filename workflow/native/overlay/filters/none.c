@@ -1,4 +1,4 @@
-/* none.c: packets go on as they came. */
+/* none.c: packets are forwarded unchanged. */
 #include "../filter.h"
 
 int filter_none(OverlayWave *wave)

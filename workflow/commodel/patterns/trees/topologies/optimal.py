@@ -14,7 +14,7 @@ from commodel.errors import UserError
 from commodel.patterns.arguments import Argument, Kind, count
 from commodel.patterns.trees.topologies import Topology
 from commodel.patterns.trees.tree import Tree, check_size
-from commodel.units import bare_number, parse_number, parse_seconds
+from commodel.units import parse_bare_number, parse_number, parse_seconds
 
 MAX_DENOMINATOR = 10**9  # of the latency as a fraction of the gap
 DEEPEST_TREE = 100_000
@@ -25,7 +25,7 @@ def _read_times(text: str) -> list[Fraction]:
     times = [time.strip() for time in text.split(",")]
     if len(times) != 3:
         raise UserError("wanted three times such as 5us")
-    parse = parse_number if all(bare_number(time) is not None for time in times) else parse_seconds
+    parse = parse_number if all(parse_bare_number(time) is not None for time in times) else parse_seconds
     L, o, g = (Fraction(str(parse(time))) for time in times)
     if not L + 2 * o:
         raise UserError("wanted L or o above 0")

@@ -22,7 +22,7 @@ from commodel.models.keys import key, parse, sample
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """A part of a formula; `value` is NaN where a spreadsheet would show an error. True and false count 1 and 0."""
+    """A part of a formula and its value: NaN if a spreadsheet would show an error; true and false are 1 and 0."""
 
     text: str
     value: float

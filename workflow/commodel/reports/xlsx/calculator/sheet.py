@@ -18,7 +18,7 @@ from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
 from commodel.predictions.validity import SHORT_MESSAGE
 from commodel.reports.charts import PALETTE
-from commodel.reports.shape import Axis, number_format, plain
+from commodel.reports.shape import Axis, choose_number_format, to_plain_value
 from commodel.reports.xlsx.calculator.cells import (
     CALCULATED,
     LEVELS,
@@ -244,7 +244,7 @@ class Sheet(Cells):
         row = self.heading(
             row, "Parameter values", "Type a factor (2 doubles the value) or your own value into a yellow cell."
         )
-        self.head(row, (*VALUES, "", f"{FITTED_ON}{plain(self.several[0].parameters.platform)}"))
+        self.head(row, (*VALUES, "", f"{FITTED_ON}{to_plain_value(self.several[0].parameters.platform)}"))
         known = {}
         for entry in self.several:
             cells: dict[str, Term] = {}
@@ -261,7 +261,7 @@ class Sheet(Cells):
 
     def _value(self, row: int, entry: Calculable, name: str) -> Term:
         value, unit = entry.known.in_shown_unit(name)
-        numbers = number_format("number", value)
+        numbers = choose_number_format("number", value)
         self.sheet.write_string(row, 0, entry.known.entry.title, self.look())
         self.sheet.write_string(row, 1, name, self.look())
         self.sheet.write_number(row, 2, value, self.look(numbers))
