@@ -222,6 +222,6 @@ def test_an_option_of_another_mode_is_refused(line, wanted):
 def test_help_texts_are_no_code_that_results_rest_on():
     """Snakemake runs a rule again when one of these files changes."""
     calls = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow/rules").glob("*.smk"))
-    names = re.findall(r'(?<![\w"])"([a-z_.]+)"', " ".join(re.findall(r"\bsources\(([^()]*)\)", calls)))
+    names = re.findall(r'(?<![\w"])"([a-z_.]+)"', " ".join(re.findall(r"\blist_source_files\(([^()]*)\)", calls)))
     assert names
     assert not [file for name in names for file in list_source_files(name) if file.startswith(str(PACKAGE / "cli"))]

@@ -159,7 +159,7 @@ def test_what_is_missing_is_stated(name, text, complaint, tmp_path):
         ("seconds=t:hours", "found the unit 'hours'"),
         ("ranks=p:us", "ranks has no unit"),
         ("seconds=nowhere", "found no column 'nowhere'"),
-        ("seconds=ranks", "found '2' without a unit; say which, e.g. --column seconds=ranks:us"),
+        ("seconds=ranks", "found '2' without a unit; name it, e.g. --column seconds=ranks:us"),
     ],
 )
 def test_columns_of_a_table_are_named_rightly(column, complaint, tmp_path):

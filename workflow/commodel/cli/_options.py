@@ -21,8 +21,8 @@ from commodel.registry import list_names
 from commodel.sources import PACKAGE, ROOT
 
 PATH = click.Path(path_type=Path)
-PROJECT_FOLDERS = ("params/experiments", "params/platforms")  # folders that make a folder a project
-PUBLISHED = "params/published/"
+PROJECT_FOLDERS = ("params/experiments", "params/platforms")  # a folder with one of these is a project
+PUBLISHED_FOLDER = "params/published/"
 
 
 def format_option(*styles: str, help_text: str = "Print a table, or all digits as JSON or CSV.") -> Callable:
@@ -33,8 +33,9 @@ def format_option(*styles: str, help_text: str = "Print a table, or all digits a
 
 
 style_option = format_option("table", "json", "csv")
-EXPERIMENT = {"EXPERIMENT": "Name of a file in params/experiments, or a path."}  # arguments, as help pages have them
-RESULTS = {"EXPERIMENT": "Name of a folder in results."}
+# Explanations of arguments on help pages.
+EXPERIMENT_ARGUMENT = {"EXPERIMENT": "Name of a file in params/experiments, or a path."}
+RESULTS_ARGUMENT = {"EXPERIMENT": "Name of a folder in results."}
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 verbose_option = click.option("--verbose", is_flag=True, help="Print all notes, not only the first five.")
 platform_option = click.option("--platform", help="Platform: the name of a file in params/platforms, or a path.")
@@ -97,18 +98,19 @@ def enter_project(ctx: click.Context) -> Iterator[None]:
     start = find_start_folder(ctx)
     with chdir(start):
         folder = find_project(start)
-        ctx.obj, ctx.params["directory"] = os.path.relpath(start, folder), None  # later queries start there
+        # From now on the working folder is the project; `ctx.obj` leads from it to the user's folder.
+        ctx.obj, ctx.params["directory"] = os.path.relpath(start, folder), None
         with chdir(folder):
             yield
 
 
 def resolve_path(text: str, ctx: click.Context | None) -> str:
-    """Return a path as the user typed it, relative to the project's folder. A file of published values that the project
-    lacks is the installation's."""
+    """Return a path of the user's folder, relative to the project's folder. A file of published values that the project
+    lacks is taken from the installation."""
     prefix = ctx.find_root().obj if ctx else None
     if prefix and prefix != "." and not os.path.isabs(text):
         return os.path.normpath(os.path.join(prefix, text))
-    if text.startswith(PUBLISHED) and not os.path.exists(text) and (ROOT / text).is_file():
+    if text.startswith(PUBLISHED_FOLDER) and not os.path.exists(text) and (ROOT / text).is_file():
         return str(ROOT / text)
     return text
 
@@ -121,7 +123,7 @@ class File(click.Path):
 
 
 class Name(click.ParamType):
-    """A name in any case, with a rest after a colon; or a file, if the option accepts one."""
+    """A name in any case, perhaps with arguments after a colon; or a file, if the option accepts one."""
 
     name = "text"
 

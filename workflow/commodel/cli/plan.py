@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from commodel.cli._help import Verb, option_group
-from commodel.cli._options import EXPERIMENT, PATH, format_option, verbose_option
+from commodel.cli._options import EXPERIMENT_ARGUMENT, PATH, format_option, verbose_option
 from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
 
@@ -13,7 +13,7 @@ from commodel.errors import UserError
 @click.command(
     cls=Verb,
     examples=("commodel plan sample", "commodel plan sample --format xlsx -o sample.xlsx"),
-    arguments=EXPERIMENT,
+    arguments=EXPERIMENT_ARGUMENT,
 )
 @click.argument("experiment", required=False)
 @option_group(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, option_group
-from commodel.cli._options import EXPERIMENT, RESULTS, format_option
+from commodel.cli._options import EXPERIMENT_ARGUMENT, RESULTS_ARGUMENT, format_option
 from commodel.cli._output import ProgressLine, format_table, print_answer
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from commodel.results.progress import Status
 
 
-@click.command(cls=Verb, examples=("commodel run sample", "commodel run sample --dry-run"), arguments=EXPERIMENT)
+@click.command(
+    cls=Verb, examples=("commodel run sample", "commodel run sample --dry-run"), arguments=EXPERIMENT_ARGUMENT
+)
 @click.argument("experiment")
 @option_group(
     "What",
@@ -127,7 +129,9 @@ def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
 STATUS_INTERVAL = 5.0  # seconds
 
 
-@click.command(cls=Verb, examples=("commodel status sample", "commodel status sample --watch"), arguments=RESULTS)
+@click.command(
+    cls=Verb, examples=("commodel status sample", "commodel status sample --watch"), arguments=RESULTS_ARGUMENT
+)
 @click.argument("experiment")
 @option_group(
     "Output",

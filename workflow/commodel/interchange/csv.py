@@ -33,7 +33,7 @@ def read_file(path: Path, given: StatedProperties) -> Readings:
         with add_line_to_errors(path, number):
             if parse_bare_number(texts["seconds"]):
                 column = columns["seconds"][0]
-                complaint = f"found '{texts['seconds']}' without a unit; say which, e.g. --column seconds={column}:us"
+                complaint = f"found '{texts['seconds']}' without a unit; name it, e.g. --column seconds={column}:us"
                 raise UserError(complaint, key=column)
             _add_row(readings, SourceRow(path, number, given, layout=texts["layout"]), texts)
     return readings

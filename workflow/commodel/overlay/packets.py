@@ -93,7 +93,7 @@ class Packet:
 
 
 def _fill_value(packed: Value, many: bool, name: str, value: object, keep_alive: list[object]) -> None:
-    """Fill a C value; `kept` gets the objects that must exist until the packet is built."""
+    """Fill a C value; objects that must exist until the packet is built are appended to `keep_alive`."""
     if name == "s":
         texts = [_encode_text(text) for text in (value if many else [value])]
         keep_alive.append(texts)
@@ -139,11 +139,11 @@ def _array_from_sequence(name: str, dtype: np.dtype, value: object) -> np.ndarra
         return np.frombuffer(value, "u1")
     if not isinstance(value, Sequence):
         raise OverlayError(f"found a {type(value).__name__}, wanted a sequence or an array, as %a{name} has")
-    plain = np.array(value)
+    unconverted = np.array(value)
     try:
         array = np.array(value, dtype)
     except (OverflowError, ValueError, TypeError) as error:
         raise OverlayError(f"%{name}: {error}") from None
-    if dtype.kind != "f" and plain.size and not np.array_equal(plain, array):
-        raise OverlayError(f"%{name}: found a number that {dtype} does not hold")
+    if dtype.kind != "f" and unconverted.size and not np.array_equal(unconverted, array):
+        raise OverlayError(f"%{name}: found a number that {dtype} cannot represent")
     return array
