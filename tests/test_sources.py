@@ -35,8 +35,8 @@ def test_everything_that_python_loads_is_named(module):
 @pytest.mark.parametrize("rule", sorted((ROOT / "workflow" / "rules").glob("*.smk")), ids=lambda path: path.stem)
 def test_the_modules_that_rules_name_exist(rule):
     text = rule.read_text(encoding="utf-8")
-    calls = re.findall(r"\bsources\(([^()]*)\)", text)
-    assert len(calls) == len(re.findall(r"\bsources\(", text))
+    calls = re.findall(r"\blist_source_files\(([^()]*)\)", text)
+    assert len(calls) == len(re.findall(r"\blist_source_files\(", text))
     for name in re.findall(r'(?<![\w"])"([a-z_.]+)"', " ".join(calls)):
         assert find_module_file(name), (rule.name, name)
 
