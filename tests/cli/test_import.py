@@ -206,7 +206,7 @@ def test_damaged_parameters_of_another_tool(tmp_path, text, said):
     assert not (tmp_path / "set.yaml").exists()
 
 
-def test_goal_becomes_a_table_that_predictions_the_same(tmp_path):
+def test_goal_becomes_a_table_with_the_same_predictions(tmp_path):
     loggp = ("--family", "loggp", *("--set", "L=1us", "--set", "o_s=1us", "--set", "o_r=1us", "--set", "g=1us"))
     (tmp_path / "a.goal").write_text(TEXT)
     (tmp_path / "a.bin").write_bytes(BINARY)

@@ -128,7 +128,7 @@ def exact(times):
 def test_lines_are_pieces_where_the_protocol_changes():
     times = np.where(SIZES <= 4096, 1e-6 + SIZES * 2e-10, 5e-6 + SIZES * 1e-10)
     trip = HalfTrip.of(SIZES, exact(times))
-    values, forms = trip.named("node", np.full(3, 4e-7))
+    values, forms = trip.name_values("node", np.full(3, 4e-7))
     assert forms == {"L.node": "piecewise", "G.node": "piecewise"}
     fitted = {name: draws[0] for name, draws in values.items()}
     wanted = {"L.node.a": 6e-7, "L.node.a1": 4.6e-6, "L.node.x1": 4096, "G.node.a": 2e-10, "G.node.a1": 1e-10}
@@ -151,7 +151,7 @@ def test_times_that_fall_where_the_protocol_changes_stay_as_they_were_measured()
 
 
 def test_a_prediction_for_two_ranks_is_the_measured_time_and_grows_in_proportion():
-    named, forms = HalfTrip.of(SIZES, exact(CACHES)).named("node", np.full(3, 4e-7))
+    named, forms = HalfTrip.of(SIZES, exact(CACHES)).name_values("node", np.full(3, 4e-7))
     values = {name: draws[:1, None] for name, draws in named.items()} | {
         name: np.array([[number]]) for name, number in (("o_s", 1e-7), ("o_r", 3e-7), ("gamma.64", 0.0))
     }

@@ -125,7 +125,8 @@ def test_a_rendezvous_sender_waits_for_delivery_or_only_for_its_send():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("FORM", native_library.STRUCTURE_VERSION + 1), ("BUILT", "/nowhere/libreplay.so")]
+    ("name", "value"),
+    [("STRUCTURE_VERSION", native_library.STRUCTURE_VERSION + 1), ("LIBRARY_FILE", "/nowhere/libreplay.so")],
 )
 def test_without_a_library_of_these_sources_one_line_states_how_to_build_it(monkeypatch, name, value):
     monkeypatch.setattr(native_library, name, value)

@@ -92,6 +92,7 @@ def test_the_topology_and_the_events_follow_losses(network):
     assert list(network.topology().children) == [2, 3, 0, 0, 0, 1, 0]
     assert list(network.topology().backend) == [-1, -1, 0, 1, 2, -1, 3]
     assert set(network.topology().host) == {"l"}
+    assert len(network.metrics(seconds=60).query("stream == -1")) == 7  # all have started: who has not is lost
     os.kill(inner()[0], signal.SIGKILL)
     until(lambda: turn(network) and len(heard) == 3, 60)
     assert {(event.kind, event.node, event.parent) for event in heard} == {

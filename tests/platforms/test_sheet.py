@@ -135,7 +135,10 @@ def test_a_mistake_is_one_line(tmp_path, old, new, line, message):
     ("options", "message"),
     [
         (["--family", "tan"], "data sheets do not contain the parameters of family tan; wanted shares, hockney, loggp"),
-        (["--family", "shares", "--points", "t.csv"], "--data-sheet takes --platform and --out: found --points"),
+        (
+            ["--family", "shares", "--points", "t.csv"],
+            "--data-sheet takes only --family, --platform and --out: found --points",
+        ),
         (["--family", "shares", "--family", "loggp"], "--data-sheet wants one --family, --platform and --out"),
     ],
 )

@@ -169,7 +169,9 @@ def from_goal(file: Path, unit: str | None, out: Path) -> None:
     work = format_seconds(float(schedule.work.seconds.sum()))
     click.echo(f"{out}: {len(schedule.src)} messages of {schedule.ranks} ranks, {work} of work")
     if not (unit or tasks.unit_is_stated) and len(schedule.work.step):
-        click.echo("commodel: one unit of calc counts as 1 ns, the file does not say; else give --unit ps", err=True)
+        click.echo(
+            "commodel: the file has no unit of calc, so 1 ns is assumed; give --unit ps for picoseconds", err=True
+        )
     if tasks.other_units:
         text = f"{tasks.other_units} tasks are for a second cpu or nic; here a rank has one of each"
         click.echo(f"commodel: {text}", err=True)
