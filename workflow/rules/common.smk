@@ -15,7 +15,9 @@ FINISH = bool(config.get("finish"))
 
 try:
     SURVEY = config.get("survey", True) not in (False, "false", "False")
-    CAMPAIGN = begin_campaign(str(config.get("experiment", "demo")), config.get("only"), workflow.is_main_process, SURVEY)
+    CAMPAIGN = begin_campaign(
+        str(config.get("experiment", "demo")), config.get("only"), workflow.is_main_process, SURVEY
+    )
 except UserError as error:
     raise WorkflowError(error.message)
 except OSError as error:

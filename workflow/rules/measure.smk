@@ -4,13 +4,6 @@ from commodel.plan.surveys import is_survey, network_file, list_networks_needed
 SURVEYED = {batch.platform: batch for batch in PLAN.batches if is_survey(batch)}
 
 
-# A Slurm job depends on the hosts in the file. If they were surveyed again, it starts again, and measures what is missing
-# on these hosts.
-def networks_of(batch):
-    files = list_networks_needed(PLAN, batch)
-    return files if launcher_of(PLAN, batch).in_job else list(map(ancient, files))
-
-
 # The survey of a platform becomes its network, and results/EXPERIMENT/plan.json a plan with its levels.
 rule learn:
     input:
@@ -33,13 +26,17 @@ rule learn:
 
 # One job an allocation. Only the `done` file is declared: the raw samples beside it survive a job that fails, and the
 # next run measures only what is missing. It holds the time: of two empty files Snakemake takes the younger one for the
-# same, and would not collect what a job measured after the run that wanted it was killed.
+# same, and would not collect what a job measured after the run that wanted it was killed. A Slurm job depends on the hosts
+# in its network's file: if they were surveyed again, it starts again, and measures what is missing on these hosts.
 rule measure:
     input:
         plan=ancient(str(RESULTS.plan)),
         programs=lambda wildcards: programs_of(PLAN, wildcards.batch),
         cases=str(RESULTS.cases("{batch}")),
-        network=lambda wildcards: networks_of(wildcards.batch),
+        network=lambda wildcards: [
+            file if launcher_of(PLAN, wildcards.batch).in_job else ancient(file)
+            for file in list_networks_needed(PLAN, wildcards.batch)
+        ],
     output:
         str(RESULTS.done("{batch}")),
     log:
