@@ -19,7 +19,7 @@ help:
 	@echo "make lab-network  the campaign over eight hosts at 100 Mbit/s, in network namespaces: ten minutes, needs root"
 	@echo "make lab-kernels  SUMMA and the wave equation there at 1 Gbit/s, one host slowed down: ten minutes, needs root"
 	@echo "make lab-paper  the figures of the cluster model's paper there, where TCP does lose packets; PAPER=lop: 5 minutes, needs root"
-	@echo "make lab-overlay  trees of the TAN and MRNet papers on an overlay network over 600 hosts at 4 Mbit/s: half an hour, needs root"
+	@echo "make lab-overlay  trees of the TAN and MRNet papers on an overlay network over 600 hosts at 4 Mbit/s: a quarter of an hour, needs root"
 	@echo "make lab-tune  rules for Open MPI's collectives over the eight hosts, and what they gain: 8 minutes, needs root"
 	@echo "make fuzz     hostile files for every reader, five minutes (SECONDS=…, SEED=…); what fails is kept in build/fuzz"
 	@echo "make lint     ruff, snakefmt, snakemake --lint, words to avoid, compiler warnings as errors"
