@@ -40,7 +40,7 @@ from commodel.compare.comparison import STREAM
 from commodel.compare.comparison_intervals import combine_intervals, combined_residuals
 from commodel.compare.recommended import Places, Recommender
 from commodel.errors import UserError
-from commodel.parameters import ParameterSet
+from commodel.parameters import ParameterSet, describe_origins
 from commodel.patterns.build import list_parts, schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, encode_integers
@@ -121,7 +121,8 @@ def advise(
     held_out, models = evidence.predicted_points(), list(panel.models)
     placements = [find_placement(point) for point in points]
     deciding = select_deciding(select_placement(held_out, placements), workload.operation)
-    weights, notes = {}, [f"{lacking} more need more room than there is"] if lacking else []
+    weights, notes = {}, describe_origins(evidence.sets, evidence.setting.name)  # first: never left out
+    notes += [f"{lacking} more need more room than there is"] if lacking else []
     notes += [f"{name} has weight 0: {why}" for name, why in panel.lacking.items()]
     recommenders = {place: evidence.find_recommender(models, place) for place in dict.fromkeys(placements)}
     for place, recommender in recommenders.items():

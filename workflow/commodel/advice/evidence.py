@@ -20,7 +20,7 @@ from commodel.errors import UserError
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, add_default_columns, read_table, select_fields
 from commodel.models.parameter_sets import describe_changes, read_set, replace_by_hand
-from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet, describe_origins
+from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
 from commodel.patterns.operations import base
 from commodel.patterns.points import Setting
 from commodel.predictions.prediction_intervals import IntervalBasis
@@ -127,7 +127,7 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
         parameters.family for parameters in evidence.sets if DATA_SHEET_SOURCE in parameters.provenance
     ):
         notes.append(f"FROM DATA SHEETS: values of {', '.join(sheets)} that nobody has measured")
-    return notes + describe_origins(evidence.sets, evidence.setting.name)
+    return notes
 
 
 def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:

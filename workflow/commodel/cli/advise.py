@@ -65,7 +65,9 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
     click.option("--kernel", type=click.Choice(["gemm", "wave"]), help="Rank layouts of processes for a kernel."),
 )
 @option_group("Models", params_option, set_option, experiment_option)
-@option_group("Where", click.option("--platform", help="Platform of a run.  [default: the last run's]"))
+@option_group(
+    "Where", click.option("--platform", help="Platform of a run.  [default: that of the last run, if it has only one]")
+)
 @option_group(
     "For Open MPI's rules",
     click.option("--open-mpi", is_flag=True, help="Rank only what Open MPI's rules can name; implied by .conf."),

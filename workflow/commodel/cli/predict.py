@@ -211,13 +211,17 @@ def _predict_patterns(
         for line in sources:
             click.echo(line, err=True)
         return
-    notes = [*_describe_intervals(rows), *sources]
     numbers: dict[str, int] = {}
     for row in rows:
         if row["validity"].partition(": ")[2]:
-            numbers.setdefault(row["validity"], len(numbers) + 1)
+            numbers.setdefault(row["validity"], len(sources) + len(numbers) + 1)
     body = format_table([_table_row(row, numbers) for row in rows], TIME_COLUMNS, fold=True)
-    print_answer(_format_answer_sentence(rows), body, [*(f"{text}." for text in numbers), *notes], verbose)
+    print_answer(
+        _format_answer_sentence(rows),
+        body,
+        [*sources, *(f"{text}." for text in numbers), *_describe_intervals(rows)],
+        verbose,
+    )
 
 
 def _plain_row(row: dict) -> dict:

@@ -432,7 +432,8 @@ def summarize_gain(
         several = picked["operation"].nunique() > 1
         operation = ALL_OPERATIONS if several else picked["operation"].iloc[0]
         where = SourceRows("Following", (("platform", platform), ("operation", operation)))
-        return describe_gain("the recommended prediction", pick, part), where
+        model = "the recommended prediction among the alternatives and the MPI default"
+        return describe_gain(model if pick["gain"] > 0 else "the recommended prediction", pick, part), where
     if best is None or not (part["chosen"] & (part["family"] == best["family"])).any():
         line = "No workload has two alternatives that are measured and predicted."
         return Tile("Gain", "nothing to choose", line), None
@@ -451,12 +452,12 @@ def describe_gain(model: str, pick: pd.Series, part: pd.DataFrame) -> Tile:
         line = f"Choices by {model} are the fastest alternative in {format_percent(pick['right'])} of {workloads}."
         return Tile(question, f"{format_percent(pick['right'])} right", f"{line} {regret}")
     if over <= 1 / MIN_SHOWN_GAIN:
-        line = f"than the MPI default: alternatives chosen by {model}, geometric mean of {workloads}."
+        line = f"than the MPI default: choices by {model}, geometric mean of {workloads}."
         return Tile(question, f"{1 / over:.2f}× faster", f"{line} {regret}")
     if over < MIN_SHOWN_GAIN:
-        line = f"Alternatives chosen by {model} are as fast as the MPI default (geometric mean of {workloads})."
+        line = f"Choices by {model} are as fast as the MPI default (geometric mean of {workloads})."
         return Tile(question, "none on average", f"{line} {regret}")
-    line = f"Alternatives chosen by {model} are {over:.2f}× slower than the MPI default ({workloads}). {regret}"
+    line = f"Choices by {model} are {over:.2f}× slower than the MPI default ({workloads}). {regret}"
     if standings.list_recommendations(standings.compare_with_default(part)):
         return Tile(question, "only in some workloads", line)
     return Tile(question, KEEP_DEFAULT, line)

@@ -139,7 +139,8 @@ def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
         line += f" at {format_count(row.points, 'held-out point')}" if row.prediction == RECOMMENDED else ""
         if row.regret_mean == row.regret_mean:
             line += (
-                f", regret {format_percent(row.regret_mean)} on average and {format_percent(row.regret_max)} at worst"
+                f", regret among the alternatives {format_percent(row.regret_mean)} on average"
+                f" and {format_percent(row.regret_max)} at worst"
             )
         if row.width == row.width:
             line += f"; {format_percent(row.coverage)} of medians lie in its intervals, "
