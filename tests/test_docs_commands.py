@@ -33,6 +33,7 @@ NOT_RUN = {
 SMALLER = {
     r"commodel tune ": {"mycluster": "desk", "64": "2", "8:1MiB:*16": "8", "10": "0.01", "8": "3"},
     r"commodel measure .*--kernel ": {"16:4096": "16:64"},
+    r"commodel (advise|predict) --platform fast-ethernet-32 ": {"fast-ethernet-32": "mycluster", "16": "8"},
 }
 # Each takes more than a second of a processor; `make test` leaves them out.
 SLOW = (
@@ -150,13 +151,13 @@ def test_snakemake_s_commands_work(complete_project):
 
 @pytest.mark.slow
 def test_the_overlay_network_s_lines_work(tmp_path):
-    """All of a block, as a shell runs it."""
+    """All blocks of the page, as a shell runs them."""
     if tool("cc") is None:
         pytest.skip("no cc here")
     for name in ("workflow", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / ".venv").symlink_to(sys.prefix)
-    (block,) = re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs/overlay.md").read_text(), re.DOTALL | re.MULTILINE)
+    block = "".join(re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs/overlay.md").read_text(), re.DOTALL | re.MULTILINE))
     run = subprocess.run(["sh", "-euc", block], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert not [command for command in of("make") if not reasons(command) and command.text not in block]

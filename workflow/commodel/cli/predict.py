@@ -235,7 +235,7 @@ def _table_row(row: dict, numbers: dict[str, int]) -> dict:
 
     exact = row["low"] == row["seconds"] == row["high"]
     names = [name for name in row if not name.startswith("parameters_") and name not in ("interval_basis", "validity")]
-    cells = {("time" if name == "seconds" else name): row[name] for name in names}
+    cells = {{"seconds": "time", "family": "model"}.get(name, name): row[name] for name in names}
     number = f" [{numbers[row['validity']]}]" if row["validity"] in numbers else ""
     informative = is_informative(row["low"], row["high"])
     return (

@@ -337,7 +337,9 @@ class IntervalBasis:
             text = f"95 % prediction interval from residuals at {self.workloads} workloads of {self.pooled}"
             text += f" in {self.allocations} allocation{plural}"
             text += f", extrapolated by {self.doublings:.1f} doublings" if self.is_extrapolated else ""
-            return text + ("; fewer than five, so the interval may be too narrow" if self.is_lower_bound else "")
+            return text + (
+                "; with fewer than five allocations the interval may be too narrow" if self.is_lower_bound else ""
+            )
         where = self.unmeasured or "here"
         return f"the parameter interval; no error of the model was measured {where}"
 
