@@ -154,7 +154,7 @@ def _library() -> ctypes.CDLL:
     try:
         loaded = ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)  # for filters in shared objects
     except OSError:
-        raise UserError(f"no {path}; commodel build overlay builds it") from None
+        raise OverlayError(f"found no {path}; commodel build overlay builds it") from None
     for name, (result, *arguments) in FUNCTIONS.items():
         function = getattr(loaded, f"overlay_{name}")
         function.restype, function.argtypes = result, arguments
