@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 
 import numpy as np
 
-from commodel.patterns.operations import operation, parameters
+from commodel.patterns.operations import fill_parameters, find_operation
 from commodel.patterns.schedule import KINDS, Schedule
 
 Data = dict[int, frozenset]  # address -> the ranks whose values are combined there
@@ -26,7 +26,7 @@ class Replay:
     """
 
     def __init__(self, pattern: Schedule, name: str, size: int):
-        self.operation, self.parameters = operation(name), parameters(name, pattern.ranks)
+        self.operation, self.parameters = find_operation(name), fill_parameters(name, pattern.ranks)
         self.size, self.ranks = size, pattern.ranks
         self.in_order = True
         self.data: list[Data] = [self._at_start(rank) for rank in range(pattern.ranks)]

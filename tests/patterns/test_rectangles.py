@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.patterns.rectangles import Rectangles, find_neighbours, find_tiling_error, make_even_grid, read, write
+from commodel.patterns.rectangles import (
+    Rectangles,
+    find_neighbours,
+    find_tiling_error,
+    format_rectangles,
+    make_even_grid,
+    read_rectangles,
+)
 from tests.refusals import message
 
 HEAD = "rank,x,y,width,height\n"
@@ -50,8 +57,8 @@ def painted(pieces, side):
 def test_a_tiling_is_written_and_read_as_it_is(tmp_path_factory, tiling):
     rectangles = Rectangles.of(*np.array(tiling[0]).T)
     path = tmp_path_factory.mktemp("partition") / "p.csv"
-    path.write_text(write(rectangles))
-    again = read(path)
+    path.write_text(format_rectangles(rectangles))
+    again = read_rectangles(path)
     assert again.side == tiling[1]
     for name in ("x", "y", "width", "height"):
         np.testing.assert_array_equal(getattr(again, name), getattr(rectangles, name))
@@ -153,17 +160,17 @@ def test_rectangles_that_are_no_columns_have_none():
 def test_a_mistake_in_a_file_is_one_line(tmp_path, text, line, complaint):
     path = tmp_path / "p.csv"
     path.write_text(text)
-    assert message(read, path).startswith(f"{path}:{line}: {complaint}" if line else f"{path}: {complaint}")
+    assert message(read_rectangles, path).startswith(f"{path}:{line}: {complaint}" if line else f"{path}: {complaint}")
 
 
 def test_how_fast_ranks_are_may_stand_beside(tmp_path):
     """A rank without work takes no time, and without speeds the time is unknown."""
     path = tmp_path / "p.csv"
     path.write_text(FAST + "1,0,3,5,2,2.5e3\n0,0,0,5,3,1e6\n2,0,0,0,0,7\n")
-    tiling = read(path)
+    tiling = read_rectangles(path)
     assert tiling.seconds.tolist() == [15 / 1e6, 10 / 2500, 0]
-    path.write_text(write(tiling))
-    assert read(path).speed.tolist() == [1e6, 2500, 7]
+    path.write_text(format_rectangles(tiling))
+    assert read_rectangles(path).speed.tolist() == [1e6, 2500, 7]
     assert np.isnan(make_even_grid(4, (1, 2)).seconds).all()
 
 
@@ -171,18 +178,18 @@ def test_what_is_no_file_of_text_is_one_line(tmp_path):
     (tmp_path / "packed.csv").write_bytes(b"\xff\xfe rank")
     for path in (tmp_path, tmp_path / "none.csv", tmp_path / "packed.csv"):
         with pytest.raises(UserError):
-            read(path)
+            read_rectangles(path)
 
 
 def test_a_file_that_changes_is_read_again(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text(HEAD + "0,0,0,2,2\n")
-    assert read(path).side == 2
+    assert read_rectangles(path).side == 2
     path.write_text(HEAD + "0,0,0,30,30\n")
-    assert read(path).side == 30
+    assert read_rectangles(path).side == 30
 
 
 def test_a_large_tiling_is_read_without_painting(tmp_path):
     path = tmp_path / "p.csv"
-    path.write_text(write(make_even_grid(1 << 20, (40, 50))))
-    assert read(path).ranks == 2000
+    path.write_text(format_rectangles(make_even_grid(1 << 20, (40, 50))))
+    assert read_rectangles(path).ranks == 2000

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.files.safe_reading import CHUNK_BYTES
 from commodel.models.evaluation.replay import Costs, finish_times
-from commodel.patterns.written import goal, goal_binary, written
+from commodel.patterns.written import goal, goal_binary, read_pattern
 from commodel.patterns.written.tasks import (
     CALCULATE,
     RECEIVE,
@@ -161,12 +161,12 @@ def test_the_unit_is_nanoseconds_unless_it_is_stated(read):
 
 def test_file_takes_goal_as_it_takes_tables(tmp_path):
     (tmp_path / "a").write_text("\ufeff\n// words\n" + ranks("send 1b to 1", "recv 1b from 0"))
-    assert written(f"file:{tmp_path / 'a'}").bytes.tolist() == [1]
+    assert read_pattern(f"file:{tmp_path / 'a'}").bytes.tolist() == [1]
     (tmp_path / "b").write_text("rank,step,kind,peer,bytes\n0,0,send,1,8\n")
-    assert written(f"file:{tmp_path / 'b'}").bytes.tolist() == [8]
+    assert read_pattern(f"file:{tmp_path / 'b'}").bytes.tolist() == [8]
     (tmp_path / "c").write_text(ranks("calc 5", "calc 5"))
     with pytest.raises(UserError, match="found no message"):
-        written(f"file:{tmp_path / 'c'}")
+        read_pattern(f"file:{tmp_path / 'c'}")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_file_takes_goal_as_it_takes_tables(tmp_path):
 def test_a_mistake_in_a_table_names_its_line_and_column(row, complaint, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(f"step,kind,rank,peer,bytes,seconds,wait\n0,send,0,1,8,,\n{row}\n")
-    assert message(written, f"file:{path}").startswith(f"{path}:3: {complaint}")
+    assert message(read_pattern, f"file:{path}").startswith(f"{path}:3: {complaint}")
 
 
 SEND_ONE, TAKE_ONE = "a: send 8b to 1 tag 3", "a: recv 8b from 0 tag 3"
@@ -409,7 +409,7 @@ def read_binary(tmp_path):
 def test_text_and_binary_state_the_same(tmp_path):
     for name, content in (("text", TEXT.encode()), ("binary", BINARY)):
         (tmp_path / name).write_bytes(content)
-    text, binary = (written(f"file:{tmp_path / name}") for name in ("text", "binary"))
+    text, binary = (read_pattern(f"file:{tmp_path / name}") for name in ("text", "binary"))
     assert text.has_same_structure(binary)
     assert text.bytes.tolist() == binary.bytes.tolist()
     assert sorted(binary.bytes) == [4, 8, 16]

@@ -41,7 +41,7 @@ from commodel.compare.comparison_intervals import combine_intervals, combined_re
 from commodel.compare.recommended import Places, Recommender
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet, describe_origins
-from commodel.patterns.build import list_parts, schedule
+from commodel.patterns.build import build_schedule, list_parts
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, encode_integers
 from commodel.predictions.barrier_bounds import describe_barrier_bound
@@ -305,7 +305,7 @@ def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
             raise UserError(
                 f"'{point.operation}' {what}: `commodel predict --kernel` predicts it; here give iteration=K"
             )
-        pattern = schedule(point)
+        pattern = build_schedule(point)
         same = hashlib.blake2b(pattern.content() + encode_integers(pattern.node)).digest()
         distinct.setdefault(same, (point, pattern))
     return [point for point, _ in distinct.values()], [pattern for _, pattern in distinct.values()]
@@ -318,7 +318,7 @@ def _latencies(workload: Workload, sets: dict[str, ParameterSet]) -> list[float]
     for parameters in sets.values():
         try:
             model = Model.of_set(parameters)
-            single, both = (float(model.cost(schedule(_flat(workload, count)))[0]) for count in (1, 2))
+            single, both = (float(model.cost(build_schedule(_flat(workload, count)))[0]) for count in (1, 2))
         except UserError:
             continue
         if 0 < both - single < np.inf and single / (both - single) < 1e4:

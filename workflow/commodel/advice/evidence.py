@@ -21,7 +21,7 @@ from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, add_default_columns, read_table, select_fields
 from commodel.models.parameter_sets import describe_changes, read_set, replace_by_hand
 from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
-from commodel.patterns.operations import base
+from commodel.patterns.operations import base_name
 from commodel.patterns.points import Setting
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.residuals import ABSENT_AT, NODES, PLACEMENT_NAMES
@@ -114,7 +114,7 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
         notes.append(
             f"{unweighted}: all weights are equal, and intervals contain no model error unless the sets have residuals"
         )
-    elif other := sorted(set(deciding["operation"].map(base)) - {base(operation)}):
+    elif other := sorted(set(deciding["operation"].map(base_name)) - {base_name(operation)}):
         notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")
     if beyond > MIN_NAMED_DOUBLINGS:
         ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))

@@ -166,7 +166,7 @@ def _predict_patterns(
 ) -> None:
     from commodel.api.predictions import choose_sets, find_only_size, list_points, predict_sets, tabulate_predictions
     from commodel.parameters import describe_origins
-    from commodel.patterns.written import is_written
+    from commodel.patterns.written import is_pattern_file
 
     style = choose_style(style, out, STYLES)
     if waves and pipelined:
@@ -179,7 +179,7 @@ def _predict_patterns(
 
         setting = load_setting(platform)
     # The user's options are checked before the models are read. A missing size may be taken from the models.
-    size_from_models = pattern["sizes"] is None and not is_written(pattern["operation"])
+    size_from_models = pattern["sizes"] is None and not is_pattern_file(pattern["operation"])
     points = list_points(**pattern | ({"sizes": "1"} if size_from_models else {}), setting=setting, waves=waves)
     recommended = not (params or settings or family or waves or pipelined) and list(Path("results").glob("*/fitted"))
     if not (params or settings or recommended):

@@ -13,7 +13,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.interchange import Format
 from commodel.parameters import ParameterSet
-from commodel.patterns.dependencies import CALC, NO_WORK, RECEIVE, Dependency, Operation, dependencies, work_groups
+from commodel.patterns.dependencies import CALC, NO_WORK, RECEIVE, Dependency, Operation, group_work, make_dependencies
 from commodel.patterns.schedule import Schedule
 
 UNITS = {"ns": 1e9, "ps": 1e12}
@@ -31,9 +31,9 @@ def format_goal(schedule: Schedule, gamma: float | None = None, unit: str = "ns"
     if has_untimed_work(schedule, gamma):
         head.append("// reduce and copy work takes no time: it was exported without gamma")
     lines = [*head, *([f"// {arguments}"] if arguments else []), f"num_ranks {schedule.ranks}", ""]
-    groups, count = work_groups(schedule)
+    groups, count = group_work(schedule)
     durations = np.bincount(groups, calc, count).astype(np.int64)
-    for rank, items in enumerate(dependencies(schedule, busy=durations > 0)):
+    for rank, items in enumerate(make_dependencies(schedule, busy=durations > 0)):
         lines += [f"rank {rank} {{", *_format_rank(schedule, durations, items), "}", ""]
     return "\n".join(lines).rstrip()
 

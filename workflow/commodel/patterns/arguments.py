@@ -16,7 +16,7 @@ from commodel.units import format_bytes, parse_bytes, parse_count
 
 MAX_DIGITS = 8  # of a number
 DEFAULT_SEGMENT = 8192  # bytes
-UNCUT = 1 << 30  # bytes: a segment of this size means no segments
+UNSEGMENTED = 1 << 30  # bytes: a segment of this size means no segments
 
 
 class Kind(Enum):
@@ -64,7 +64,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Named:
+class SpecType:
     """An entry of a registry. A spec is the name, a colon, and the arguments with `separators` between them."""
 
     name: str
@@ -92,23 +92,23 @@ class Named:
         return values
 
 
-def whole_number(text: str, wanted: str = "", least: int = 1) -> int:
+def parse_whole_number(text: str, wanted: str = "", least: int = 1) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS and int(text) >= least):
         raise UserError(f"found '{text}', wanted {wanted or f'a whole number from {least}'}")
     return int(text)
 
 
-def whole_numbers(text: str, separator: str, wanted: str = "whole numbers from 1") -> list[int]:
+def parse_whole_numbers(text: str, separator: str, wanted: str = "whole numbers from 1") -> list[int]:
     """Return numbers ≥ 1 from a text with a separator, e.g. 4x4."""
     try:
-        return [whole_number(part) for part in text.split(separator)]
+        return [parse_whole_number(part) for part in text.split(separator)]
     except UserError:
         raise UserError(f"found '{text}', wanted {wanted}") from None
 
 
-def count(name: str, kind: Kind = Kind.COUNT, *, least: int = 1, default: int | None = None) -> Argument:
+def count_argument(name: str, kind: Kind = Kind.COUNT, *, least: int = 1, default: int | None = None) -> Argument:
     """Return an argument that is a whole number; optional if it has a default."""
-    return Argument(name, kind, partial(whole_number, least=least), default is not None, default)
+    return Argument(name, kind, partial(parse_whole_number, least=least), default is not None, default)
 
 
 def read_segment(text: str) -> int:
@@ -119,5 +119,5 @@ def read_segment(text: str) -> int:
 
 
 SEGMENT = Argument("SEGMENT BYTES", Kind.SEGMENT, read_segment, optional=True)
-PIPELINED = Argument("SEGMENT BYTES", Kind.SEGMENT, read_segment, optional=True, default=DEFAULT_SEGMENT)
+SEGMENT_OR_DEFAULT = Argument("SEGMENT BYTES", Kind.SEGMENT, read_segment, optional=True, default=DEFAULT_SEGMENT)
 SEED = Argument("SEED", Kind.SEED, partial(parse_count, low=0, high=2**63 - 1))

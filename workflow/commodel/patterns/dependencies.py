@@ -17,7 +17,9 @@ from commodel.patterns.schedule import Schedule
 
 SEND, RECEIVE, CALC = 1, 2, 3  # LogGOPSim takes operations that become ready together in this order
 NO_WORK = -1
-SENDS, OPENS, LEAVES, TAKES, WORKS = range(5)  # events of a step: sends, receives, waits for both, local work
+SEND_POSTS, RECEIVE_POSTS, SEND_WAITS, RECEIVE_WAITS, WORKS = range(
+    5
+)  # events of a step: sends, receives, waits for both, local work
 Event = tuple[int, int, int]  # step, kind of event, row
 
 
@@ -39,27 +41,27 @@ class Dependency:
     on_start: bool
 
 
-def work_groups(schedule: Schedule) -> tuple[np.ndarray, int]:
+def group_work(schedule: Schedule) -> tuple[np.ndarray, int]:
     """Return the calculation of each row of local work, one for each rank and step, and their number."""
     key = schedule.work.rank.astype(np.int64) * (schedule.last_step + 2) + schedule.work.step
     keys, groups = np.unique(key, return_inverse=True)
     return groups, len(keys)
 
 
-def dependencies(schedule: Schedule, busy: np.ndarray) -> Iterator[list[Operation | Dependency]]:
+def make_dependencies(schedule: Schedule, busy: np.ndarray) -> Iterator[list[Operation | Dependency]]:
     """Yield for each rank its operations, each followed by its dependencies.
 
     `busy`: which of `work_groups` take time; the others are omitted.
     """
-    groups, _ = work_groups(schedule)
-    for events in _by_rank(schedule):
-        rank = _Rank(groups, busy)
+    groups, _ = group_work(schedule)
+    for events in _list_rank_events(schedule):
+        rank = _RankGraph(groups, busy)
         for _, step in groupby(events, lambda event: event[0]):
             rank.step([event[1:] for event in step])
         yield rank.items
 
 
-def _by_rank(schedule: Schedule) -> Iterator[list[Event]]:
+def _list_rank_events(schedule: Schedule) -> Iterator[list[Event]]:
     """Yield the events of every rank, in the order of its steps and within a step."""
     work, rows = schedule.work, np.arange(len(schedule.src))
     ranks = np.concatenate([schedule.src, schedule.dst, schedule.src, schedule.dst, work.rank])
@@ -73,7 +75,7 @@ def _by_rank(schedule: Schedule) -> Iterator[list[Event]]:
         yield list(zip(*events[:, first:last].tolist(), strict=True))
 
 
-class _Rank:
+class _RankGraph:
     """The graph of one rank.
 
     `before` are the operations that must be done before the next one, `started` the last send without a wait, `waited`
@@ -90,8 +92,8 @@ class _Rank:
         self.in_flight: dict[tuple[int, bool], int] = {}  # operations of messages, by row and whether it is the receive
 
     def step(self, events: list[tuple[int, int]]) -> None:
-        posts = [(row, does == OPENS) for does, row in events if does in (SENDS, OPENS)]
-        dues = [(row, does == TAKES) for does, row in events if does in (LEAVES, TAKES)]
+        posts = [(row, does == RECEIVE_POSTS) for does, row in events if does in (SEND_POSTS, RECEIVE_POSTS)]
+        dues = [(row, does == RECEIVE_WAITS) for does, row in events if does in (SEND_WAITS, RECEIVE_WAITS)]
         if len(self.before) > 1 if posts else dues and self.waited:
             self.before, self.started = [self._calc(NO_WORK)], None
         if posts:

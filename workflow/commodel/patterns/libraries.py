@@ -9,8 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from commodel.errors import UserError, mistakes_in
-from commodel.patterns.operations import FEWEST_RANKS, MPI, OVERLAY, given_of, operation, operations, parameters
-from commodel.patterns.written import is_written
+from commodel.patterns.operations import (
+    MIN_RANKS,
+    MPI,
+    OVERLAY,
+    fill_parameters,
+    find_operation,
+    list_operations,
+    parse_parameters,
+)
+from commodel.patterns.written import is_pattern_file
 
 OPEN_MPI, MPICH = "Open MPI", "MPICH"
 FEW_ELEMENTS = "with fewer elements than ranks it is linear"
@@ -135,7 +143,7 @@ class Routine:
         return name in CUTTING_ALWAYS or (segment > 0 and name in CUTTING_BY_SEGMENT)
 
 
-def routines(algorithm: str) -> tuple[Routine, ...]:
+def find_routines(algorithm: str) -> tuple[Routine, ...]:
     """Return the functions that send the messages of an algorithm, Open MPI's first."""
     open_mpi = [
         Routine(OPEN_MPI, f"ompi_coll_base_{function}", number, *(differs or [""]), function not in REORDERING)
@@ -153,7 +161,7 @@ def routines(algorithm: str) -> tuple[Routine, ...]:
 WAVES = {"overlay-reduce": 1, "overlay-broadcast": 1, "overlay-throughput": 50}  # of an overlay's own spellings
 
 
-def on_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[str, object]:
+def apply_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[str, object]:
     """Return a combination with the substrate's parameters; combinations that it does not support are refused.
 
     `overlay-throughput` has waves. Without a substrate, as for predictions without a platform, all are allowed.
@@ -162,11 +170,13 @@ def on_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[s
     spelling = name.partition(":")[0].strip()
     if substrate == MPI and spelling in WAVES:
         raise UserError(f"found '{spelling}', which only a platform with substrate: overlay has", key="operation")
-    if is_written(name):
+    if is_pattern_file(name):
         if substrate == OVERLAY:
-            raise UserError(f"found '{name}', but an overlay network runs {_of_overlay()}", key="operation")
+            raise UserError(
+                f"found '{name}', but an overlay network runs {_list_overlay_operations()}", key="operation"
+            )
         return combination
-    _refuse_unknown(substrate, name)
+    _check_operation(substrate, name)
     if substrate == OVERLAY:
         if combination.get("algorithm"):
             message = f"found '{combination['algorithm']}', but an overlay network has no algorithms; give a topology"
@@ -174,22 +184,24 @@ def on_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[s
         if not combination.get("topology"):
             raise UserError(f"on an overlay network {name} needs a topology", key="operation")
     waves = combination.get("waves", WAVES.get(spelling, 1))
-    if waves != 1 and (program := operation(name).program):
+    if waves != 1 and (program := find_operation(name).program):
         raise UserError(f"found {waves}, wanted 1: the kernel {program} takes its iterations one by one", key="waves")
     if substrate == OVERLAY:
-        _refuse_mode(name, waves)
+        _check_waves(name, waves)
     return {**combination, "waves": waves}
 
 
-def _of_overlay() -> str:
-    return ", ".join(name for name, entry in operations().items() if OVERLAY in entry.substrates)
+def _list_overlay_operations() -> str:
+    return ", ".join(name for name, entry in list_operations().items() if OVERLAY in entry.substrates)
 
 
-def _refuse_unknown(substrate: str, name: str) -> None:
+def _check_operation(substrate: str, name: str) -> None:
     with mistakes_in(key="operation"):
-        entry, given = operation(name), given_of(name)
+        entry, given = find_operation(name), parse_parameters(name)
     if substrate == OVERLAY and OVERLAY not in entry.substrates:
-        raise UserError(f"found '{entry.name}', but an overlay network runs {_of_overlay()}", key="operation")
+        raise UserError(
+            f"found '{entry.name}', but an overlay network runs {_list_overlay_operations()}", key="operation"
+        )
     if substrate != OVERLAY and MPI not in entry.substrates:
         raise UserError(f"found '{entry.name}', which only a platform with substrate: overlay has", key="operation")
     overlay_only = [known.name for known in entry.parameters if known.overlay and known.name in given]
@@ -201,11 +213,11 @@ def _refuse_unknown(substrate: str, name: str) -> None:
         raise UserError("found period, which only mode=timed has", key="operation")
 
 
-def _refuse_mode(name: str, waves: int) -> None:
-    named = parameters(name, FEWEST_RANKS, overlay=True)
+def _check_waves(name: str, waves: int) -> None:
+    named = fill_parameters(name, MIN_RANKS, overlay=True)
     mode = named.get("mode", "waves")
-    if waves > 1 and not (operation(name).bytes and mode == "waves"):
-        what = f"mode={mode}" if operation(name).bytes else operation(name).name
+    if waves > 1 and not (find_operation(name).bytes and mode == "waves"):
+        what = f"mode={mode}" if find_operation(name).bytes else find_operation(name).name
         raise UserError(f"found several waves, which {what} does not have", key="waves")
     if waves == 1 and mode == "waves" and named.get("compute"):
         message = "found compute, of which half a round trip would be half; wanted mode=synchronous or timed, or waves"
@@ -214,4 +226,4 @@ def _refuse_mode(name: str, waves: int) -> None:
 
 def has_no_schedule(name: str) -> bool:
     """Return whether an operation with these parameters has no schedule and is measured only."""
-    return operation(name).without_schedule(parameters(name, FEWEST_RANKS, overlay=True))
+    return find_operation(name).without_schedule(fill_parameters(name, MIN_RANKS, overlay=True))

@@ -19,7 +19,7 @@ from commodel.patterns.repeated import CompactSchedule, RoundFunction, Rounds
 from commodel.patterns.schedule import Runs, Schedule, Work, check_rows
 from commodel.patterns.trees.tree import Tree
 
-Holds = Callable[[], Runs]
+GetContents = Callable[[], Runs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Phase:
     src: np.ndarray
     dst: np.ndarray
     bytes: np.ndarray
-    holds: Holds
+    holds: GetContents
     combines: bool = False
     copies: Work | None = None  # local copies, steps counted likewise
 
@@ -44,7 +44,7 @@ class Phase:
         return replace(self, step=self.steps - 1 - self.step, src=self.dst, dst=self.src)
 
 
-def phase(
+def make_phase(
     step: ArrayLike,
     src: ArrayLike,
     dst: ArrayLike,
@@ -71,7 +71,7 @@ def phase(
     return Phase(step, src, dst, bytes, holds, combines, copies)
 
 
-def every_step(steps: int, ranks: int) -> tuple[np.ndarray, np.ndarray]:
+def list_steps_and_sources(steps: int, ranks: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the columns step and src of a phase in which every rank sends one message in each step."""
     check_rows(steps * ranks)
     return np.divmod(np.arange(steps * ranks), ranks)
@@ -87,7 +87,7 @@ def wrap_addresses(first: np.ndarray, bytes: np.ndarray, end: int) -> Runs:
     return Runs(row[kept], starts[kept], lengths[kept])
 
 
-def pipelined(whole: Phase, bytes: int, segment: int | None, apart: int = 1, start: int = 0) -> Phase:
+def pipeline_phase(whole: Phase, bytes: int, segment: int | None, apart: int = 1, start: int = 0) -> Phase:
     """Return a phase with each message cut into segments; every segment follows the one before it `apart` steps later.
 
     The messages have `bytes` from address `start` on.
@@ -100,13 +100,13 @@ def pipelined(whole: Phase, bytes: int, segment: int | None, apart: int = 1, sta
     size = np.minimum(segment, bytes - number * segment)  # the last one is shorter; an empty message is one segment
     step = whole.step[row] + number * apart
     at = start + number * segment
-    return phase(step, whole.src[row], whole.dst[row], size, lambda: at, combines=whole.combines)
+    return make_phase(step, whole.src[row], whole.dst[row], size, lambda: at, combines=whole.combines)
 
 
 Stage = Phase | Rounds | tuple[Phase, ...]
 
 
-def sequence(ranks: int, *stages: Stage, root: int | None = None) -> Schedule:
+def join_stages(ranks: int, *stages: Stage, root: int | None = None) -> Schedule:
     """Return the schedule of phases one after the other; several in a tuple are concurrent.
 
     A rank continues when its own part is done, without a barrier. Messages of a combining phase are reduced on
@@ -114,20 +114,22 @@ def sequence(ranks: int, *stages: Stage, root: int | None = None) -> Schedule:
     """
 
     def expand() -> Schedule:
-        return _sequence(ranks, [_written(stage) if isinstance(stage, Rounds) else stage for stage in stages], root)
+        return _join_phases(
+            ranks, [_expand_rounds(stage) if isinstance(stage, Rounds) else stage for stage in stages], root
+        )
 
     if not any(isinstance(stage, Rounds) for stage in stages):
         return expand()
     parts: list[Schedule | Rounds] = []
     for repeat, group in groupby(stages, lambda stage: isinstance(stage, Rounds)):
         together = list(group)
-        parts += together if repeat else [_sequence(ranks, together, None)]
+        parts += together if repeat else [_join_phases(ranks, together, None)]
     return CompactSchedule(ranks, parts, root, expand)
 
 
-def _written(rounds: Rounds) -> Phase:
-    step, source = every_step(rounds.count, rounds.ranks)
-    return phase(
+def _expand_rounds(rounds: Rounds) -> Phase:
+    step, source = list_steps_and_sources(rounds.count, rounds.ranks)
+    return make_phase(
         step,
         source,
         *rounds.receivers_and_bytes(step, source),
@@ -136,11 +138,11 @@ def _written(rounds: Rounds) -> Phase:
     )
 
 
-def _sequence(ranks: int, stages: Sequence[Phase | tuple[Phase, ...]], root: int | None) -> Schedule:
+def _join_phases(ranks: int, stages: Sequence[Phase | tuple[Phase, ...]], root: int | None) -> Schedule:
     phases, start = [], 0
     for stage in stages:
         together = stage if isinstance(stage, tuple) else (stage,)
-        phases += [_later(part, start) for part in together]
+        phases += [_delay_phase(part, start) for part in together]
         start += max(part.steps for part in together)
     work = [Work.reduce(part.step, part.dst, part.bytes) for part in phases if part.combines]
     work += [part.copies for part in phases if part.copies is not None]
@@ -153,16 +155,16 @@ def _sequence(ranks: int, stages: Sequence[Phase | tuple[Phase, ...]], root: int
         *(column(name) for name in ("step", "src", "dst", "bytes")),
         work=Work.joined(work) if work else None,
         root=root,
-        holds=lambda: _joined(phases),
+        holds=lambda: _join_contents(phases),
     )
 
 
-def _later(part: Phase, start: int) -> Phase:
+def _delay_phase(part: Phase, start: int) -> Phase:
     copies = replace(part.copies, step=part.copies.step + start) if part.copies is not None else None
     return replace(part, step=part.step + start, copies=copies)
 
 
-def _joined(phases: Sequence[Phase]) -> Runs:
+def _join_contents(phases: Sequence[Phase]) -> Runs:
     rows = np.cumsum([0, *(len(part.step) for part in phases)])
     held = [part.holds() for part in phases]
     return Runs(
@@ -172,7 +174,7 @@ def _joined(phases: Sequence[Phase]) -> Runs:
     )
 
 
-def share(bytes: int, parts: int) -> np.ndarray:
+def divide_evenly(bytes: int, parts: int) -> np.ndarray:
     """Return `bytes` divided into parts as evenly as possible, the larger shares first."""
     return bytes // parts + (np.arange(parts) < bytes % parts)
 
@@ -182,9 +184,9 @@ def split_equally(bytes: int, blocks: int) -> np.ndarray:
     return bytes * np.arange(blocks + 1)
 
 
-def shares(bytes: int, blocks: int) -> np.ndarray:
+def split_evenly(bytes: int, blocks: int) -> np.ndarray:
     """Return the ends of blocks that divide `bytes` as evenly as possible, the larger ones first."""
-    return np.concatenate([[0], np.cumsum(share(bytes, blocks))])
+    return np.concatenate([[0], np.cumsum(divide_evenly(bytes, blocks))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +206,7 @@ class Edges:
         return Edges(self.step[rows], self.src[rows], self.dst[rows], below)
 
 
-def knomial(ranks: int, radix: int = 2) -> Edges:
+def knomial_tree(ranks: int, radix: int = 2) -> Edges:
     """Return the k-nomial tree, farthest rank first: in a round every reached rank sends to radix − 1 others.
 
     The number of a rank's parent to the base radix is its own with the last nonzero digit set to 0.
@@ -218,14 +220,14 @@ def knomial(ranks: int, radix: int = 2) -> Edges:
     return Edges(rounds - 1 - level[1:], source, target, np.minimum(distance, ranks - target))
 
 
-def near_first(ranks: int) -> Edges:
+def near_first_tree(ranks: int) -> Edges:
     """Return the binomial tree, nearest rank first."""
     target = np.arange(1, ranks)
     step = np.frexp(target)[1] - 1  # the highest set bit: the round in which a rank is reached
     return Edges(step, target - (1 << step), target)
 
 
-def binary(ranks: int) -> Edges:
+def binary_tree(ranks: int) -> Edges:
     """Return Open MPI's binary tree.
 
     Rank r of a level with room for w ranks has the children r + w and r + 2w. Odd ranks are below rank 1, even ones
@@ -238,7 +240,7 @@ def binary(ranks: int) -> Edges:
     return Edges(level, child - np.where(second, 2, 1) * room, child)
 
 
-def in_order(ranks: int) -> Edges:
+def in_order_tree(ranks: int) -> Edges:
     """Return the binary tree in which every rank comes after its subtree, the left one first; its root is the last
     rank."""
     low, high = np.array([0]), np.array([ranks - 1])  # the ranks that one subtree holds; its top is the last of them
@@ -252,7 +254,7 @@ def in_order(ranks: int) -> Edges:
     return Edges(step, *(np.concatenate(column) for column in zip(*levels, strict=True)))
 
 
-def rounded_up(bytes: int, blocks: int) -> np.ndarray:
+def split_rounding_up(bytes: int, blocks: int) -> np.ndarray:
     """Return the ends of blocks of equal size, rounded up: the last ones are shorter, or empty."""
     return np.minimum(-(-bytes // blocks) * np.arange(blocks + 1), bytes)
 
@@ -262,39 +264,39 @@ def scatter_tree(ends: np.ndarray) -> Phase:
 
     Empty blocks after the end of the data are not sent.
     """
-    edges = knomial(len(ends) - 1)
+    edges = knomial_tree(len(ends) - 1)
     edges = edges.select(ends[edges.dst] < max(ends[-1], 1))
     first = ends[edges.dst]
-    return phase(edges.step, edges.src, edges.dst, ends[edges.dst + edges.below] - first, lambda: first)
+    return make_phase(edges.step, edges.src, edges.dst, ends[edges.dst + edges.below] - first, lambda: first)
 
 
-def broadcast_whole(edges: Edges, bytes: int) -> Phase:
+def broadcast_unsplit(edges: Edges, bytes: int) -> Phase:
     """Return the broadcast of everything down a tree."""
-    return phase(edges.step, edges.src, edges.dst, bytes)
+    return make_phase(edges.step, edges.src, edges.dst, bytes)
 
 
-def reduce_whole(edges: Edges, bytes: int) -> Phase:
+def reduce_unsplit(edges: Edges, bytes: int) -> Phase:
     """Return the reduction of everything up a tree."""
-    return replace(broadcast_whole(edges, bytes).backwards(), combines=True)
+    return replace(broadcast_unsplit(edges, bytes).backwards(), combines=True)
 
 
-def down_tree(tree: Tree, bytes: int) -> Phase:
+def send_down_tree(tree: Tree, bytes: int) -> Phase:
     """Return the broadcast of everything down a topology."""
     node = np.arange(1, tree.nodes)
-    return phase(tree.depth[node] - 1, tree.parent[node], node, bytes)
+    return make_phase(tree.depth[node] - 1, tree.parent[node], node, bytes)
 
 
-def up_tree(tree: Tree, bytes: int, *, combines: bool = False) -> Phase:
+def send_up_tree(tree: Tree, bytes: int, *, combines: bool = False) -> Phase:
     """Return messages up a topology.
 
     A node receives all its children in one step, deeper nodes earlier, so it can receive them in the order of
     arrival.
     """
     node = np.arange(1, tree.nodes)
-    return phase(tree.height - tree.depth[node], node, tree.parent[node], bytes, combines=combines)
+    return make_phase(tree.height - tree.depth[node], node, tree.parent[node], bytes, combines=combines)
 
 
-def ring(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, part: int = 0, parts: int = 1) -> Rounds:
+def ring_rounds(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, part: int = 0, parts: int = 1) -> Rounds:
     """Return P − 1 rounds around the ring: in round s rank r passes on block r − s + ahead.
 
     With several parts, which divide a block as evenly as possible, it is one of them.
@@ -318,7 +320,7 @@ def ring(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, part: int 
     )
 
 
-def pairwise(
+def pairwise_rounds(
     sizes: np.ndarray, at: Callable[[np.ndarray, np.ndarray], np.ndarray], *, combines: bool = False
 ) -> Rounds:
     """Return P − 1 rounds: in round s rank r sends rank t = r + s + 1 the `sizes[t]` bytes from address `at(r, t)`
@@ -341,20 +343,22 @@ def pairwise(
     )
 
 
-def dissemination(ranks: int, bytes: int) -> Rounds:
+def dissemination_rounds(ranks: int, bytes: int) -> Rounds:
     """Return the rounds s = 0, 1, … in which every rank sends to the rank 2^s further on, until information has reached
     all."""
-    return _of_one_size(ranks, (ranks - 1).bit_length(), lambda number, source: (source + (1 << number)) % ranks, bytes)
+    return _equal_size_rounds(
+        ranks, (ranks - 1).bit_length(), lambda number, source: (source + (1 << number)) % ranks, bytes
+    )
 
 
-def hypercube(ranks: int, bytes: int) -> Rounds:
+def hypercube_rounds(ranks: int, bytes: int) -> Rounds:
     """Return the rounds s = 0, 1, … in which a power of two ranks exchange and combine with the rank whose number
     differs in bit s."""
-    rounds = _of_one_size(ranks, ranks.bit_length() - 1, lambda number, source: source ^ (1 << number), bytes)
+    rounds = _equal_size_rounds(ranks, ranks.bit_length() - 1, lambda number, source: source ^ (1 << number), bytes)
     return replace(rounds, combines=True, shift=ranks, bit_flip_symmetric=True)
 
 
-def _of_one_size(ranks: int, count: int, to: RoundFunction, bytes: int) -> Rounds:
+def _equal_size_rounds(ranks: int, count: int, to: RoundFunction, bytes: int) -> Rounds:
     def block(number: np.ndarray, source: np.ndarray) -> np.ndarray:
         return 0 * (source + number)
 
@@ -369,7 +373,7 @@ def halve_blocks(bytes: int, times: int) -> np.ndarray:
     return ends
 
 
-def doubling(ends: np.ndarray) -> Phase:
+def allgather_by_doubling(ends: np.ndarray) -> Phase:
     """Return the allgather by recursive doubling over any number of ranks, as in the broadcasts of MPICH and Open MPI.
 
     Partners at distance 1, 2, 4, … exchange the blocks of their groups. If the last group is short, some ranks have no
@@ -388,7 +392,7 @@ def doubling(ends: np.ndarray) -> Phase:
         distance *= 2
     step = np.repeat(np.arange(len(rounds)), [len(columns[0]) for columns in rounds])
     source, target, low, high = (np.concatenate(column) for column in zip(*rounds, strict=True))
-    return phase(step, source, target, ends[high] - ends[low], lambda: ends[low])
+    return make_phase(step, source, target, ends[high] - ends[low], lambda: ends[low])
 
 
 def _spread_in_group(places: int, informed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -450,7 +454,7 @@ class Core:
 
     def fold(self, bytes: int) -> Phase:
         """Return the messages of ranks outside, which send their vectors."""
-        return phase(0, self.outer, self.inner, bytes, combines=True)
+        return make_phase(0, self.outer, self.inner, bytes, combines=True)
 
     def fold_halves(self, bytes: int) -> tuple[tuple[Phase, Phase], Phase]:
         """Return the messages of `fold` in two steps, in which both ranks of a pair combine one half.
@@ -458,30 +462,30 @@ class Core:
         The rank inside the core combines the first half.
         """
         first = bytes // 2
-        to_inner = phase(0, self.outer, self.inner, first, combines=True)
-        to_outer = phase(0, self.inner, self.outer, bytes - first, first, combines=True)
-        return (to_inner, to_outer), phase(0, self.outer, self.inner, bytes - first, first)
+        to_inner = make_phase(0, self.outer, self.inner, first, combines=True)
+        to_outer = make_phase(0, self.inner, self.outer, bytes - first, first, combines=True)
+        return (to_inner, to_outer), make_phase(0, self.outer, self.inner, bytes - first, first)
 
     def unfold(self, first: ArrayLike, bytes: ArrayLike) -> Phase:
         """Return the messages of the result to ranks outside."""
-        return phase(0, self.inner, self.outer, bytes, lambda: first)
+        return make_phase(0, self.inner, self.outer, bytes, lambda: first)
 
     def exchange(self, bytes: int) -> Phase | Rounds:
         """Return the rounds in which partners at distance 1, 2, 4, … exchange and combine everything."""
         if not self.extra:
-            return hypercube(self.ranks, bytes)
-        step, place = every_step(self.rounds, 1 << self.rounds)
-        return phase(step, self.rank[place], self.rank[place ^ (1 << step)], bytes, combines=True)
+            return hypercube_rounds(self.ranks, bytes)
+        step, place = list_steps_and_sources(self.rounds, 1 << self.rounds)
+        return make_phase(step, self.rank[place], self.rank[place ^ (1 << step)], bytes, combines=True)
 
     def double(self, ends: np.ndarray) -> Phase:
         """Return the rounds in which partners at distance 1, 2, 4, … exchange all their blocks. Blocks are by place."""
-        step, place = every_step(self.rounds, 1 << self.rounds)
+        step, place = list_steps_and_sources(self.rounds, 1 << self.rounds)
         return self._blocks(step, place, place, step, ends)
 
     def halve(self, ends: np.ndarray) -> Phase:
         """Return the rounds in which partners at distance …, 4, 2, 1 combine the half that each keeps: each ends with
         its block."""
-        step, place = every_step(self.rounds, 1 << self.rounds)
+        step, place = list_steps_and_sources(self.rounds, 1 << self.rounds)
         bit = self.rounds - 1 - step
         return replace(self._blocks(step, place, place ^ (1 << bit), bit, ends), combines=True)
 
@@ -497,6 +501,6 @@ class Core:
         """
         first = of >> bit << bit
         start = ends[first]
-        return phase(
+        return make_phase(
             step, self.rank[place], self.rank[place ^ (1 << bit)], ends[first + (1 << bit)] - start, lambda: start
         )

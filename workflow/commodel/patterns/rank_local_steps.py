@@ -75,7 +75,7 @@ def describe_cycle(names: list[str], shown: int = 4) -> str:
     return f"{some[0]} waits for {', which waits for '.join([*some[1:], names[0]])}"
 
 
-def rank_local(
+def make_rank_local_schedule(
     ranks: int,
     src: ArrayLike,
     dst: ArrayLike,

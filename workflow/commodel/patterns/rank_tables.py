@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from commodel.errors import UserError
 from commodel.files.safe_paths import AnyPath
-from commodel.patterns.arguments import whole_number
+from commodel.patterns.arguments import parse_whole_number
 from commodel.units import MAX_COUNT
 
 Row = TypeVar("Row")
@@ -13,7 +13,7 @@ Row = TypeVar("Row")
 
 def read_rank(text: str) -> int:
     """Return the number of a rank."""
-    rank = whole_number(text, "the number of a rank, from 0", 0)
+    rank = parse_whole_number(text, "the number of a rank, from 0", 0)
     if rank >= MAX_COUNT:
         raise UserError(f"found rank {rank}, wanted one below {MAX_COUNT}")
     return rank

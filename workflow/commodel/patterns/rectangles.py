@@ -18,8 +18,8 @@ from commodel.files.cache import find_input
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import cache_reads
 from commodel.files.tables import add_line_to_errors, parse_cell, stream_rows
-from commodel.patterns.arguments import whole_number
-from commodel.patterns.phases import share
+from commodel.patterns.arguments import parse_whole_number
+from commodel.patterns.phases import divide_evenly
 from commodel.patterns.rank_tables import order_by_rank, read_rank
 from commodel.units import parse_number, shown
 
@@ -95,7 +95,7 @@ def make_even_grid(side: int, grid: tuple[int, int]) -> Rectangles:
     first."""
     rows, columns = grid
     rank = np.arange(rows * columns)
-    heights, widths = share(side, rows), share(side, columns)
+    heights, widths = divide_evenly(side, rows), divide_evenly(side, columns)
     bottoms, rights = np.cumsum(heights), np.cumsum(widths)
     row, column = rank // columns, rank % columns
     width, height = widths[column], heights[row]
@@ -117,7 +117,7 @@ def find_tiling_error(tiling: Rectangles) -> tuple[str, int] | None:
     for wrong, what in ((outside, f"reaches out of {side}×{side}"), (flat, "is flat; without work it is 0×0")):
         if wrong.any():
             rank = int(wrong.argmax())
-            return f"rank {rank} {what}: {_text(tiling, rank)}", rank
+            return f"rank {rank} {what}: {_describe(tiling, rank)}", rank
     own = [(x, y, 1), (right, y, -1), (x, bottom, -1), (right, bottom, 1)]
     square = [(0, 0, -1), (side, 0, 1), (0, side, 1), (side, side, -1)]
     code = np.concatenate([np.ravel(left * (side + 1) + top) for left, top, _ in own + square])
@@ -131,13 +131,15 @@ def find_tiling_error(tiling: Rectangles) -> tuple[str, int] | None:
     if surplus[first] > 0:
         over = np.flatnonzero((x <= left) & (left < right) & (y <= top) & (top < bottom))
         both = f"rank {over[0]} and rank {over[1]} overlap"
-        return f"{both} at x={left}, y={top}: {_text(tiling, over[0])} and {_text(tiling, over[1])}", int(over[1])
+        return f"{both} at x={left}, y={top}: {_describe(tiling, over[0])} and {_describe(tiling, over[1])}", int(
+            over[1]
+        )
     near = int(np.argmin(np.hypot(x - left, y - top)))
     return f"found a gap at x={left}, y={top}: no rectangle is there; wanted {side}×{side} tiled", near
 
 
 @dataclass(frozen=True, eq=False)
-class Touching:
+class SharedSides:
     """The common sides of every rank with each rank that its rectangle touches: messages by sender, each sender's by
     receiver.
 
@@ -151,21 +153,21 @@ class Touching:
     length: np.ndarray
 
 
-def find_neighbours(tiling: Rectangles) -> Touching:
+def find_neighbours(tiling: Rectangles) -> SharedSides:
     sides = []
     for near, far, ends, low, high in (
         (0, 1, (tiling.right, tiling.x), tiling.y, tiling.bottom),
         (2, 3, (tiling.bottom, tiling.y), tiling.x, tiling.right),
     ):
-        before, after, first, length = _along(tiling, *ends, low, high)
+        before, after, first, length = _find_touching_pairs(tiling, *ends, low, high)
         sides.append((before, after, np.full(len(before), far), first - low[before], length))
         sides.append((after, before, np.full(len(before), near), first - low[after], length))
     columns = [np.concatenate(column) for column in zip(*sides, strict=True)]
     order = np.lexsort((columns[1], columns[0]))
-    return Touching(*(column[order] for column in columns))
+    return SharedSides(*(column[order] for column in columns))
 
 
-def _along(
+def _find_touching_pairs(
     tiling: Rectangles, end: np.ndarray, start: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """Return pairs of which one ends on a line where the other begins, and where and how long they touch.
@@ -187,36 +189,36 @@ def _along(
     return before, after, first, np.minimum(high[before], high[after]) - first
 
 
-def _text(tiling: Rectangles, rank: int) -> str:
+def _describe(tiling: Rectangles, rank: int) -> str:
     width, height, x, y = (column[rank] for column in (tiling.width, tiling.height, tiling.x, tiling.y))
     return f"{width}×{height} at x={x}, y={y}"
 
 
 COLUMNS = ("rank", "x", "y", "width", "height")
-WITH_SPEED = (*COLUMNS, "speed")
-SLOWEST, FASTEST = 1e-30, 1e30  # units a second, so that no time overflows
+ALL_COLUMNS = (*COLUMNS, "speed")
+MIN_SPEED, MAX_SPEED = 1e-30, 1e30  # units a second, so that no time overflows
 
 
-def write(tiling: Rectangles) -> str:
+def format_rectangles(tiling: Rectangles) -> str:
     """Return the CSV of rectangles."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = [column.tolist() for column in tiling.table]
     if tiling.speed is not None:
         columns.append([f"{speed:.9g}" for speed in tiling.speed])
-    writer.writerow(COLUMNS if tiling.speed is None else WITH_SPEED)
+    writer.writerow(COLUMNS if tiling.speed is None else ALL_COLUMNS)
     writer.writerows(zip(range(tiling.ranks), *columns, strict=True))
     return text.getvalue()
 
 
-def read(name: str | AnyPath) -> Rectangles:
+def read_rectangles(name: str | AnyPath) -> Rectangles:
     """Return the rectangles of a file, or of its copy in the results."""
     return _read(find_input(name) if isinstance(name, str) else name)
 
 
 @cache_reads(files=64)
 def _read(path: AnyPath) -> Rectangles:
-    rows = order_by_rank(path, _rows(path))
+    rows = order_by_rank(path, _read_rows(path))
     *places, speed = (np.array(column) for column in zip(*(row for _, row in rows), strict=True))
     side = int(max((places[0] + places[2]).max(), (places[1] + places[3]).max()))
     if side > MAX_SIDE:
@@ -227,18 +229,18 @@ def _read(path: AnyPath) -> Rectangles:
     return tiling
 
 
-def _rows(path: AnyPath) -> Iterator[tuple[int, int, tuple[float, ...]]]:
+def _read_rows(path: AnyPath) -> Iterator[tuple[int, int, tuple[float, ...]]]:
     for line, row in stream_rows(path, COLUMNS, once=True):
         with add_line_to_errors(path, line):
-            if unknown := [name for name in row if name not in WITH_SPEED]:
-                raise UserError(f"found the column {shown(unknown[0])}, wanted {','.join(WITH_SPEED)}")
-            place = [parse_cell(row, name, lambda text: whole_number(text, least=0)) for name in COLUMNS[1:]]
+            if unknown := [name for name in row if name not in ALL_COLUMNS]:
+                raise UserError(f"found the column {shown(unknown[0])}, wanted {','.join(ALL_COLUMNS)}")
+            place = [parse_cell(row, name, lambda text: parse_whole_number(text, least=0)) for name in COLUMNS[1:]]
             speed = parse_cell(row, "speed", _read_speed) if "speed" in row else np.nan
             yield line, parse_cell(row, "rank", read_rank), (*place, speed)
 
 
 def _read_speed(text: str) -> float:
     speed = parse_number(text)
-    if not SLOWEST <= speed <= FASTEST:
-        raise UserError(f"found {shown(text)}, wanted a number from {SLOWEST:g} to {FASTEST:g}, units a second")
+    if not MIN_SPEED <= speed <= MAX_SPEED:
+        raise UserError(f"found {shown(text)}, wanted a number from {MIN_SPEED:g} to {MAX_SPEED:g}, units a second")
     return speed

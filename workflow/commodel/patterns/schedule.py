@@ -47,7 +47,7 @@ class Groups:
         self.order, self.ranks = None, rank
         if (rank[1:] > rank[:-1]).all() or _are_distinct(rank):
             return
-        self.order = stable_order(rank)
+        self.order = stable_argsort(rank)
         ordered = rank[self.order]
         starts = np.concatenate([[0], np.flatnonzero(_differ_from_previous(ordered)) + 1])
         counts = np.diff(starts, append=len(rank))
@@ -82,7 +82,7 @@ def _find_slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
 
 def _find_rows(column: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
     """Return for each number the rows of an unsorted column with this number."""
-    order = stable_order(column)
+    order = stable_argsort(column)
     return [order[rows] for rows in _find_slices(column[order], numbers)]
 
 
@@ -149,11 +149,11 @@ class Work:
         return self.step, self.rank, self.kind, self.bytes, self.seconds
 
     def in_order(self) -> Work:
-        order = stable_order(self.step)
+        order = stable_argsort(self.step)
         return Work(*(column[..., order] for column in self.columns))
 
 
-def stable_order(numbers: np.ndarray) -> np.ndarray:
+def stable_argsort(numbers: np.ndarray) -> np.ndarray:
     """Return a stable sort order on the last axis. numpy sorts 16-bit integers by radix, in linear time."""
     short = numbers.size and numbers.min() >= 0 and numbers.max() < 1 << 16
     return np.argsort(numbers.astype(np.uint16) if short else numbers, axis=-1, kind="stable")
@@ -235,7 +235,7 @@ class Schedule:
         step, src, dst, bytes = (column.ravel() for column in (step, src, dst, bytes))
         check_rows(len(step))
         if np.any(step[1:] < step[:-1]):
-            order = stable_order(step)
+            order = stable_argsort(step)
             step, src, dst, bytes = step[order], src[order], dst[order], bytes[order]
             holds = _reorder_contents(holds, order) if holds else None
             ends = ends and ends.select_rows(order)
@@ -392,7 +392,7 @@ def _reorder_contents(holds: Callable[[], Runs], order: np.ndarray) -> Callable[
     return reordered
 
 
-def stack(schedules: Sequence[Schedule], like: Schedule | None = None) -> Schedule:
+def stack_schedules(schedules: Sequence[Schedule], like: Schedule | None = None) -> Schedule:
     """Return one schedule with the sizes of several that are `has_same_structure`, along a new leading axis."""
     first = like or schedules[0]
     work_bytes = np.stack([schedule.work.bytes for schedule in schedules])[:, None, :]

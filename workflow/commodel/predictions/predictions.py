@@ -25,7 +25,7 @@ from commodel.models import Array
 from commodel.models.evaluation.replay import message_contributions
 from commodel.models.families import Family
 from commodel.parameters import ParameterSet
-from commodel.patterns.build import Shape, Sum, schedule, stack_points, stacks
+from commodel.patterns.build import ScheduleSum, Shape, build_schedule, stack_points, stack_sizes
 from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import Ends, Schedule, Work, check_rows
 from commodel.predictions.model import Model
@@ -66,7 +66,7 @@ class StackPrediction:
 
 
 def sum_parts(
-    pattern: Sum, predict_part: Callable[[Schedule, float], StackPrediction], waves: float
+    pattern: ScheduleSum, predict_part: Callable[[Schedule, float], StackPrediction], waves: float
 ) -> StackPrediction:
     """Return the sum of the predictions of the parts, row by row, so that the interval is that of the sum. A check that
     fails for a part fails for the sum."""
@@ -191,7 +191,7 @@ class PredictedTimes:
 
 def make_predictor(
     parameters: ParameterSet, strict: bool = True, draws: int | None = None, cost: CostFunction | None = None
-) -> Callable[[Schedule | Sum, float], PredictedTimes]:
+) -> Callable[[Schedule | ScheduleSum, float], PredictedTimes]:
     """Return a function that predicts a stack of schedules with these parameters. For several waves it predicts the
     time between two. `draws` limits the draws for the interval. If a prediction is impossible, it raises UserError, or
     returns NaN if not `strict`. `cost` replaces `Model.cost`."""
@@ -206,11 +206,11 @@ def make_predictor(
         ratios = single_message_ratios(parameters, pattern)
         return StackPrediction(seconds, ratios, validity, find_widening_factor(model.entry, parameters, pattern))
 
-    def predict_stack(pattern: Schedule | Sum, waves: float) -> PredictedTimes:
+    def predict_stack(pattern: Schedule | ScheduleSum, waves: float) -> PredictedTimes:
         try:
             prediction = (
                 sum_parts(pattern, predict_schedule, waves)
-                if isinstance(pattern, Sum)
+                if isinstance(pattern, ScheduleSum)
                 else predict_schedule(pattern, waves)
             )
         except UserError as error:
@@ -290,7 +290,7 @@ def predict_shapes(
         names |= {"ranks": point.ranks, "bytes": sizes, "waves": point.waves}
         predicted = {name: PredictedTimes.none(len(sizes)) for name in sets}
         try:
-            for places, pattern in stacks(shape, MOST_STACKED):
+            for places, pattern in stack_sizes(shape, MOST_STACKED):
                 for name, predict_stack in predictors.items():
                     predicted[name].put(places, predict_stack(pattern, point.waves))
         except UserError as error:
@@ -448,7 +448,7 @@ class Waits:
 
 def attribute_time(point: Point, parameters: ParameterSet) -> Waits | None:
     """Return which messages a predicted time depends on; None if the model does not replay messages."""
-    pattern, model = schedule(point), Model.of_set(parameters)
+    pattern, model = build_schedule(point), Model.of_set(parameters)
     prediction = float(model.cost(pattern)[0])
     seconds, work = message_contributions(len(pattern.src), lambda: model.cost(pattern))
     if not seconds.any():

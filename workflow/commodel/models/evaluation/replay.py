@@ -45,7 +45,7 @@ from commodel.models.evaluation.repeated_rounds import Round, State, find_repres
 from commodel.models.evaluation.values import Values, distance_classes
 from commodel.patterns.rank_local_steps import reorder_requests
 from commodel.patterns.repeated import CompactSchedule, Rounds
-from commodel.patterns.schedule import Groups, Schedule, Step, Work, stable_order
+from commodel.patterns.schedule import Groups, Schedule, Step, Work, stable_argsort
 
 # Factors of the costs of messages, and of work.
 _FACTORS: ContextVar[tuple[Array, Array] | None] = ContextVar("factors", default=None)
@@ -283,7 +283,7 @@ def _timelines(schedule: Schedule, pointers: _Pointers) -> list[_Timeline]:
     if "orders" not in schedule.cache:
         matched = np.maximum(schedule.step, schedule.dst_step)
         columns = schedule.dst_step, matched, schedule.dst_wait, schedule.src_wait
-        orders = [(column, stable_order(column)) for column in columns]
+        orders = [(column, stable_argsort(column)) for column in columns]
         schedule.cache["orders"] = [(column[order], order) for column, order in orders]
     return [posted, *(pointers.timeline(*order) for order in schedule.cache["orders"])]
 

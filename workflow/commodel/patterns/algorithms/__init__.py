@@ -8,8 +8,8 @@ from typing import Any
 
 from commodel.errors import UserError, suggest
 from commodel.patterns.arguments import Argument
-from commodel.patterns.libraries import Routine, routines
-from commodel.patterns.operations import base
+from commodel.patterns.libraries import Routine, find_routines
+from commodel.patterns.operations import base_name
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import discover
@@ -57,7 +57,7 @@ class Algorithm:
     @property
     def like(self) -> tuple[Routine, ...]:
         """The functions of MPI libraries that send the same messages."""
-        return routines(self.name)
+        return find_routines(self.name)
 
     def values(self, text: str) -> tuple[Any, ...]:
         """Return the arguments of `build` for the text of the argument, which may be empty."""
@@ -85,31 +85,31 @@ class TreeAlgorithm:
 
 def find_algorithms(operation: str) -> dict[str, Algorithm]:
     """Return the algorithms for an operation, by the name a user gives."""
-    entries, name = discover("patterns.algorithms", "ALGORITHM").values(), base(operation)
+    entries, name = discover("patterns.algorithms", "ALGORITHM").values(), base_name(operation)
     return {entry.short_name: entry for entry in entries if isinstance(entry, Algorithm) and entry.operation == name}
 
 
-def algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
+def find_algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
     """Return the algorithm of a spec `name` or `name:argument`, and the text of its argument."""
     name, _, argument = spec.partition(":")
     name, argument, by_name = name.strip().replace("_", "-"), argument.strip(), find_algorithms(operation)
-    entry = by_name.get(ALIASES.get((base(operation), name), name))
+    entry = by_name.get(ALIASES.get((base_name(operation), name), name))
     if entry is None:
-        aliases = [alias for owner, alias in ALIASES if owner == base(operation)]
+        aliases = [alias for owner, alias in ALIASES if owner == base_name(operation)]
         raise UserError(f"no algorithm '{spec}' for {operation}; {suggest(name, [*by_name, *aliases])}")
     entry.values(argument)
     return entry, argument
 
 
-def own_spelling(operation: str, spec: str) -> str:
+def canonical_algorithm(operation: str, spec: str) -> str:
     """Return a spec with the name of the algorithm in this project."""
-    entry, argument = algorithm(operation, spec)
+    entry, argument = find_algorithm(operation, spec)
     return f"{entry.short_name}:{argument}" if argument else entry.short_name
 
 
-def over_tree(operation: str) -> TreeAlgorithm:
+def find_tree_algorithm(operation: str) -> TreeAlgorithm:
     """Return the algorithm of an operation over a topology."""
-    entry = discover("patterns.algorithms", "ALGORITHM").get(f"{base(operation)}-tree")
+    entry = discover("patterns.algorithms", "ALGORITHM").get(f"{base_name(operation)}-tree")
     if entry is None:
         raise UserError(
             f"{operation} does not run over a topology; give an algorithm: {', '.join(find_algorithms(operation))}"

@@ -3,7 +3,15 @@
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
-from commodel.patterns.phases import Core, every_step, phase, ring, sequence, split_equally, wrap_addresses
+from commodel.patterns.phases import (
+    Core,
+    join_stages,
+    list_steps_and_sources,
+    make_phase,
+    ring_rounds,
+    split_equally,
+    wrap_addresses,
+)
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Schedule, Work
 
@@ -14,12 +22,12 @@ def bruck(ranks: int, bytes: int) -> Schedule:
     In the end, each rank except 0 copies everything into the order of the ranks.
     """
     rounds = (ranks - 1).bit_length()
-    step, source = every_step(rounds, ranks)
+    step, source = list_steps_and_sources(rounds, ranks)
     distance = 1 << step
     length = np.minimum(distance, ranks - distance) * bytes
-    return sequence(
+    return join_stages(
         ranks,
-        phase(
+        make_phase(
             step,
             source,
             (source - distance) % ranks,
@@ -39,7 +47,7 @@ def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
     if ranks % 2:
         return around_the_ring(ranks, bytes)
     rank = np.arange(ranks)
-    swapped = phase(0, rank, rank ^ 1, bytes, lambda: rank * bytes)
+    swapped = make_phase(0, rank, rank ^ 1, bytes, lambda: rank * bytes)
 
     def to(number: np.ndarray, source: np.ndarray) -> np.ndarray:
         # Even ranks first send to the lower neighbour, odd ones to the upper.
@@ -55,7 +63,7 @@ def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
     exchanged = Rounds(
         ranks, ranks // 2 - 1, to, held, sizes, lambda number, source: 2 * bytes * held(number, source), shift=2
     )
-    return sequence(ranks, swapped, exchanged)
+    return join_stages(ranks, swapped, exchanged)
 
 
 def recursive_doubling(ranks: int, bytes: int) -> Schedule:
@@ -65,12 +73,12 @@ def recursive_doubling(ranks: int, bytes: int) -> Schedule:
     """
     if ranks & (ranks - 1):
         return bruck(ranks, bytes)
-    return sequence(ranks, Core(ranks).double(split_equally(bytes, ranks)))
+    return join_stages(ranks, Core(ranks).double(split_equally(bytes, ranks)))
 
 
 def around_the_ring(ranks: int, bytes: int) -> Schedule:
     """Return the ring: in each of P − 1 steps every rank passes on the block that it received last."""
-    return sequence(ranks, ring(split_equally(bytes, ranks)))
+    return join_stages(ranks, ring_rounds(split_equally(bytes, ranks)))
 
 
 ALGORITHM = (

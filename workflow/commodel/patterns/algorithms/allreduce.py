@@ -2,7 +2,16 @@
 
 from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, Algorithm
 from commodel.patterns.arguments import SEGMENT
-from commodel.patterns.phases import Core, broadcast_whole, halve_blocks, knomial, reduce_whole, ring, sequence, shares
+from commodel.patterns.phases import (
+    Core,
+    broadcast_unsplit,
+    halve_blocks,
+    join_stages,
+    knomial_tree,
+    reduce_unsplit,
+    ring_rounds,
+    split_evenly,
+)
 from commodel.patterns.schedule import Schedule, check_rows
 
 MAX_UNCHECKED_ROUNDS = 1000  # times around the ring, above which the number of messages is checked
@@ -16,7 +25,7 @@ def rabenseifner(ranks: int, bytes: int) -> Schedule:
     """
     core = Core(ranks, odd=False, mirrored=True)
     ends = halve_blocks(bytes, core.rounds)
-    return sequence(ranks, *core.fold_halves(bytes), core.halve(ends), core.double(ends), core.unfold(0, bytes))
+    return join_stages(ranks, *core.fold_halves(bytes), core.halve(ends), core.double(ends), core.unfold(0, bytes))
 
 
 def recursive_doubling(ranks: int, bytes: int) -> Schedule:
@@ -25,13 +34,13 @@ def recursive_doubling(ranks: int, bytes: int) -> Schedule:
     Ranks beyond a power of two first send their vector to a neighbour and get the result from it at the end.
     """
     core = Core(ranks)
-    return sequence(ranks, core.fold(bytes), core.exchange(bytes), core.unfold(0, bytes))
+    return join_stages(ranks, core.fold(bytes), core.exchange(bytes), core.unfold(0, bytes))
 
 
 def reduce_bcast(ranks: int, bytes: int) -> Schedule:
     """Return a reduction followed by a broadcast, both over the binomial tree."""
-    edges = knomial(ranks)
-    return sequence(ranks, reduce_whole(edges, bytes), broadcast_whole(edges, bytes))
+    edges = knomial_tree(ranks)
+    return join_stages(ranks, reduce_unsplit(edges, bytes), broadcast_unsplit(edges, bytes))
 
 
 def around_the_ring(ranks: int, bytes: int, segment: int | None) -> Schedule:
@@ -40,10 +49,10 @@ def around_the_ring(ranks: int, bytes: int, segment: int | None) -> Schedule:
     With a segment size, each share is cut into equal parts of about that size. The reduce-scatter goes round once for
     every part, as in Open MPI's segmented ring.
     """
-    ends = shares(bytes, ranks)
+    ends = split_evenly(bytes, ranks)
     parts = _parts(ranks, bytes, segment) if segment else 1
-    rounds = [ring(ends, combines=True, part=part, parts=parts) for part in range(parts)]
-    return sequence(ranks, *rounds, ring(ends, ahead=1))
+    rounds = [ring_rounds(ends, combines=True, part=part, parts=parts) for part in range(parts)]
+    return join_stages(ranks, *rounds, ring_rounds(ends, ahead=1))
 
 
 def _parts(ranks: int, bytes: int, segment: int) -> int:

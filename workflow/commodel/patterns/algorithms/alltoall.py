@@ -3,8 +3,7 @@
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
-from commodel.patterns.phases import every_step, phase, sequence
-from commodel.patterns.phases import pairwise as pairwise_rounds
+from commodel.patterns.phases import join_stages, list_steps_and_sources, make_phase, pairwise_rounds
 from commodel.patterns.schedule import Runs, Schedule, Work, check_rows
 
 
@@ -16,7 +15,7 @@ def bruck(ranks: int, bytes: int) -> Schedule:
     itself.
     """
     rounds = (ranks - 1).bit_length()
-    step, source = every_step(rounds, ranks)
+    step, source = list_steps_and_sources(rounds, ranks)
     distances = np.arange(ranks)
     sent = np.array([np.count_nonzero(distances >> bit & 1) for bit in range(rounds)])
 
@@ -34,8 +33,8 @@ def bruck(ranks: int, bytes: int) -> Schedule:
     packing = [Work.copy(number, distances, count * bytes) for number, count in enumerate(sent[1:], 1)]
     after = Work.copy(rounds, distances, ranks * bytes)
     work = Work.joined([before, *packing, after])
-    return sequence(
-        ranks, phase(step + 1, source, (source + (1 << step)) % ranks, sent[step] * bytes, holds, copies=work)
+    return join_stages(
+        ranks, make_phase(step + 1, source, (source + (1 << step)) % ranks, sent[step] * bytes, holds, copies=work)
     )
 
 
@@ -44,13 +43,13 @@ def linear(ranks: int, bytes: int) -> Schedule:
     check_rows(ranks * (ranks - 1))
     source, turn = np.divmod(np.arange(ranks * (ranks - 1)), ranks - 1)
     target = (source - turn - 1) % ranks
-    return sequence(ranks, phase(0, source, target, bytes, lambda: (source * ranks + target) * bytes))
+    return join_stages(ranks, make_phase(0, source, target, bytes, lambda: (source * ranks + target) * bytes))
 
 
 def pairwise(ranks: int, bytes: int) -> Schedule:
     """Return the exchange in which, in step i, every rank sends to the rank i further on."""
     sizes = np.full(ranks, bytes)
-    return sequence(ranks, pairwise_rounds(sizes, lambda source, target: (source * ranks + target) * bytes))
+    return join_stages(ranks, pairwise_rounds(sizes, lambda source, target: (source * ranks + target) * bytes))
 
 
 ALGORITHM = (

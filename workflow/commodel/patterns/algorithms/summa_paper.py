@@ -14,7 +14,7 @@ import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.operations import Grid
-from commodel.patterns.operations.summa import blocks, group_iterations
+from commodel.patterns.operations.summa import group_iterations, make_block_rectangles
 from commodel.patterns.rectangles import Rectangles
 from commodel.patterns.schedule import Ends, Runs, Schedule, Work, check_rows
 
@@ -97,7 +97,7 @@ def _compute_product(parts: Rectangles, step: int) -> Work:
 
 
 def build(ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool) -> Schedule:
-    parts = blocks(ranks, n, grid, partition, iteration)
+    parts = make_block_rectangles(ranks, n, grid, partition, iteration)
     messages, work, step, iterations_before = [], [], 0, 0
     rows, overlapped_iterations = 0, 0
     for first, count in group_iterations(ranks, n, grid, partition, iteration, overlapped):

@@ -19,7 +19,7 @@ from commodel.files.cache import find_input
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, cache_reads, read_lines
 from commodel.files.tables import add_line_to_errors, parse_cell, stream_rows
-from commodel.patterns.arguments import Argument, Kind, whole_number
+from commodel.patterns.arguments import Argument, Kind, parse_whole_number
 from commodel.patterns.layouts import ACCELERATOR, CORE, Defaults, Layout
 from commodel.patterns.rank_tables import order_by_rank, read_rank
 from commodel.units import MAX_COUNT
@@ -30,7 +30,7 @@ NODES = re.compile(r"(.+)@([0-9]{1,8}(?:,[0-9]{1,8})*)")
 RANK = re.compile(r"rank\s+([0-9]{1,8})\s*=\s*(\S+)(?:\s+slots?\s*=\s*\S+)?")
 COLUMNS = ("rank", "node", "cores", "device")
 DEVICES = {"cpu": CORE, "gpu": ACCELERATOR}
-MOST_CORES = 65536
+MAX_CORES = 65536
 MAX_BYTES = 256 * MIB
 
 
@@ -106,10 +106,10 @@ class Processes:
 
 @cache_reads(files=16)
 def _read_rank_file(path: AnyPath) -> Processes:
-    return Processes.of(path, _rank_lines(path))
+    return Processes.of(path, _parse_rank_file(path))
 
 
-def _rank_lines(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
+def _parse_rank_file(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
     numbered, ranks = None, 0  # numbered: whether lines name their rank
     for line, content in read_lines(path, MAX_BYTES, "a rank file"):
         text = content.split("#", 1)[0].strip()
@@ -128,18 +128,18 @@ def _rank_lines(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
 
 @cache_reads(files=64)
 def _read_table(path: AnyPath) -> Processes:
-    return Processes.of(path, _table_lines(path))
+    return Processes.of(path, _parse_table(path))
 
 
-def _table_lines(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
+def _parse_table(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
     for line, row in stream_rows(path, COLUMNS, once=True):
         if any(row.values()):
             with add_line_to_errors(path, line):
                 host, device = parse_cell(row, "node", _read_host), parse_cell(row, "device", _read_device)
                 cores = parse_cell(
-                    row, "cores", lambda text: whole_number(text, f"a whole number from 1 to {MOST_CORES}")
+                    row, "cores", lambda text: parse_whole_number(text, f"a whole number from 1 to {MAX_CORES}")
                 )
-                if cores > (most := 1 if device == "gpu" else MOST_CORES):
+                if cores > (most := 1 if device == "gpu" else MAX_CORES):
                     raise UserError(f"found {cores}, wanted at most {most} for a {device}", key="cores")
                 yield line, parse_cell(row, "rank", read_rank), Process(host, cores, device)
 
@@ -156,7 +156,7 @@ def _read_device(text: str) -> str:
     return text
 
 
-def _of_files(name: str, title: str, read: Callable[[AnyPath], Processes], **more: Callable) -> Layout:
+def _make_file_layout(name: str, title: str, read: Callable[[AnyPath], Processes], **more: Callable) -> Layout:
     """Return a layout whose argument is a path; a full spec adds the nodes of its hosts."""
 
     def split(argument: str) -> tuple[Processes, str]:
@@ -186,8 +186,8 @@ def _of_files(name: str, title: str, read: Callable[[AnyPath], Processes], **mor
 
 
 LAYOUT = (
-    _of_files("file", "node of every rank from a file: Open MPI's rankfile, or a node a line", _read_rank_file),
-    _of_files(
+    _make_file_layout("file", "node of every rank from a file: Open MPI's rankfile, or a node a line", _read_rank_file),
+    _make_file_layout(
         "processes",
         "node, cores and device of every process from a table rank,node,cores,device",
         _read_table,

@@ -10,7 +10,7 @@ import re
 import numpy as np
 
 from commodel.errors import UserError, suggest
-from commodel.patterns.arguments import Argument, Kind, whole_number
+from commodel.patterns.arguments import Argument, Kind, parse_whole_number
 from commodel.patterns.layouts import ACCELERATOR, CORE, Defaults, Layout
 
 FORM = "TYPE=4core+1accelerator,… or kinds:4core+1accelerator@NODES,…"
@@ -18,7 +18,7 @@ KINDS = (CORE, ACCELERATOR)
 PROCESSES = re.compile(r"([1-9][0-9]{0,3})([a-z]+)")
 
 
-def _fill_in(arguments: str, defaults: Defaults) -> str:
+def _complete(arguments: str, defaults: Defaults) -> str:
     """Return the spec by number of nodes; a type that is not named has no processes."""
     if "=" not in arguments:
         return arguments
@@ -36,12 +36,12 @@ def _fill_in(arguments: str, defaults: Defaults) -> str:
     return ",".join(f"{held.get(name, '0')}@{count}" for name, count in defaults.types)
 
 
-def _read_held(text: str) -> list[tuple[int, list[str]]]:
+def _read_node_groups(text: str) -> list[tuple[int, list[str]]]:
     """Return numbers of nodes, each with the kinds of their processes."""
     held = []
     for part in text.split(","):
         holds, _, nodes = (word.strip() for word in part.partition("@"))
-        held.append((whole_number(nodes), _read_processes(holds)))
+        held.append((parse_whole_number(nodes), _read_processes(holds)))
     return held
 
 
@@ -58,7 +58,7 @@ def _read_processes(holds: str) -> list[str]:
     return kinds
 
 
-def _fill(ranks: int, held: list[tuple[int, list[str]]]) -> tuple[np.ndarray, np.ndarray]:
+def _place_processes(ranks: int, held: list[tuple[int, list[str]]]) -> tuple[np.ndarray, np.ndarray]:
     """Return node and kind of every rank."""
     node, kind, first, room = [np.empty(0, dtype=int)], [np.empty(0, dtype=str)], 0, 0
     for nodes, kinds in held:
@@ -74,8 +74,8 @@ def _fill(ranks: int, held: list[tuple[int, list[str]]]) -> tuple[np.ndarray, np
 LAYOUT = Layout(
     "kinds",
     "each type of node holds its own processes, on cores or driving accelerators",
-    (Argument(FORM, Kind.SHAPE, _read_held),),
-    place=lambda ranks, held: _fill(ranks, held)[0],
-    full=_fill_in,
-    kinds=lambda ranks, held: _fill(ranks, held)[1],
+    (Argument(FORM, Kind.SHAPE, _read_node_groups),),
+    place=lambda ranks, held: _place_processes(ranks, held)[0],
+    full=_complete,
+    kinds=lambda ranks, held: _place_processes(ranks, held)[1],
 )

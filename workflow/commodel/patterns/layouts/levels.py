@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from commodel.errors import UserError, suggest
-from commodel.patterns.arguments import Argument, Kind, whole_number
+from commodel.patterns.arguments import Argument, Kind, parse_whole_number
 from commodel.patterns.layouts import Defaults, Layout
 from commodel.units import MAX_COUNT, format_ranges
 
@@ -26,7 +26,7 @@ class Groups:
     nodes: list[np.ndarray]
 
 
-def _fill_in(arguments: str, defaults: Defaults) -> str:
+def _complete(arguments: str, defaults: Defaults) -> str:
     """Add the level's groups, and the default ranks per node if they are left open."""
     if "@" in arguments:
         return arguments
@@ -48,7 +48,7 @@ def _read_groups(text: str) -> Groups:
     nodes = np.concatenate(groups)
     if len(np.unique(nodes)) < len(nodes):
         raise UserError(f"found '{written}', wanted every node once")
-    return Groups(level, whole_number(per_node, "LEVEL:Q, Q ranks a node"), groups)
+    return Groups(level, parse_whole_number(per_node, "LEVEL:Q, Q ranks a node"), groups)
 
 
 def _read_range(text: str) -> np.ndarray:
@@ -59,7 +59,7 @@ def _read_range(text: str) -> np.ndarray:
     return np.arange(first, last + 1)
 
 
-def _take_first(places: np.ndarray, groups: Groups, ranks: int) -> np.ndarray:
+def _select_slots(places: np.ndarray, groups: Groups, ranks: int) -> np.ndarray:
     if ranks > len(places):
         spec = f"{groups.level}:{groups.per_node}"
         raise UserError(f"found {ranks} ranks, but '{spec}' has room for {len(places)}")
@@ -68,7 +68,7 @@ def _take_first(places: np.ndarray, groups: Groups, ranks: int) -> np.ndarray:
 
 def _pack(ranks: int, groups: Groups) -> np.ndarray:
     """Fill one group of nodes after the other. If nodes are numbered by group, pack:leaf:2 is block:2."""
-    return _take_first(np.repeat(np.concatenate(groups.nodes), groups.per_node), groups, ranks)
+    return _select_slots(np.repeat(np.concatenate(groups.nodes), groups.per_node), groups, ranks)
 
 
 def _scatter(ranks: int, groups: Groups) -> np.ndarray:
@@ -77,18 +77,18 @@ def _scatter(ranks: int, groups: Groups) -> np.ndarray:
     slots = [np.repeat(nodes, groups.per_node) for nodes in groups.nodes]
     turn = np.concatenate([np.arange(len(free)) for free in slots])
     group = np.repeat(np.arange(len(slots)), [len(free) for free in slots])
-    return _take_first(np.concatenate(slots)[np.lexsort((group, turn))], groups, ranks)
+    return _select_slots(np.concatenate(slots)[np.lexsort((group, turn))], groups, ranks)
 
 
-_over_groups = partial(Layout, per_node=lambda groups: groups.per_node, full=_fill_in)
+_make_group_layout = partial(Layout, per_node=lambda groups: groups.per_node, full=_complete)
 LAYOUT = (
-    _over_groups(
+    _make_group_layout(
         "pack",
         "one group of nodes after the other, as on a leaf switch, is filled with Q on each node",
         (Argument("LEVEL or pack:LEVEL:Q", Kind.LEVEL, _read_groups),),
         place=_pack,
     ),
-    _over_groups(
+    _make_group_layout(
         "scatter",
         "ranks are distributed over groups of nodes, as on leaf switches, Q on each node",
         (Argument("LEVEL or scatter:LEVEL:Q", Kind.LEVEL, _read_groups),),

@@ -5,16 +5,16 @@ import re
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.arguments import SEED, Argument, Kind, count
+from commodel.patterns.arguments import SEED, Argument, Kind, count_argument
 from commodel.patterns.layouts import Defaults, Layout
 from commodel.units import MAX_COUNT
 
 RUN = re.compile(r"([0-9]{1,8})(?:x([1-9][0-9]{0,7}))?")
-Q = count("Q", Kind.PER_NODE)
+Q = count_argument("Q", Kind.PER_NODE)
 Runs = list[tuple[int, int]]  # nodes, each with how many ranks follow each other there
 
 
-def _spread(arguments: str, defaults: Defaults) -> str:
+def _complete(arguments: str, defaults: Defaults) -> str:
     """Return the ranks per node Q, or the default if it is left out."""
     return arguments or str(defaults.per_node)
 
@@ -52,7 +52,7 @@ def _place_runs(ranks: int, runs: Runs) -> np.ndarray:
     return np.repeat(nodes, counts)
 
 
-def write_nodes(nodes: np.ndarray) -> str:
+def make_nodes_spec(nodes: np.ndarray) -> str:
     """Return the spec of ranks on these nodes."""
     runs = np.split(nodes, np.flatnonzero(np.diff(nodes)) + 1)
     return "nodes:" + ",".join(f"{run[0]}x{len(run)}" if len(run) > 1 else f"{run[0]}" for run in runs)
@@ -64,12 +64,12 @@ LAYOUT = (
         "consecutive ranks share a node, Q on each",
         (Q,),
         place=lambda ranks, per_node: np.arange(ranks) // per_node,
-        full=_spread,
+        full=_complete,
     ),
     Layout(
         "block-cyclic",  # block-cyclic:4x2 places 0 1 4 5 | 2 3 6 7
         "blocks of B ranks are dealt round robin, Q ranks on each node",
-        (Q, count("B")),
+        (Q, count_argument("B")),
         "x",
         place=_place_block_cyclic,
     ),
@@ -78,7 +78,7 @@ LAYOUT = (
         "ranks are dealt round robin, Q on each node",
         (Q,),
         place=lambda ranks, per_node: np.arange(ranks) % -(-ranks // per_node),
-        full=_spread,
+        full=_complete,
     ),
     Layout(
         "nodes",

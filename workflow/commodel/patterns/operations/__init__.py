@@ -15,17 +15,17 @@ from typing import Any
 
 from commodel.errors import UserError, suggest
 from commodel.patterns import rectangles
-from commodel.patterns.arguments import whole_number, whole_numbers
-from commodel.patterns.phases import share
+from commodel.patterns.arguments import parse_whole_number, parse_whole_numbers
+from commodel.patterns.phases import divide_evenly
 from commodel.patterns.rectangles import MAX_SIDE, Rectangles, make_even_grid
 from commodel.registry import discover, lookup
 from commodel.units import MAX_COUNT
 
 Extents = list[tuple[int, int]]  # first address, length
-Holding = Callable[..., Extents]  # of (rank, ranks, bytes) and the operation's parameters by name
+GetExtents = Callable[..., Extents]  # of (rank, ranks, bytes) and the operation's parameters by name
 
 
-def nothing(rank: int, ranks: int, bytes: int) -> Extents:
+def no_data(rank: int, ranks: int, bytes: int) -> Extents:
     return []
 
 
@@ -42,7 +42,7 @@ def blocks(rank: int, ranks: int, bytes: int) -> Extents:
 
 
 def own_share(rank: int, ranks: int, bytes: int) -> Extents:
-    sizes = share(bytes, ranks)
+    sizes = divide_evenly(bytes, ranks)
     return [(int(sizes[:rank].sum()), int(sizes[rank]))]
 
 
@@ -54,12 +54,12 @@ def column(rank: int, ranks: int, bytes: int) -> Extents:
     return [((source * ranks + rank) * bytes, bytes) for source in range(ranks)]
 
 
-def at_root(holding: Holding) -> Holding:
+def at_root(holding: GetExtents) -> GetExtents:
     return lambda rank, ranks, size: holding(rank, ranks, size) if rank == 0 else []
 
 
 FILE = "file:"  # a pattern from a file, in place of an operation: file:PATH
-FEWEST_RANKS = 2  # of a pattern
+MIN_RANKS = 2  # of a pattern
 MPI, OVERLAY = "mpi", "overlay"  # substrates: what carries messages
 ALIASES = {
     "broadcast": "bcast",
@@ -90,8 +90,8 @@ class Parameter:
 class Operation:
     name: str
     bytes: str  # empty: it has no message size
-    has: Holding
-    wants: Holding
+    has: GetExtents
+    wants: GetExtents
     reduces: bool = False
     mpi: str = ""  # MPI's own function for it
     parameters: tuple[Parameter, ...] = ()
@@ -104,11 +104,11 @@ class Operation:
     parts: Callable[..., list[tuple[dict[str, Any], int]]] | None = None
 
 
-def operations() -> dict[str, Operation]:
+def list_operations() -> dict[str, Operation]:
     return discover("patterns.operations", "OPERATION")
 
 
-def base(text: str) -> str:
+def base_name(text: str) -> str:
     """Return the operation's name, without parameters; `broadcast` is `bcast`. A pattern from a file has none."""
     if text.startswith(FILE):
         return text
@@ -116,14 +116,14 @@ def base(text: str) -> str:
     return ALIASES.get(name, name)
 
 
-def operation(text: str) -> Operation:
-    return lookup("patterns.operations", "OPERATION", base(text))
+def find_operation(text: str) -> Operation:
+    return lookup("patterns.operations", "OPERATION", base_name(text))
 
 
 @lru_cache(maxsize=4096)
-def given_of(text: str) -> dict[str, Any]:
+def parse_parameters(text: str) -> dict[str, Any]:
     """Return the values of the parameters in a text, in the operation's order."""
-    entry, (_, *parts) = operation(text), text.split(":")
+    entry, (_, *parts) = find_operation(text), text.split(":")
     known, values = {parameter.name: parameter for parameter in entry.parameters}, {}
     for part in parts:
         name, equals, value = (word.strip() for word in part.partition("="))
@@ -142,79 +142,84 @@ def given_of(text: str) -> dict[str, Any]:
     return {name: values[name] for name in known if name in values}
 
 
-def sized(text: str) -> bool:
-    return bool(operation(text).bytes)
+def has_size(text: str) -> bool:
+    return bool(find_operation(text).bytes)
 
 
-def own_spelling(text: str) -> str:
+def canonical_operation(text: str) -> str:
     """Return the operation in one spelling: its name here, and its parameters in order, without default values."""
-    return _spelled(text, given_of(text))
+    return _format_operation(text, parse_parameters(text))
 
 
-def _spelled(text: str, given: dict[str, Any]) -> str:
-    said = [known for known in operation(text).parameters if given.get(known.name, known.default) != known.default]
-    return ":".join([base(text), *(f"{known.name}={known.write(given[known.name])}" for known in said)])
+def _format_operation(text: str, given: dict[str, Any]) -> str:
+    said = [known for known in find_operation(text).parameters if given.get(known.name, known.default) != known.default]
+    return ":".join([base_name(text), *(f"{known.name}={known.write(given[known.name])}" for known in said)])
 
 
-def parameters(text: str, ranks: int, overlay: bool = False) -> dict[str, Any]:
+def fill_parameters(text: str, ranks: int, overlay: bool = False) -> dict[str, Any]:
     """Return the operation's parameters by name, with defaults for this number of ranks.
 
     Builders take them; those of an overlay network are only used there.
     """
-    given, known = given_of(text), [known for known in operation(text).parameters if known.overlay == overlay]
+    given, known = (
+        parse_parameters(text),
+        [known for known in find_operation(text).parameters if known.overlay == overlay],
+    )
     known = [entry for entry in known if not entry.measured]
     default = {entry.name: entry.default(ranks) if callable(entry.default) else entry.default for entry in known}
     return {name: given.get(name, value) for name, value in default.items()}
 
 
-def ranks_of(text: str) -> int | None:
+def required_ranks(text: str) -> int | None:
     """Return the number of ranks that the parameters require; None if they leave it open, and for a pattern from a
     file."""
     if text.startswith(FILE):
         return None
-    given = given_of(text)
-    asking = [known for known in operation(text).parameters if known.ranks and known.name in given]
+    given = parse_parameters(text)
+    asking = [known for known in find_operation(text).parameters if known.ranks and known.name in given]
     return next((ranks for known in asking if (ranks := known.ranks(given[known.name]))), None)
 
 
-def files_of(text: str) -> list[str]:
+def list_operation_files(text: str) -> list[str]:
     """Return the files named in the parameters."""
     if text.startswith(FILE):
         return []
-    given = given_of(text)
-    named = [known for known in operation(text).parameters if known.file and known.name in given]
+    given = parse_parameters(text)
+    named = [known for known in find_operation(text).parameters if known.file and known.name in given]
     return [given[known.name] for known in named if given[known.name] != known.default]
 
 
 @lru_cache(maxsize=64)
-def parts(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
+def list_summands(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
     """Return the summands of an operation and how often each occurs; the operation itself if it is no sum."""
-    if text.startswith(FILE) or operation(text).parts is None:
+    if text.startswith(FILE) or find_operation(text).parts is None:
         return ((text, 1),)
-    counted = operation(text).parts(ranks, **parameters(text, ranks))
-    return tuple((_spelled(text, given_of(text) | given), count) for given, count in counted)
+    counted = find_operation(text).parts(ranks, **fill_parameters(text, ranks))
+    return tuple((_format_operation(text, parse_parameters(text) | given), count) for given, count in counted)
 
 
-def tiles(text: str, ranks: int) -> Rectangles:
+def make_tiles(text: str, ranks: int) -> Rectangles:
     """Return the part of a kernel's matrix that each rank computes."""
-    return operation(text).tiles(ranks, **parameters(text, ranks))
+    return find_operation(text).tiles(ranks, **fill_parameters(text, ranks))
 
 
-def results(text: str, ranks: int, bytes: int) -> list[Extents]:
+def list_result_extents(text: str, ranks: int, bytes: int) -> list[Extents]:
     """Return where each rank must have the result in the end; empty if the operation is no reduction."""
-    entry, named = operation(text), parameters(text, ranks)
+    entry, named = find_operation(text), fill_parameters(text, ranks)
     return [entry.wants(rank, ranks, bytes, **named) for rank in range(ranks)] if entry.reduces else []
 
 
-MOST_DIMENSIONS = 6
+MAX_DIMENSIONS = 6
 
 
-def choice(name: str, names: tuple[str, ...], title: str, **more: Any) -> Parameter:
+def choice_parameter(name: str, names: tuple[str, ...], title: str, **more: Any) -> Parameter:
     """Return an argument with one of some names; the first is the default."""
-    return Parameter(name, "|".join(names), f"{title}; left out, {names[0]}", one_of(names), str, names[0], **more)
+    return Parameter(
+        name, "|".join(names), f"{title}; left out, {names[0]}", make_choice_reader(names), str, names[0], **more
+    )
 
 
-def one_of(names: tuple[str, ...]) -> Callable[[str], str]:
+def make_choice_reader(names: tuple[str, ...]) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in names:
             raise UserError(f"found '{text}', wanted {', '.join(names[:-1])} or {names[-1]}")
@@ -223,7 +228,7 @@ def one_of(names: tuple[str, ...]) -> Callable[[str], str]:
     return read
 
 
-def switch(name: str, title: str, default: bool, **more: Any) -> Parameter:
+def switch_parameter(name: str, title: str, default: bool, **more: Any) -> Parameter:
     """Return a parameter that is yes or no."""
 
     def write(on: bool) -> str:
@@ -237,16 +242,16 @@ def switch(name: str, title: str, default: bool, **more: Any) -> Parameter:
     return Parameter(name, "yes|no", f"{title}; left out, {write(default)}", read, write, default, **more)
 
 
-def squarest(ranks: int) -> tuple[int, int]:
+def find_squarest_grid(ranks: int) -> tuple[int, int]:
     """Return the two dimensions of the squarest grid, the larger first."""
     short = next(side for side in range(isqrt(ranks), 0, -1) if ranks % side == 0)
     return ranks // short, short
 
 
 def read_grid(text: str) -> tuple[int, ...]:
-    grid = tuple(whole_numbers(text, "x", "numbers of ranks, such as 4x2"))
-    if len(grid) > MOST_DIMENSIONS or not 2 <= prod(grid) <= MAX_COUNT:
-        raise UserError(f"found '{text}', wanted at most {MOST_DIMENSIONS} numbers and 2 to {MAX_COUNT} ranks in all")
+    grid = tuple(parse_whole_numbers(text, "x", "numbers of ranks, such as 4x2"))
+    if len(grid) > MAX_DIMENSIONS or not 2 <= prod(grid) <= MAX_COUNT:
+        raise UserError(f"found '{text}', wanted at most {MAX_DIMENSIONS} numbers and 2 to {MAX_COUNT} ranks in all")
     return grid
 
 
@@ -260,13 +265,13 @@ Grid = tuple[int, ...]
 
 def read_side(text: str) -> int:
     """Return N, 0 if it is left open."""
-    side = 0 if text == OPEN else whole_number(text)
+    side = 0 if text == OPEN else parse_whole_number(text)
     if side > MAX_SIDE:
         raise UserError(f"found '{text}', wanted at most {MAX_SIDE}")
     return side
 
 
-def read_two(text: str) -> Grid:
+def read_grid_2d(text: str) -> Grid:
     if text == SQUAREST:
         return ()
     grid = read_grid(text)
@@ -275,8 +280,8 @@ def read_two(text: str) -> Grid:
     return grid
 
 
-def ranks_of_partition(path: str) -> int | None:
-    return None if path == EVEN else rectangles.read(path).ranks
+def count_partition_ranks(path: str) -> int | None:
+    return None if path == EVEN else rectangles.read_rectangles(path).ranks
 
 
 def read_partition(text: str) -> str:
@@ -301,7 +306,7 @@ def partition_parameters(unit: str, usual: int) -> tuple[Parameter, ...]:
             "4x2",
             "rows and columns of ranks, the last the fastest, whose rectangles are as even as can be; left out, two "
             "numbers that are as near as can be",
-            read_two,
+            read_grid_2d,
             lambda grid: write_grid(grid) if grid else SQUAREST,
             (),
             lambda grid: prod(grid) if grid else None,
@@ -313,19 +318,19 @@ def partition_parameters(unit: str, usual: int) -> tuple[Parameter, ...]:
             read_partition,
             str,
             EVEN,
-            ranks_of_partition,
+            count_partition_ranks,
             file=True,
         ),
     )
 
 
-def tiling(ranks: int, usual: int, n: int, grid: Grid, partition: str) -> Rectangles:
+def make_tiling(ranks: int, usual: int, n: int, grid: Grid, partition: str) -> Rectangles:
     """Return the rectangles of the parameters; `usual` is the default of N."""
     if partition == EVEN:
-        return _even(n or usual, grid or squarest(ranks))
+        return _make_cached_even_grid(n or usual, grid or find_squarest_grid(ranks))
     if grid:
         raise UserError("found grid and partition, wanted one of them")
-    tiling = rectangles.read(partition)
+    tiling = rectangles.read_rectangles(partition)
     if n not in (0, tiling.side):
         raise UserError(f"found {tiling.side}×{tiling.side}, wanted n={n}", file=partition)
     if tiling.ranks != ranks:
@@ -333,4 +338,4 @@ def tiling(ranks: int, usual: int, n: int, grid: Grid, partition: str) -> Rectan
     return tiling
 
 
-_even = lru_cache(maxsize=16)(make_even_grid)
+_make_cached_even_grid = lru_cache(maxsize=16)(make_even_grid)

@@ -8,21 +8,29 @@ the blocks of the column, then those of the row.
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.arguments import whole_number
-from commodel.patterns.operations import Extents, Grid, Operation, Parameter, partition_parameters, switch, tiling
+from commodel.patterns.arguments import parse_whole_number
+from commodel.patterns.operations import (
+    Extents,
+    Grid,
+    Operation,
+    Parameter,
+    make_tiling,
+    partition_parameters,
+    switch_parameter,
+)
 from commodel.patterns.rectangles import Rectangles
 
-USUAL = 128  # blocks a side: the smaller of the paper's two cases
+DEFAULT_SIDE = 128  # blocks a side: the smaller of the paper's two cases
 ALL, EVERY = -1, "all"
 
 
 def read_iteration(text: str) -> int:
-    return ALL if text == EVERY else whole_number(text, "the number of an iteration, from 0", 0)
+    return ALL if text == EVERY else parse_whole_number(text, "the number of an iteration, from 0", 0)
 
 
-def blocks(ranks: int, n: int, grid: Grid, partition: str, iteration: int = ALL) -> Rectangles:
+def make_block_rectangles(ranks: int, n: int, grid: Grid, partition: str, iteration: int = ALL) -> Rectangles:
     """Return the rectangles in blocks; refuse rectangles that do not form columns, or that end before the iteration."""
-    parts = tiling(ranks, USUAL, n, grid, partition)
+    parts = make_tiling(ranks, DEFAULT_SIDE, n, grid, partition)
     try:
         _ = parts.columns
     except UserError as error:
@@ -32,7 +40,7 @@ def blocks(ranks: int, n: int, grid: Grid, partition: str, iteration: int = ALL)
     return parts
 
 
-def iterations(parts: Rectangles, iteration: int) -> range:
+def list_iterations(parts: Rectangles, iteration: int) -> range:
     return range(parts.side) if iteration == ALL else range(iteration, iteration + 1)
 
 
@@ -44,7 +52,7 @@ def group_iterations(
     Between two edges of rectangles, all block columns and rows are equivalent. With overlap, the first iteration has no
     product to overlap with.
     """
-    parts = blocks(ranks, n, grid, partition, iteration)
+    parts = make_block_rectangles(ranks, n, grid, partition, iteration)
     if iteration != ALL:
         return [({"iteration": iteration}, 1)]
     working = parts.area > 0
@@ -57,9 +65,9 @@ def _own_extents(
     rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> Extents:
     """Return the part of each iteration's column and row within the rank's rectangle."""
-    parts, extents = blocks(ranks, n, grid, partition, iteration), []
+    parts, extents = make_block_rectangles(ranks, n, grid, partition, iteration), []
     x, y, width, height = (int(column[rank]) for column in (parts.x, parts.y, parts.width, parts.height))
-    for place, k in enumerate(iterations(parts, iteration)):
+    for place, k in enumerate(list_iterations(parts, iteration)):
         first = 2 * place * parts.side
         if x <= k < x + width:
             extents.append(((first + y) * bytes, height * bytes))
@@ -68,14 +76,14 @@ def _own_extents(
     return extents
 
 
-def _overlapped(
+def _needed_extents(
     rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> Extents:
     """Return the rank's rows of each iteration's column, and its columns of the row."""
-    parts = blocks(ranks, n, grid, partition, iteration)
+    parts = make_block_rectangles(ranks, n, grid, partition, iteration)
     x, y, width, height = (int(column[rank]) * bytes for column in (parts.x, parts.y, parts.width, parts.height))
     side = parts.side * bytes
-    starts = (2 * place * side for place in range(len(iterations(parts, iteration))))
+    starts = (2 * place * side for place in range(len(list_iterations(parts, iteration))))
     return [extent for start in starts for extent in ((start + y, height), (start + side + x, width))]
 
 
@@ -83,9 +91,9 @@ OPERATION = Operation(
     "summa",
     "one block",
     _own_extents,
-    _overlapped,
+    _needed_extents,
     parameters=(
-        *partition_parameters("blocks", USUAL),
+        *partition_parameters("blocks", DEFAULT_SIDE),
         Parameter(
             "iteration",
             "80",
@@ -94,13 +102,13 @@ OPERATION = Operation(
             lambda number: EVERY if number == ALL else str(number),
             ALL,
         ),
-        switch(
+        switch_parameter(
             "overlapped",
             "whether panels are sent while ranks multiply those before, so that nothing blocks and waits come last: "
             "what multiplying does not hide; its prediction takes a partition with a column speed",
             False,
         ),
-        switch(
+        switch_parameter(
             "barrier",
             "whether all ranks begin each iteration at once where it is measured; predictions always assume it",
             True,
@@ -108,6 +116,6 @@ OPERATION = Operation(
         ),
     ),
     program="summa",
-    tiles=lambda ranks, overlapped, **named: blocks(ranks, **named),
+    tiles=lambda ranks, overlapped, **named: make_block_rectangles(ranks, **named),
     parts=group_iterations,
 )

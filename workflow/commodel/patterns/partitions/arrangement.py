@@ -16,13 +16,13 @@ import numpy as np
 from commodel.patterns.partitions.shares import check_blocks, round_shares
 from commodel.patterns.rectangles import Rectangles
 
-MOST_TRIALS = 20_000
+MAX_TRIALS = 20_000
 MAX_RANKS = 512  # a trial computes all pairs
 
 Volume = Callable[[Rectangles, np.ndarray], float]
 
 
-def summa_volume(tiling: Rectangles, node: np.ndarray) -> float:
+def count_summa_blocks(tiling: Rectangles, node: np.ndarray) -> float:
     """Return the blocks that all iterations of SUMMA send between nodes.
 
     A rank sends its rows of each pivot column that it owns to ranks that overlap them, and its part of each pivot row
@@ -34,7 +34,7 @@ def summa_volume(tiling: Rectangles, node: np.ndarray) -> float:
     return float(sent[node[:, None] != node].sum())
 
 
-def wave_volume(tiling: Rectangles, node: np.ndarray) -> float:
+def count_wave_cells(tiling: Rectangles, node: np.ndarray) -> float:
     """Return the cells that an iteration of the wave sends between nodes: in both directions over each common side."""
     horizontal = (tiling.right[:, None] == tiling.x) * _overlap(tiling.y, tiling.bottom)
     above = (tiling.bottom[:, None] == tiling.y) * _overlap(tiling.x, tiling.right)
@@ -46,7 +46,7 @@ def _overlap(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     return np.maximum(np.minimum(end[:, None], end) - np.maximum(start[:, None], start), 0)
 
 
-VOLUMES: dict[str, Volume] = {"gemm": summa_volume, "wave": wave_volume}
+VOLUMES: dict[str, Volume] = {"gemm": count_summa_blocks, "wave": count_wave_cells}
 
 
 def exchange_ranks(tiling: Rectangles, node: np.ndarray, kinds: Sequence[str], volume: Volume) -> Rectangles:
@@ -59,21 +59,21 @@ def exchange_ranks(tiling: Rectangles, node: np.ndarray, kinds: Sequence[str], v
     columns = [list(column) for column in tiling.columns]
     places = [(c, place) for c, column in enumerate(columns) for place in range(len(column))]
     least, trials, better = volume(tiling, node), 0, True
-    while better and trials < MOST_TRIALS:
+    while better and trials < MAX_TRIALS:
         better = False
-        for (c, i), (d, j) in islice(combinations(places, 2), MOST_TRIALS - trials):
+        for (c, i), (d, j) in islice(combinations(places, 2), MAX_TRIALS - trials):
             first, second = columns[c][i], columns[d][j]
             if node[first] == node[second] or (c != d and kinds[first] != kinds[second]):
                 continue
             trials += 1
-            exchanged = _exchanged(tiling, first, second, columns[c] if c == d else None)
+            exchanged = _exchange(tiling, first, second, columns[c] if c == d else None)
             if (now := volume(exchanged, node)) < least:
                 tiling, least, better = exchanged, now, True
                 columns[c][i], columns[d][j] = second, first
     return tiling
 
 
-def _exchanged(tiling: Rectangles, first: int, second: int, column: list[int] | None) -> Rectangles:
+def _exchange(tiling: Rectangles, first: int, second: int, column: list[int] | None) -> Rectangles:
     """Return the tiling after an exchange: ranks of different columns swap rectangles, those of one column keep their
     heights."""
     ends = [first, second]
@@ -91,7 +91,7 @@ def _exchanged(tiling: Rectangles, first: int, second: int, column: list[int] | 
 Columns = list[list[int]]  # ranks of each column, from left to right, each from the top down
 
 
-def best_columns(areas: np.ndarray, most: int | None = None, column_cost: float = 1.0) -> Columns:
+def find_best_columns(areas: np.ndarray, most: int | None = None, column_cost: float = 1.0) -> Columns:
     """Return the best arrangement; ranks without an area are omitted.
 
     `most` limits the columns, and the ranks of each. `column_cost` is the cost of a column in the sum of half
@@ -100,12 +100,12 @@ def best_columns(areas: np.ndarray, most: int | None = None, column_cost: float 
     order = [int(rank) for rank in np.argsort(areas, kind="stable") if areas[rank] > 0]
     shares = np.asarray(areas, dtype=float)[order] / np.sum(areas)
     most = most or len(order)
-    while len(cuts := _cuts(shares, most, column_cost)) - 1 > most:
+    while len(cuts := _find_cuts(shares, most, column_cost)) - 1 > most:
         column_cost *= 1.1
     return [sorted(order[start:end]) for start, end in pairwise(cuts)]
 
 
-def _cuts(shares: np.ndarray, most: int, column_cost: float) -> list[int]:
+def _find_cuts(shares: np.ndarray, most: int, column_cost: float) -> list[int]:
     """Return where columns begin and end in growing shares.
 
     Column (r, q] of width w has q − r rectangles of that width and one full height together, so f(q) = min over r of
@@ -139,6 +139,6 @@ def tile_square(
     return x, y, width, height
 
 
-def by_columns(shares: Sequence[int] | np.ndarray, side: int) -> Rectangles:
+def arrange_in_columns(shares: Sequence[int] | np.ndarray, side: int) -> Rectangles:
     """Return the rectangle of every rank for its share of blocks."""
-    return Rectangles(*tile_square(best_columns(np.asarray(shares), side), np.asarray(shares), side), side)
+    return Rectangles(*tile_square(find_best_columns(np.asarray(shares), side), np.asarray(shares), side), side)

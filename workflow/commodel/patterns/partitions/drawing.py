@@ -11,7 +11,7 @@ from commodel.patterns.rectangles import Rectangles
 
 SIDE, MARGIN = 640, 8  # pixels
 LEGEND, LINE = 120, 22
-MOST_RECTANGLES, NODES_LISTED = 20_000, 28  # rectangles of a picture, nodes of its legend
+MAX_RECTANGLES, NODES_LISTED = 20_000, 28  # rectangles of a picture, nodes of its legend
 SMALLEST_NUMBER = 7  # pixels of a number that can be read
 
 # Strokes in a cell of 10×10. On paper up to 16 nodes differ, with tints up to 96; then looks come again.
@@ -34,19 +34,17 @@ HATCHES = (
     "M0,5H5V0M5,10V5H10",
 )
 TINTS = ("#ffffff", "#dceaf7", "#f8e3cf", "#dff0d8", "#cccccc", "#f3d9e6")
-LOOKS = len(HATCHES) * len(TINTS)
+DISTINCT_FILLS = len(HATCHES) * len(TINTS)
 STYLE = "rect{stroke:#000}path{fill:none;stroke:#444}text{font-family:sans-serif;dominant-baseline:central}"
 NUMBER = "text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round"
 
 
-def svg(tiling: Rectangles, node: np.ndarray, titles: list[str]) -> str:
+def draw_partition(tiling: Rectangles, node: np.ndarray, titles: list[str]) -> str:
     """Return the picture. `node` is that of every rank; `titles` are tooltips of rectangles."""
-    if tiling.ranks > MOST_RECTANGLES:
-        raise UserError(
-            f"found {tiling.ranks:,} rectangles, too many for a picture; wanted at most {MOST_RECTANGLES:,}"
-        )
+    if tiling.ranks > MAX_RECTANGLES:
+        raise UserError(f"found {tiling.ranks:,} rectangles, too many for a picture; wanted at most {MAX_RECTANGLES:,}")
     nodes = np.unique(node)
-    fill = {int(number): f"f{place % LOOKS}" for place, number in enumerate(nodes)}
+    fill = {int(number): f"f{place % DISTINCT_FILLS}" for place, number in enumerate(nodes)}
     cell = SIDE / tiling.side
     shapes, numbers = [], []
     for rank in np.flatnonzero(tiling.area):
@@ -62,22 +60,24 @@ def svg(tiling: Rectangles, node: np.ndarray, titles: list[str]) -> str:
             place = f'x="{MARGIN + x + width / 2:g}" y="{MARGIN + y + height / 2:g}"'
             numbers.append(f'<text {place} font-size="{high:.3g}" style="{NUMBER}">{rank}</text>')
     listed = nodes[:NODES_LISTED] if len(nodes) > 1 else []
-    lines = [line for row, number in enumerate(listed) for line in _swatch(row, int(number), fill[int(number)])]
+    lines = [
+        line for row, number in enumerate(listed) for line in _draw_legend_row(row, int(number), fill[int(number)])
+    ]
     width, height = SIDE + 2 * MARGIN + (LEGEND if len(listed) else 0), SIDE + 2 * MARGIN
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style><defs>'
-    patterns = [_pattern(name) for name in dict.fromkeys(fill.values())]
+    patterns = [_define_fill(name) for name in dict.fromkeys(fill.values())]
     return "\n".join([head, *patterns, "</defs>", *shapes, *numbers, *lines, "</svg>"])
 
 
-def _pattern(name: str) -> str:
+def _define_fill(name: str) -> str:
     again, hatch = divmod(int(name[1:]), len(HATCHES))
     box = 'width="10" height="10"'
     back = f'<rect {box} fill="{TINTS[(hatch + again) % len(TINTS)]}" style="stroke:none"/>'
     return f'<pattern id="{name}" {box} patternUnits="userSpaceOnUse">{back}<path d="{HATCHES[hatch]}"/></pattern>'
 
 
-def _swatch(row: int, node: int, fill: str) -> list[str]:
+def _draw_legend_row(row: int, node: int, fill: str) -> list[str]:
     x, y = SIDE + 3 * MARGIN, MARGIN + row * LINE
     box = f'<rect x="{x}" y="{y}" width="26" height="16" fill="url(#{fill})"/>'
     return [box, f'<text x="{x + 34}" y="{y + 8}" font-size="12">node {node}</text>']

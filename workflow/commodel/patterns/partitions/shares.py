@@ -37,7 +37,7 @@ def round_shares(quotas: np.ndarray, total: int, least: int = 0) -> np.ndarray:
     return counts
 
 
-STEPS = 100
+MAX_BISECTIONS = 100
 
 
 class Curve(Protocol):
@@ -49,7 +49,7 @@ class Curve(Protocol):
         """Return the largest share that takes at most `seconds`; it grows with the time, without bound."""
 
 
-def geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
+def partition_geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
     """Return n_i blocks for each process, with equal n_i / s_i(n_i) up to rounding to whole blocks.
 
     Processes that share a curve are computed once.
@@ -68,7 +68,7 @@ def geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
         low /= 2
     while processes @ shares(high) < total:
         high *= 2
-    for _ in range(STEPS):
+    for _ in range(MAX_BISECTIONS):
         middle = sqrt(low) * sqrt(high) if high > 2 * low else (low + high) / 2
         if not low < middle < high:
             break
@@ -85,7 +85,7 @@ def check_blocks(processes: int, blocks: int) -> None:
         raise UserError(f"found {processes} processes for {blocks} blocks, wanted at least a block for each")
 
 
-def constant(curves: Sequence[Curve], total: int) -> np.ndarray:
+def partition_constant(curves: Sequence[Curve], total: int) -> np.ndarray:
     check_blocks(len(curves), total)
     even = total / len(curves)
     speeds = {curve: even / float(curve.seconds(even)) for curve in curves}
@@ -108,10 +108,10 @@ class Balance:
 
     @property
     def spread(self) -> float:
-        return spread(self.shares, self.seconds)
+        return find_spread(self.shares, self.seconds)
 
 
-def dynamic(
+def partition_dynamic(
     processes: int,
     total: int,
     measure: Callable[[np.ndarray], Sequence[float]],
@@ -136,21 +136,21 @@ def dynamic(
             known[rank][float(shares[rank])] = float(shares[rank] / seconds[rank])
         if best is None or seconds.max() < best[1].max():
             best = shares, seconds
-        if spread(shares, seconds) <= within:
+        if find_spread(shares, seconds) <= within:
             best = shares, seconds
             break
-        shares = geometric([curve(tuple(sorted(rows.items()))) for rows in known], total)
+        shares = partition_geometric([curve(tuple(sorted(rows.items()))) for rows in known], total)
     rows = tuple(tuple(sorted(rows.items())) for rows in known)
-    return Balance(*best, rows, len(tried), spread(*best) <= within)
+    return Balance(*best, rows, len(tried), find_spread(*best) <= within)
 
 
-def spread(shares: np.ndarray, seconds: np.ndarray) -> float:
+def find_spread(shares: np.ndarray, seconds: np.ndarray) -> float:
     """Return max |t_i − t_j| / t_i over the processes with work."""
     times = seconds[shares > 0]
     return float(times.max() / times.min() - 1)
 
 
-MOST_TRIALS = 500_000  # computed times of processes; a step needs one for each
+MAX_TRIALS = 500_000  # computed times of processes; a step needs one for each
 
 
 def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
@@ -178,7 +178,7 @@ def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
                     yield max(seconds(rank, wider=1) for rank in others), column, others
 
     times = {rank: seconds(rank) for rank in width}
-    for _ in range(MOST_TRIALS // max(len(times), 1)):
+    for _ in range(MAX_TRIALS // max(len(times), 1)):
         slowest = max(times, key=times.__getitem__)
         column = next(column for column in columns if slowest in column)
         best = min(steps(column, slowest), key=lambda step: step[0], default=None)
@@ -190,10 +190,12 @@ def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
             for rank in ranks:
                 changed[rank] += more
         times |= {rank: seconds(rank) for rank in (*losing, *gaining)}
-    return _placed(tiling, columns, width, height)
+    return _make_rectangles(tiling, columns, width, height)
 
 
-def _placed(tiling: Rectangles, columns: list[list[int]], width: dict[int, int], height: dict[int, int]) -> Rectangles:
+def _make_rectangles(
+    tiling: Rectangles, columns: list[list[int]], width: dict[int, int], height: dict[int, int]
+) -> Rectangles:
     x, y, wide, high = np.zeros((4, tiling.ranks), dtype=np.int64)
     left = 0
     for column in columns:

@@ -5,7 +5,7 @@ from html import escape
 
 import numpy as np
 
-from commodel.patterns.trees.files import check_drawable, children_of
+from commodel.patterns.trees.files import check_drawable, list_children
 from commodel.patterns.trees.tree import Tree
 
 ACROSS, DOWN, RADIUS, MARGIN, LETTER = 28, 64, 9, 20, 6  # pixels
@@ -17,18 +17,18 @@ STYLE = (
 )
 
 
-def svg(tree: Tree, answering: Mapping[int, str] | None = None, about: str = "") -> str:
+def draw_tree(tree: Tree, answering: Mapping[int, str] | None = None, about: str = "") -> str:
     """Return the picture of a tree.
 
     `answering` are nodes whose line to the parent is highlighted, with a text for each; `about` is the caption.
     """
     check_drawable(tree)
-    x = MARGIN + ACROSS * positions(tree)
+    x = MARGIN + ACROSS * compute_positions(tree)
     y = MARGIN + DOWN * tree.depth
     width, height = x.max() + MARGIN, y.max() + MARGIN
     labels = tree.names or [str(node) for node in range(tree.nodes)]
     lines = [
-        _line(f'x1="{x[parent]:g}" y1="{y[parent]}" x2="{x[node]:g}" y2="{y[node]}"', (answering or {}).get(node))
+        _draw_line(f'x1="{x[parent]:g}" y1="{y[parent]}" x2="{x[node]:g}" y2="{y[node]}"', (answering or {}).get(node))
         for node, parent in enumerate(tree.parent)
         if parent >= 0
     ]
@@ -47,16 +47,16 @@ def svg(tree: Tree, answering: Mapping[int, str] | None = None, about: str = "")
     return "\n".join([head, *lines, *circles, *texts, "</svg>"])
 
 
-def _line(ends: str, words: str | None) -> str:
+def _draw_line(ends: str, words: str | None) -> str:
     if words is None:
         return f"<line {ends}/>"
     return f'<line class="answering" {ends}><title>{escape(words)}</title></line>'
 
 
-def positions(tree: Tree) -> np.ndarray:
+def compute_positions(tree: Tree) -> np.ndarray:
     """Return the horizontal position of every node: leaves 0, 1, 2, … from the left, a parent midway between its first
     and last child."""
-    children = children_of(tree)
+    children = list_children(tree)
     x, leaves, waiting = np.zeros(tree.nodes), 0, [0]
     while waiting:
         node = waiting.pop()
@@ -70,11 +70,11 @@ def positions(tree: Tree) -> np.ndarray:
     return x
 
 
-def walks(tree: Tree, ends: Iterable[int]) -> list[list[int]]:
+def list_walks(tree: Tree, ends: Iterable[int]) -> list[list[int]]:
     """Return for each connected part of the highlighted lines its nodes in the order of a walk, each line in both
     directions."""
     highlighted = set(ends)
-    children = [[child for child in own if child in highlighted] for own in children_of(tree)]
+    children = [[child for child in own if child in highlighted] for own in list_children(tree)]
     walked = []
     for top in (node for node in range(tree.nodes) if children[node] and node not in highlighted):
         walk, stack = [top], [(top, iter(children[top]))]

@@ -39,18 +39,18 @@ class Nodes:
 def read_tree(path: AnyPath) -> Tree:
     """Return the tree of a file."""
     lines = [line for _, line in read_lines(path, MAX_BYTES, "a topology")]
-    table = bool(lines) and _cells(lines[0]) == HEADER
-    nodes = _table(path, lines) if table else _mrnet(path, lines)
+    table = bool(lines) and _split_cells(lines[0]) == HEADER
+    nodes = _read_table(path, lines) if table else _read_mrnet(path, lines)
     check_size(len(nodes.seen))
-    return _as_written(nodes) or _numbered(nodes)
+    return _make_tree_in_order(nodes) or _make_breadth_first_tree(nodes)
 
 
-def _table(path: AnyPath, lines: list[str]) -> Nodes:
+def _read_table(path: AnyPath, lines: list[str]) -> Nodes:
     """Return the nodes of a CSV. Integer names are sorted, and so are a node's children; other names keep the file's
     order."""
     rows: dict[str, tuple[str, int]] = {}
     for number, line in enumerate(lines[1:], 2):
-        cells = _cells(line)
+        cells = _split_cells(line)
         if cells == [""]:
             continue
         if len(cells) != 2 or not LABEL.fullmatch(cells[0]) or not (LABEL.fullmatch(cells[1]) or not cells[1]):
@@ -71,13 +71,13 @@ def _table(path: AnyPath, lines: list[str]) -> Nodes:
     return nodes
 
 
-def _cells(line: str) -> list[str]:
+def _split_cells(line: str) -> list[str]:
     return [cell.strip().strip('"') for cell in line.split(",")]
 
 
-def _mrnet(path: AnyPath, lines: list[str]) -> Nodes:
+def _read_mrnet(path: AnyPath, lines: list[str]) -> Nodes:
     nodes = Nodes(path)
-    for number, parent, children in _statements(path, lines):
+    for number, parent, children in _read_statements(path, lines):
         nodes.seen.setdefault(parent, number)
         for child in children:
             nodes.edge(child, parent, number)
@@ -85,7 +85,7 @@ def _mrnet(path: AnyPath, lines: list[str]) -> Nodes:
     return nodes
 
 
-def _statements(path: AnyPath, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
+def _read_statements(path: AnyPath, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
     """Yield line, parent and children of every statement; a statement ends at its ';' and may span lines."""
     words: list[str] = []
     start = 0
@@ -106,7 +106,7 @@ def _statements(path: AnyPath, lines: list[str]) -> Iterator[tuple[int, str, lis
         raise UserError(f"the statement '{' '.join(words)}' has no ';'", file=path, line=start)
 
 
-def _as_written(nodes: Nodes) -> Tree | None:
+def _make_tree_in_order(nodes: Nodes) -> Tree | None:
     """Return a tree that keeps its numbers, and so its ranks, if parents come before children; else None."""
     if list(nodes.seen) != [str(number) for number in range(len(nodes.seen))]:
         return None
@@ -115,7 +115,7 @@ def _as_written(nodes: Nodes) -> Tree | None:
     return Tree(parent) if len(parent) and in_order else None
 
 
-def _numbered(nodes: Nodes) -> Tree:
+def _make_breadth_first_tree(nodes: Nodes) -> Tree:
     """Return a tree numbered breadth first from the root; unreachable nodes are in a cycle."""
     path, seen, parent_of = nodes.path, nodes.seen, nodes.parent_of
     roots = [name for name in seen if name not in parent_of]
@@ -146,7 +146,7 @@ MAX_DRAWN = 2000  # nodes of a readable picture
 MAX_FANOUTS = 12
 
 
-def summary(tree: Tree) -> str:
+def format_summary(tree: Tree) -> str:
     inner = tree.fanout[tree.fanout > 0]
     lines = [
         f"nodes: {tree.nodes}",
@@ -163,33 +163,33 @@ def summary(tree: Tree) -> str:
     return "\n".join(lines)
 
 
-def mrnet(tree: Tree) -> str:
+def format_mrnet(tree: Tree) -> str:
     """Return MRNet's format, one line a parent. A tree without names gets one host for each node."""
-    names = _names(tree)
-    children = children_of(tree)
+    names = _name_nodes(tree)
+    children = list_children(tree)
     return "\n".join(
         f"{names[parent]} => {' '.join(names[child] for child in own)} ;" for parent, own in enumerate(children) if own
     )
 
 
-def parents(tree: Tree) -> str:
+def format_csv(tree: Tree) -> str:
     """Return a CSV of node,parent; the root has no parent."""
     return "\n".join(
         ["node,parent", *(f"{node},{parent if parent >= 0 else ''}" for node, parent in enumerate(tree.parent))]
     )
 
 
-def dot(tree: Tree) -> str:
-    names = _names(tree)
+def format_dot(tree: Tree) -> str:
+    names = _name_nodes(tree)
     nodes = [f'  n{node} [label="{names[node] if tree.names else node}"];' for node in range(tree.nodes)]
     edges = [f"  n{parent} -> n{node};" for node, parent in enumerate(tree.parent) if parent >= 0]
     return "\n".join(["digraph tree {", "  node [shape=circle];", *nodes, *edges, "}"])
 
 
-def indented(tree: Tree) -> str:
+def format_text(tree: Tree) -> str:
     """Return one line a node, indented below its parent, as directories are shown."""
     check_drawable(tree)
-    names, children = tree.names or range(tree.nodes), children_of(tree)
+    names, children = tree.names or range(tree.nodes), list_children(tree)
     lines, waiting = [], [(0, "", "")]
     while waiting:
         node, before, below = waiting.pop()
@@ -205,11 +205,11 @@ def check_drawable(tree: Tree) -> None:
         raise UserError(f"found {tree.nodes:,} nodes, wanted at most {MAX_DRAWN:,} to draw; try --format summary")
 
 
-def _names(tree: Tree) -> tuple[str, ...]:
+def _name_nodes(tree: Tree) -> tuple[str, ...]:
     return tree.names or tuple(f"node{node}:0" for node in range(tree.nodes))
 
 
-def children_of(tree: Tree) -> list[list[int]]:
+def list_children(tree: Tree) -> list[list[int]]:
     children: list[list[int]] = [[] for _ in range(tree.nodes)]
     for node, parent in enumerate(tree.parent[1:], 1):
         children[parent].append(node)
@@ -217,9 +217,9 @@ def children_of(tree: Tree) -> list[list[int]]:
 
 
 STYLES: dict[str, Callable[[Tree], str]] = {
-    "summary": summary,
-    "text": indented,
-    "mrnet": mrnet,
-    "csv": parents,
-    "dot": dot,
+    "summary": format_summary,
+    "text": format_text,
+    "mrnet": format_mrnet,
+    "csv": format_csv,
+    "dot": format_dot,
 }

@@ -57,7 +57,7 @@ def place_on_hosts(tree: Tree, hosts: Iterable[str]) -> Tree:
     return replace(tree, names=tuple(names[: tree.nodes]))
 
 
-def by_levels(fanouts: list[int]) -> Tree:
+def make_tree_by_levels(fanouts: list[int]) -> Tree:
     """Return the tree in which every node of level i has fanouts[i] children, breadth first."""
     parents, level, first = [np.array([-1])], 1, 0
     for fanout in fanouts:

@@ -17,16 +17,16 @@ from commodel.patterns.written.tasks import Tasks
 AS_WRITTEN = "as-written"  # the only algorithm of a pattern from a file
 
 
-def is_written(operation: str) -> bool:
+def is_pattern_file(operation: str) -> bool:
     return operation.startswith(FILE)
 
 
-def written(operation: str, root: Path = Path()) -> Schedule:
+def read_pattern(operation: str, root: Path = Path()) -> Schedule:
     """Return the Schedule of `file:PATH`. A file is read again only if it has changed."""
     return _read(find_input(operation.removeprefix(FILE).strip(), root))
 
 
-def from_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
+def read_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
     """Return the tasks of a GOAL file, and its Schedule; `unit` of calc replaces that of the text."""
     with open_unpacked(path) as stream:
         binary = goal_binary.is_goal(stream.read(8))

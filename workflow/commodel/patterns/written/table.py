@@ -11,7 +11,7 @@ import numpy as np
 from commodel.errors import UserError, mistakes_in, suggest
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, read_lines
-from commodel.patterns.rank_local_steps import rank_local
+from commodel.patterns.rank_local_steps import make_rank_local_schedule
 from commodel.patterns.schedule import KINDS, Schedule, Work
 from commodel.patterns.schedule_files import COLUMNS
 from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
@@ -98,7 +98,7 @@ def read(path: AnyPath) -> Schedule:
     if ranks > MAX_IDLE_RANKS + MAX_IDLE_RANKS_PER_ROW * (len(src) + len(work.rank)):
         raise UserError(f"found rank {ranks - 1} in a table of {len(src) + len(work.rank)} rows", file=path)
     with mistakes_in(path):
-        return rank_local(ranks, src, dst, bytes, src_step, src_wait, dst_step, dst_wait, work=work)
+        return make_rank_local_schedule(ranks, src, dst, bytes, src_step, src_wait, dst_step, dst_wait, work=work)
 
 
 def _make_work(rows: list[tuple]) -> Work:

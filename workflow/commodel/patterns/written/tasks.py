@@ -21,7 +21,13 @@ import numpy as np
 
 from commodel.errors import UserError, mistakes_in
 from commodel.files.safe_paths import AnyPath
-from commodel.patterns.rank_local_steps import describe_cycle, find_cycle, find_longest_paths, rank_local, sort_unique
+from commodel.patterns.rank_local_steps import (
+    describe_cycle,
+    find_cycle,
+    find_longest_paths,
+    make_rank_local_schedule,
+    sort_unique,
+)
 from commodel.patterns.schedule import KINDS, Ends, Schedule, Work, check_rows
 from commodel.units import MAX_BYTES, MAX_SECONDS
 
@@ -316,7 +322,9 @@ def _schedule_all_ranks(tasks: Tasks) -> Schedule:
     work = Work(steps.post[is_calculation], tasks.rank[is_calculation], compute, np.zeros(len(is_calculation)), seconds)
     ends = steps.post[sends], steps.wait[sends], steps.post[receives], steps.wait[receives]
     with mistakes_in(tasks.path):
-        return rank_local(tasks.ranks, tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends, work=work)
+        return make_rank_local_schedule(
+            tasks.ranks, tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends, work=work
+        )
 
 
 def find_shift(tasks: Tasks) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from commodel.patterns.arguments import Named
+from commodel.patterns.arguments import SpecType
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import lookup
 
@@ -12,11 +12,11 @@ MRNET = {"b": ("kary", "balanced"), "k": ("knomial",), "g": ("generic",)}  # nam
 
 
 @dataclass(frozen=True)
-class Topology(Named):
+class Topology(SpecType):
     build: Callable[..., Tree] = field(kw_only=True)  # from the values of the arguments
 
 
-def own_spelling(spec: str) -> str:
+def canonical_topology(spec: str) -> str:
     """Return MRNet's b:F^D, b:AxB, k:K@N and g:… by their names in this project; any other spec unchanged."""
     name, colon, arguments = spec.partition(":")
     names = MRNET.get(name.strip())
@@ -24,8 +24,8 @@ def own_spelling(spec: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def tree(spec: str) -> Tree:
+def make_tree(spec: str) -> Tree:
     """Return the tree that a spec names, or refuse it with what is wrong."""
-    name, _, arguments = own_spelling(spec).partition(":")
+    name, _, arguments = canonical_topology(spec).partition(":")
     topology = lookup("patterns.trees.topologies", "TOPOLOGY", name.strip())
     return topology.build(*topology.read(arguments.strip()))

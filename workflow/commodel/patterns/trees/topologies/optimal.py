@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.arguments import Argument, Kind, count
+from commodel.patterns.arguments import Argument, Kind, count_argument
 from commodel.patterns.trees.topologies import Topology
 from commodel.patterns.trees.tree import Tree, check_size
 from commodel.units import parse_bare_number, parse_number, parse_seconds
@@ -42,15 +42,15 @@ def _read_latency(text: str) -> Fraction:
 def _logp(times: list[Fraction], nodes: int) -> Tree:
     """Return the tree under LogP: a message arrives L + 2·o after its start, and the next may start max(g, o) later."""
     L, o, g = times
-    return optimal(nodes, L + 2 * o, max(g, o))
+    return make_optimal_tree(nodes, L + 2 * o, max(g, o))
 
 
 def _postal(latency: Fraction, nodes: int) -> Tree:
     """Return the tree of the postal model: binomial for LAMBDA 1, Fibonacci's numbers for 2."""
-    return optimal(nodes, latency, Fraction(1))
+    return make_optimal_tree(nodes, latency, Fraction(1))
 
 
-def optimal(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
+def make_optimal_tree(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
     """Return the optimal tree, built level by level, so that parents come first.
 
     The children of a node are in the order of sending: the first has the most time left, and the largest subtree.
@@ -64,7 +64,7 @@ def optimal(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
     if ratio < Fraction(1, DEEPEST_TREE):
         raise UserError(f"found a tree deeper than {DEEPEST_TREE:,}, since the latency is a small part of the gap")
     travel, unit = ratio.numerator, ratio.denominator
-    end = _finish(nodes, travel, unit)
+    end = _find_finish_time(nodes, travel, unit)
     level, first = np.zeros(1, dtype=int), 0  # arrival times of a level's nodes, and the number of the first
     parents, arrivals = [np.array([-1])], [level]
     while len(level):
@@ -74,7 +74,7 @@ def optimal(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
         first += len(level)
         level = np.repeat(level, children) + travel + nth * unit
         arrivals.append(level)
-    return Tree(_without_spare(np.concatenate(parents), np.flatnonzero(np.concatenate(arrivals) == end), nodes))
+    return Tree(_remove_surplus_leaves(np.concatenate(parents), np.flatnonzero(np.concatenate(arrivals) == end), nodes))
 
 
 def count_reached(end: int, travel: int, unit: int, enough: int) -> int:
@@ -99,7 +99,7 @@ def _choose(n: int, k: int, enough: int) -> int:
     return product
 
 
-def _finish(nodes: int, travel: int, unit: int) -> int:
+def _find_finish_time(nodes: int, travel: int, unit: int) -> int:
     """Return the first time at which `nodes` nodes have the message."""
     low, high = 0, travel + unit * nodes
     while low < high:
@@ -108,7 +108,7 @@ def _finish(nodes: int, travel: int, unit: int) -> int:
     return low
 
 
-def _without_spare(parent: np.ndarray, last: np.ndarray, nodes: int) -> np.ndarray:
+def _remove_surplus_leaves(parent: np.ndarray, last: np.ndarray, nodes: int) -> np.ndarray:
     """Return the tree without surplus nodes of the last moment, which are leaves."""
     keep = np.delete(np.arange(len(parent)), last[len(last) - (len(parent) - nodes) :])
     number = np.zeros(len(parent), dtype=int)
@@ -116,7 +116,7 @@ def _without_spare(parent: np.ndarray, last: np.ndarray, nodes: int) -> np.ndarr
     return np.concatenate([[-1], number[parent[keep[1:]]]])
 
 
-NODES = count("NODES")
+NODES = count_argument("NODES")
 TIMES, LATENCY = Argument("L,o,g", Kind.TIMES, _read_times), Argument("LAMBDA", Kind.NUMBER, _read_latency)
 
 TOPOLOGY = (

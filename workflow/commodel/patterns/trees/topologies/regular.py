@@ -7,10 +7,10 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.files.cache import find_input
-from commodel.patterns.arguments import SEED, Argument, Kind, count, whole_numbers
+from commodel.patterns.arguments import SEED, Argument, Kind, count_argument, parse_whole_numbers
 from commodel.patterns.trees.files import read_tree
 from commodel.patterns.trees.topologies import Topology
-from commodel.patterns.trees.tree import Tree, by_levels, check_size
+from commodel.patterns.trees.tree import Tree, check_size, make_tree_by_levels
 
 NUMBERS = re.compile(r"[0-9]{1,8}(,[0-9]{1,8})*")
 HIGHEST_ORDER = 24
@@ -20,7 +20,7 @@ HIGHEST_CHAIN = 64  # of kary:1^HEIGHT, beyond the order of other trees
 def _kary(fanout: int, height: int) -> Tree:
     if height > HIGHEST_CHAIN * (fanout == 1) + HIGHEST_ORDER:
         raise UserError(f"found 'kary:{fanout}^{height}', wanted a tree that fits in memory")
-    return by_levels([fanout] * height)
+    return make_tree_by_levels([fanout] * height)
 
 
 def _chain(height: int) -> Tree:
@@ -77,7 +77,7 @@ def _generic(levels: list[np.ndarray]) -> Tree:
 
 
 def _read_groups(text: str) -> list[list[int]]:
-    groups = [whole_numbers(part.strip(), "x") for part in text.split(",")]
+    groups = [parse_whole_numbers(part.strip(), "x") for part in text.split(",")]
     if any(len(numbers) > 2 for numbers in groups):
         raise UserError("a size has one TIMES")
     return groups
@@ -108,18 +108,20 @@ def _from_file(path: str) -> Tree:
     return read_tree(find_input(path))
 
 
-FANOUTS = Argument("AxBx…", Kind.SHAPE, partial(whole_numbers, separator="x"))
+FANOUTS = Argument("AxBx…", Kind.SHAPE, partial(parse_whole_numbers, separator="x"))
 CHILDREN = Argument("CHILDREN[,CHILDREN…]:…", Kind.SHAPE, _read_levels)
 SIZES = Argument("SIZE[xTIMES],SIZE[xTIMES],…", Kind.SHAPE, _read_groups)
-PATH, RADIX = Argument("PATH", Kind.PATH, str), count("K", Kind.RADIX, least=2)
-FANOUT, HEIGHT, LEAVES, NODES, ORDER = map(count, ("FANOUT", "HEIGHT", "LEAVES", "NODES", "ORDER"))
+PATH, RADIX = Argument("PATH", Kind.PATH, str), count_argument("K", Kind.RADIX, least=2)
+FANOUT, HEIGHT, LEAVES, NODES, ORDER = map(count_argument, ("FANOUT", "HEIGHT", "LEAVES", "NODES", "ORDER"))
 
 TOPOLOGY = (
-    Topology("balanced", "every node of a level has the same fan-out", (FANOUTS,), build=by_levels),
+    Topology("balanced", "every node of a level has the same fan-out", (FANOUTS,), build=make_tree_by_levels),
     Topology("binomial", "binomial tree of 2^ORDER nodes", (ORDER,), build=_binomial),
     Topology("chain", "every node has one child", (HEIGHT,), build=_chain),
     Topology("file", "a tree from a file: MRNet's format, or a CSV of node,parent", (PATH,), build=_from_file),
-    Topology("flat", "all leaves directly under the root", (LEAVES,), build=lambda leaves: by_levels([leaves])),
+    Topology(
+        "flat", "all leaves directly under the root", (LEAVES,), build=lambda leaves: make_tree_by_levels([leaves])
+    ),
     Topology("generic", "children of every node, level by level", (CHILDREN,), build=_generic),
     Topology("groups", "inner nodes of the given sizes under the root", (SIZES,), build=_groups),
     Topology("kary", "full tree of one fan-out", (FANOUT, HEIGHT), "^", build=_kary),
