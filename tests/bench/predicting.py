@@ -160,7 +160,7 @@ def sharing() -> None:
     chosen += [("allgather", "ring", 128, 1 << 14), ("bcast", "chain:8KiB", 64, 1 << 24)]
     for operation, choice, ranks, size in chosen:
         pattern = build_schedule(point(operation, choice, ranks=ranks, bytes=size, layout="block:2"))
-        task = partial(sheet.cost, pattern.placed(pattern.node))
+        task = partial(sheet.cost, pattern.place(pattern.node))
         spent = min(timed(task, time.process_time)[0] for _ in range(3))
         what = f"shares: {operation} {choice}, {ranks} ranks"
         show(what, f"{pattern.messages / spent / 1e6:.1f} million messages a processor second")

@@ -148,7 +148,11 @@ HEAD = "rank,x,y,width,height\n"
         ),
         (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--ranks", 3], "ranks: found 3, but 'summa:partition={}' has 2 ranks"),
         (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--grid", "1x2"], "found grid and partition, wanted one of them"),
-        (PINWHEEL, [], "{}: found no columns: of those that begin at x=0 rank 0 is 2 wide, rank 3 1; summa needs them"),
+        (
+            PINWHEEL,
+            [],
+            "{}: found different widths at x=0: 2 of rank 0, 1 of rank 3; wanted columns, which summa needs",
+        ),
         (
             HEAD + "=cmd|' /C calc'!A0,0,0,2,2\n",
             [],
@@ -402,7 +406,7 @@ def test_a_kind_without_a_curve_is_named(tmp_path):
 def test_more_cores_than_a_node_has_are_refused(tmp_path):
     (tmp_path / "l.csv").write_text("rank,node,cores,device\n0,0,6,cpu\n1,0,7,cpu\n")
     text = output(f"partition {FERMI} --layout processes:{tmp_path}/l.csv --blocks 128", code=2)
-    assert "found 13 cores kept on node 0, wanted at most its 12" in text
+    assert "found 13 cores in use on node 0, wanted at most its 12" in text
 
 
 SPEEDS = "--speeds params/speeds/fermi.yaml --platform fermi-ib"

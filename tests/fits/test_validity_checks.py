@@ -65,7 +65,7 @@ def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
 
 def assess_words(parameters, src, dst, sizes, node=None):
     pattern = stack_schedules([Schedule.of(4, 0, src, dst, size) for size in sizes])
-    placed = pattern.placed(np.array(node or range(4)))
+    placed = pattern.place(np.array(node or range(4)))
     return [check.label for check in assess_validity(Model.of_set(parameters), parameters, placed)]
 
 
@@ -305,7 +305,7 @@ def test_a_prediction_between_nodes_is_marked_and_one_within_a_node_does_not():
     entry = find_family("hockney")
     values = Values({"alpha.a": np.array([[1e-5]]), "beta.a": np.array([[1e-9]])}, {"alpha": "constant"})
     parameters = ParameterSet("hockney", "p", "", {}, settings={"heterogeneity": 2.14}, bytes_range=(0.0, 1e6))
-    far, near = (stack_schedules([Schedule.of(2, 0, 0, 1, 8).placed(np.array(nodes))]) for nodes in ([0, 1], [0, 0]))
+    far, near = (stack_schedules([Schedule.of(2, 0, 0, 1, 8).place(np.array(nodes))]) for nodes in ([0, 1], [0, 0]))
     model = Model(entry, values)
     doubt = "round trips between nodes are up to 2.1 times those of the probed nodes"
     doubt += ", and the platform file names no levels"

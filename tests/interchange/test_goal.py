@@ -265,7 +265,7 @@ def test_rank_local_steps_come_back_at_the_same_price(folder, case, seed):
         pattern = built(ranks, rows, work, sizes)
     except UserError:
         return
-    event("plain" if pattern.ends is None else "steps of their own")
+    event("plain" if pattern.nonblocking is None else "steps of their own")
     again = back(pattern, folder)
     np.testing.assert_allclose(ends(again, *machine), ends(pattern, *machine), rtol=1e-12, atol=1e-21)
     pairs = [sorted(zip(form.src, form.dst, np.maximum(form.bytes, 1), strict=True)) for form in (pattern, again)]
@@ -412,7 +412,7 @@ def test_columns_are_those_of_all_ranks_in_order(tasks):
     if isinstance(whole, str):
         assert first == whole
         return
-    assert first.content() == whole.content()
+    assert first.encode() == whole.encode()
     assert (first.shift is None) == (find_shift(tasks) == tasks.ranks)
 
 
@@ -428,7 +428,7 @@ def test_price_is_that_of_all_ranks_to_the_last_digit(tasks, layout, name, near)
         return
     node = place_ranks(layout, pattern.ranks)
     levels = Hierarchy.written({"leaf": 2}, int(node.max()) + 1) if near else None
-    pattern = pattern.placed(node)
+    pattern = pattern.place(node)
     first, whole = (outcome(finish, name, one, levels) for one in (pattern, replace(pattern, shift=None)))
     assert np.array_equal(first, whole)
 

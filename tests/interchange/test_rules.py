@@ -313,7 +313,7 @@ def test_every_routine_that_is_named_was_recorded():
         named = {
             (entry.operation, entry.short_name)
             for entry in ENTRIES.values()
-            if isinstance(entry, Algorithm) and any(routine.library == library for routine in entry.like)
+            if isinstance(entry, Algorithm) and any(routine.library == library for routine in entry.mpi_functions)
         }
         assert named - recorded == ({("allreduce", "reduce-bcast")} if library == OPEN_MPI else set())
         assert recorded <= named
@@ -321,4 +321,8 @@ def test_every_routine_that_is_named_was_recorded():
 
 def test_what_differs_is_stated():
     for library, operation, choice, _ in DIFFERENT:
-        assert all(routine.differs for routine in find_algorithms(operation)[choice].like if routine.library == library)
+        assert all(
+            routine.differs
+            for routine in find_algorithms(operation)[choice].mpi_functions
+            if routine.library == library
+        )

@@ -124,7 +124,7 @@ def test_processes_keep_their_cores_in_the_image(project, image):
         "measure", "--kernel", "gemm", "--platform", "boxed", *requested, "-o", "speeds.yaml"
     )
     printed = project.commodel("plan", "more", code=2)
-    assert "more.csv:3: found 4097 cores kept on node 0, wanted at most its 2" in printed
+    assert "more.csv:3: found 4097 cores in use on node 0, wanted at most its 2" in printed
 
 
 def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):

@@ -92,4 +92,4 @@ def test_how_it_is_measured_changes_no_prediction_but_is_another_point():
 
     plain, loose = point("summa:n=8"), point("summa:n=8:barrier=no")
     assert plain.id != loose.id
-    assert build_schedule(plain).content() == build_schedule(loose).content()
+    assert build_schedule(plain).encode() == build_schedule(loose).encode()

@@ -101,7 +101,7 @@ def test_at_full_packets_equation_1_is_the_longer(ranks, above):
 
 
 def resized(pattern, bytes=1500):
-    return pattern.resized(np.full(len(pattern.src), bytes), pattern.work.bytes)
+    return pattern.resize(np.full(len(pattern.src), bytes), pattern.work.bytes)
 
 
 @pytest.mark.parametrize("packets", [1, 3, 40])

@@ -20,7 +20,7 @@ from commodel.models.parameter_sets import read_set
 from commodel.models.probes import place_spread, probe
 from commodel.parameters import Estimate
 from commodel.patterns.build import build_schedule
-from commodel.patterns.schedule import Ends, Schedule, Work
+from commodel.patterns.schedule import NonblockingSteps, Schedule, Work
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
 from tests.models.synthetic import costs, fitted_set, observed, truth
@@ -190,14 +190,14 @@ def stretched(pattern):
     """The same, with every wait and all work in a step after the one that posts."""
     step, work = 2 * pattern.step, pattern.work
     work = Work(2 * work.step + 1, *work.columns[1:])
-    return replace(pattern, step=step, work=work, ends=Ends(step + 1, step, step + 1))
+    return replace(pattern, step=step, work=work, nonblocking=NonblockingSteps(step + 1, step, step + 1))
 
 
 @cache
 def both_ways():
     """The catalogue's patterns that wait where they post, each as it is and stretched."""
     patterns = [(entry, build_schedule(entry)) for entry in catalogue(4, 4096)]
-    return [(entry, pattern, stretched(pattern)) for entry, pattern in patterns if pattern.ends is None]
+    return [(entry, pattern, stretched(pattern)) for entry, pattern in patterns if pattern.nonblocking is None]
 
 
 def test_a_wait_in_a_step_of_its_own_costs_nothing(name):

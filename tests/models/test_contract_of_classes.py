@@ -97,8 +97,8 @@ def parameters(name, without=""):
 
 
 def predictions(name, nodes, size, without=""):
-    trip = make_round_trip(size, size).placed(np.array(nodes))
-    stack = trip.resized(trip.bytes[None, None], trip.work.bytes[None, None])
+    trip = make_round_trip(size, size).place(np.array(nodes))
+    stack = trip.resize(trip.bytes[None, None], trip.work.bytes[None, None])
     return make_predictor(parameters(name, without))(stack, 1)
 
 
@@ -214,8 +214,8 @@ def typed_parameters(name):
 
 
 def typed_prediction(name, nodes, size=1000):
-    trip = make_round_trip(size, size).placed(np.array(nodes))
-    stack = trip.resized(trip.bytes[None, None], trip.work.bytes[None, None])
+    trip = make_round_trip(size, size).place(np.array(nodes))
+    stack = trip.resize(trip.bytes[None, None], trip.work.bytes[None, None])
     return make_predictor(typed_parameters(name))(stack, 1)
 
 

@@ -158,7 +158,7 @@ def test_a_prediction_for_two_ranks_is_the_measured_time_and_grows_in_proportion
     model = Model.of(find_family("shares"), Values(values, forms | {"gamma": "table"}))
 
     def seconds(size):
-        return model.cost(Schedule.of(2, 0, [0], [1], size).placed(np.zeros(2, dtype=int)))[0]
+        return model.cost(Schedule.of(2, 0, [0], [1], size).place(np.zeros(2, dtype=int)))[0]
 
     assert seconds(1 << 20) == pytest.approx(CACHES[-2])
     assert seconds(1 << 24) - 1e-6 == pytest.approx(4 * (CACHES[-1] - 1e-6), rel=0.01)

@@ -272,7 +272,7 @@ def test_a_ring_of_thousands_without_contention_is_neither_expanded_nor_replayed
     levels = Hierarchy.written({"leaf": 16}, ranks)
     predicted = model(**{"c_out.leaf.a": C_OUT})
     values = replace(predicted.values, settings={"levels": levels.settings})
-    ring = build.build_schedule(point("allreduce", "ring", ranks=ranks, bytes=ranks * 16)).placed(np.arange(ranks))
+    ring = build.build_schedule(point("allreduce", "ring", ranks=ranks, bytes=ranks * 16)).place(np.arange(ranks))
     seconds = Model(predicted.entry, values).cost(ring)[0]
     assert "whole" not in ring.__dict__
     near, far = (one_way(name, 16) for name in ("leaf", "beyond"))
@@ -307,7 +307,7 @@ def test_copies_and_reductions_take_what_each_takes(copies):
 @pytest.mark.parametrize("size", [512, 30_000, 1 << 20])
 def test_messages_within_a_node_share_what_their_size_leaves(size):
     """Its own between two samples, the last one's beyond them."""
-    pattern = Schedule.of(4, 0, range(4), [1, 2, 3, 0], size).placed(np.zeros(4, dtype=int))
+    pattern = Schedule.of(4, 0, range(4), [1, 2, 3, 0], size).place(np.zeros(4, dtype=int))
 
     def finish(**inside):
         values = {"o_s": O_S, "o_r": O_R, "L.node.a": L["node"], "G.node.a": G["node"], "gamma.64": 0.0} | inside
@@ -479,7 +479,7 @@ def test_pairs_of_nodes_may_have_latencies_of_their_own():
     settings = {**flat.values.settings, "pair_latency": extra[np.triu_indices(nodes, 1)].tolist()}
     uneven = Model.of(flat.entry, Values(flat.values.numbers, flat.values.forms, settings))
     for one, two in ((0, 1), (3, 15), (15, 3)):
-        message = Schedule.of(2, [0], [0], [1], 64).placed(np.array([one, two]))
+        message = Schedule.of(2, [0], [0], [1], 64).place(np.array([one, two]))
         own = extra[min(one, two), max(one, two)]
         assert uneven.cost(message)[0] == pytest.approx(flat.cost(message)[0] + own)
     ring = build.build_schedule(point("allgather", "ring", ranks=nodes, bytes=64))

@@ -253,7 +253,7 @@ def test_the_stepwise_convention_has_other_times():
 def test_draws_and_sizes_are_played_one_by_one():
     pattern = build_schedule(point("allreduce", "ring", ranks=5, bytes=1000)).whole
     sizes = np.array([1, 700])[:, None, None]
-    stack = pattern.resized(np.broadcast_to(sizes, (2, 1, len(pattern.src))), pattern.work.bytes)
+    stack = pattern.resize(np.broadcast_to(sizes, (2, 1, len(pattern.src))), pattern.work.bytes)
     texts = ["L=1us", "o=100ns", "g=500ns", "G=2ns", "O=1ns", "gamma=3ns", "convention=loggopsim"]
     values = complete(find_family("loggops"), Values.of(make_given_set("loggops", texts)))
     drawn = Values({**values.numbers, "L": np.array([[1e-6], [7e-6]])}, settings=values.settings)
@@ -261,7 +261,7 @@ def test_draws_and_sizes_are_played_one_by_one():
     assert times.shape == (2, 2, 5)
     for at, L in np.ndindex(2, 2):
         own = Values({**values.numbers, "L": drawn["L"][L : L + 1]}, settings=values.settings)
-        alone = pattern.resized(stack.bytes[at, 0], pattern.work.bytes)
+        alone = pattern.resize(stack.bytes[at, 0], pattern.work.bytes)
         assert (find_family("loggops").predict(alone, own)[0] == times[at, L]).all()
 
 

@@ -30,7 +30,7 @@ def long(operation, choice, ranks, size, node=None):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
         pattern = build.build_schedule(point(operation, choice, ranks=ranks, bytes=size))
-    return pattern if node is None else pattern.placed(node)
+    return pattern if node is None else pattern.place(node)
 
 
 REPEATING = [key for key in ALGORITHMS if isinstance(long(*key, 6, 100), CompactSchedule)]

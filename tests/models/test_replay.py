@@ -66,7 +66,7 @@ def both(pattern, send, receive, latency, gap, per_byte):
         )
     )
     fast = finish_times(pattern, costs, pattern.work_seconds(2.0))[0]
-    if pattern.ends is not None:
+    if pattern.nonblocking is not None:
         return fast, by_events(
             pattern, lambda row: (send, latency + body[row], receive, *2 * [gap + body[row]], *ASKS_NOT)
         )

@@ -131,7 +131,7 @@ def test_a_fit_finds_how_overheads_grow_and_what_is_left_for_the_network():
         assert values.at("G.leaf", np.array(size))[0] == pytest.approx(G["leaf"], rel=0.01)
         assert shares.predict(pattern, values)[0, 1] == pytest.approx(one_way("leaf", size) + 2 * copying, rel=0.04)
         assert size > most or shares.predict(pattern, values)[0, 0] == pytest.approx(O_S + copying, rel=0.02)
-        near = Schedule.of(2, 0, 0, 1, size).placed(np.zeros(2, dtype=int))
+        near = Schedule.of(2, 0, 0, 1, size).place(np.zeros(2, dtype=int))
         assert shares.predict(near, values)[0, 1] == pytest.approx(one_way("node", size), rel=0.02)
 
 

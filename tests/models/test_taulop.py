@@ -104,7 +104,7 @@ def test_types_of_nodes_and_what_is_missing():
 
     def cost(src, dst):
         return costs(
-            find_family("taulop"), Schedule.of(4, 0, [src], [dst], [1]).placed([0, 0, 1, 2]), parameter_set, False
+            find_family("taulop"), Schedule.of(4, 0, [src], [dst], [1]).place([0, 0, 1, 2]), parameter_set, False
         )[0]
 
     assert cost(0, 1) == pytest.approx(1)
@@ -154,7 +154,7 @@ def patterns(draw):
     rows = draw(st.lists(st.tuples(st.integers(0, 2), rank, rank, st.integers(0, 50)), min_size=1, max_size=20))
     rows = [row for row in rows if row[1] != row[2]]
     node = draw(st.lists(st.integers(0, 2), min_size=ranks, max_size=ranks))
-    return Schedule.of(ranks, *np.array(rows, dtype=int).reshape(-1, 4).T).placed(node)
+    return Schedule.of(ranks, *np.array(rows, dtype=int).reshape(-1, 4).T).place(node)
 
 
 def slow(pattern, shared, rest, o, transfer, latency, p=(0.0, 0.0)):
@@ -294,7 +294,7 @@ def test_stages_of_every_draw_are_joined_by_what_counts_in_it():
     values = complete(find_family("taulop"), Values.of(parameters(SUMMA, **numbers)))
     numbers = {name: np.repeat(column, 2, axis=0) for name, column in values.numbers.items()}
     numbers["o_1.0"] = np.array([[10.0], [1000.0]])
-    pattern = Schedule.of(4, [0, 0, 1, 1], [0, 2, 0, 2], [1, 0, 1, 0], [10, 30, 10, 30]).placed([0, 0, 1, 1])
+    pattern = Schedule.of(4, [0, 0, 1, 1], [0, 2, 0, 2], [1, 0, 1, 0], [10, 30, 10, 30]).place([0, 0, 1, 1])
     cost = pattern.cost(find_family("taulop").predict(pattern, replace(values, numbers=numbers)))
     assert cost == pytest.approx([2 * 20, 1000])
 
@@ -303,10 +303,10 @@ def wave_2d(double: int) -> Schedule:
     """What p1 of the paper's figure 9 sends to its six neighbours: three on its own node, three on the other. Its
     rectangle follows from the sizes in their clockwise order; where the others end, the drawing alone says."""
     operation = "wave2d:partition=params/partitions/taulop-wave.csv"
-    whole = build_schedule(point(operation, "paper", ranks=8, bytes=double)).placed([1, 0, 1, 0, 1, 0, 0, 1])
+    whole = build_schedule(point(operation, "paper", ranks=8, bytes=double)).place([1, 0, 1, 0, 1, 0, 0, 1])
     sent = whole.src == 1
     assert whole.dst[sent].tolist() == [0, 2, 3, 4, 5, 6]
-    return Schedule.of(8, 0, 1, whole.dst[sent], whole.bytes[sent]).placed(whole.node)
+    return Schedule.of(8, 0, 1, whole.dst[sent], whole.bytes[sent]).place(whole.node)
 
 
 @pytest.mark.skipif(not METROPOLIS.is_dir(), reason="the measured tables are not part of the project")

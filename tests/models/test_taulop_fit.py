@@ -31,7 +31,7 @@ def test_a_ring_costs_what_it_took(procs, within, shared):
     machine, ranks = truth("taulop"), np.arange(procs)
     fitted = fit_machine("taulop", machine)
     fitted = replace(fitted, settings={**fitted.settings, "shared": shared})
-    pattern = Schedule.of(procs, 0, ranks, (ranks + 1) % procs, 4096).placed(0 * ranks if within else ranks % 2)
+    pattern = Schedule.of(procs, 0, ranks, (ranks + 1) % procs, 4096).place(0 * ranks if within else ranks % 2)
     took = machine.times["ring"]({"pair": "node.same" if within else "node.node", "procs": procs, "bytes": 4096})
     assert costs(find_family("taulop"), pattern, fitted, drawn=False)[0] == pytest.approx(took, rel=1e-6)
 
@@ -280,5 +280,5 @@ def test_equation_14_of_figure_9(node):
     for (src, dst), cells in neighbours(read_rectangles(FIGURE_9)).items():
         stage[NETWORK if node[src] != node[dst] else MEMORY].append(cells)
     wanted = cost(add_terms(stage[longest(stage)]), longest(stage))
-    pattern = build_schedule(point(f"wave2d:partition={FIGURE_9}", "paper", ranks=8, bytes=1)).placed(node)
+    pattern = build_schedule(point(f"wave2d:partition={FIGURE_9}", "paper", ranks=8, bytes=1)).place(node)
     assert costs(find_family("taulop"), pattern, LETTER, drawn=False)[0] == pytest.approx(wanted, rel=1e-12)

@@ -66,7 +66,7 @@ def played(result, patterns: dict[str, Schedule]):
 
 def test_simulated_ranks_take_the_time_of_the_replay(simulated, tmp_path):
     patterns = programs(1, 60, 16, 60)
-    assert sum(pattern.ends is not None for pattern in patterns.values()) > 50
+    assert sum(pattern.nonblocking is not None for pattern in patterns.values()) > 50
     result = simulated(16, "player", cases(tmp_path, patterns), "--warmup", 1)
     played(result, patterns)
     for name, pattern in patterns.items():

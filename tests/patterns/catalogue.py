@@ -15,7 +15,7 @@ BRIEF = {"summa": "summa:n=9:iteration=4", "wave2d": "wave2d:n=9"}  # where all 
 
 def takes(entry: Algorithm, text: str) -> bool:
     try:
-        return bool(entry.values(text))
+        return bool(entry.parse_argument(text))
     except UserError:
         return False
 

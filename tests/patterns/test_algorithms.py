@@ -117,7 +117,7 @@ def test_no_rank_leaves_a_barrier_before_all_have_entered(choice):
 def test_a_wrong_algorithm_is_one_line(operation, spec):
     def use():
         entry, argument = find_algorithm(operation, spec)
-        entry.build(4, 10, *entry.values(argument))
+        entry.build(4, 10, *entry.parse_argument(argument))
 
     message(use)
 
@@ -269,7 +269,7 @@ def copied(pattern):
 def in_pieces(pattern):
     """Bytes that each rank sends in messages whose data do not lie side by side."""
     sent = np.zeros(pattern.ranks)
-    runs = pattern.holds()
+    runs = pattern.contents()
     order = np.lexsort((runs.first, runs.row))
     row, first, end = (column[order] for column in (runs.row, runs.first, runs.first + runs.length))
     apart = (row[1:] == row[:-1]) & (first[1:] != end[:-1])

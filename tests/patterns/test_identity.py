@@ -123,7 +123,7 @@ def one_step_later(pattern):
 
 
 def with_a_copy(pattern):
-    return replace(pattern, work=Work.joined([pattern.work, Work.copy([0], [0], [1])]))
+    return replace(pattern, work=Work.concatenate([pattern.work, Work.copy([0], [0], [1])]))
 
 
 def of_another_end(pattern):
@@ -131,11 +131,11 @@ def of_another_end(pattern):
 
 
 def of_other_data(pattern):
-    def holds():
-        runs = pattern.holds()
+    def contents():
+        runs = pattern.contents()
         return replace(runs, first=runs.first + 1)
 
-    return replace(pattern, holds=holds)
+    return replace(pattern, contents=contents)
 
 
 CHANGES = [other_receiver, one_byte_more, one_step_later, with_a_copy, of_another_end, of_other_data]

@@ -73,7 +73,7 @@ def test_an_iteration_sends_the_blocks_that_rectangles_overlap(partition_file, c
     (pieces, side), k = case, data.draw(st.integers(0, case[1] - 1))
     text = f"summa:partition={partition_file(pieces)}:iteration={k}:overlapped={'yes' if overlapped else 'no'}"
     pattern = build_schedule(point(text, "paper", ranks=len(pieces), bytes=size))
-    first = pattern.holds().first // size
+    first = pattern.contents().first // size
     rows = zip(pattern.src.tolist(), pattern.dst.tolist(), first.tolist(), pattern.bytes.tolist(), strict=True)
     sent = {
         (src, dst, "row" if place >= side else "column"): list(range(place % side, place % side + count // size))
@@ -93,7 +93,7 @@ def test_the_clock_of_all_ranks_does_not_change_what_they_do(partition_file, cas
     k = data.draw(st.integers(0, side - 1))
     text = f"summa:partition={partition_file(pieces)}:iteration={k}:overlapped={'yes' if overlapped else 'no'}"
     pattern = build_schedule(point(text, "paper", ranks=len(pieces)))
-    columns = (pattern.src, pattern.dst, np.arange(len(pattern.src)), pattern.step, *pattern.ends.columns)
+    columns = (pattern.src, pattern.dst, np.arange(len(pattern.src)), pattern.step, *pattern.nonblocking.columns)
     least = make_rank_local_schedule(pattern.ranks, *columns, work=pattern.work)
     times = 40 * rng.random((5, 1, len(pattern.src)))
     finishes = [
@@ -118,7 +118,7 @@ def test_all_iterations_are_each_after_the_other(partition_file, case, size):
         k = int(name.rpartition("=")[2])
         for other in range(k, k + count):
             alike = build_schedule(point(f"{text}:iteration={other}", "paper", ranks=len(pieces), bytes=size))
-            assert alike.content() == part.content()
+            assert alike.encode() == part.encode()
         sent += count * [*zip(part.src, part.dst, part.bytes, strict=True)]
     assert [*zip(whole.src, whole.dst, whole.bytes, strict=True)] == sent
 
@@ -133,8 +133,8 @@ def test_iteration_80_of_figure_8():
     work = pattern.work
     assert (work.rank.tolist(), work.bytes.tolist()) == ([1, 4], [146, 110])
     assert set(work.kind) == {KINDS.index("copy")}
-    assert pattern.ends.src_wait.tolist() == 6 * [3] + 3 * [2]
-    assert pattern.ends.dst_step.tolist() == 6 * [0] + 3 * [2]
+    assert pattern.nonblocking.src_wait.tolist() == 6 * [3] + 3 * [2]
+    assert pattern.nonblocking.dst_step.tolist() == 6 * [0] + 3 * [2]
 
 
 def test_the_row_goes_to_one_rank_after_the_other():
@@ -192,7 +192,7 @@ def test_ranks_that_do_not_agree_and_rectangles_without_columns(tmp_path):
     path.write_text(
         format_rectangles(Rectangles.of([0, 2, 1, 0, 1], [0, 0, 2, 1, 1], [2, 1, 2, 1, 1], [1, 2, 1, 2, 1]))
     )
-    with pytest.raises(UserError, match=f"{path}: found no columns: of those that begin at x=0 .*; summa needs them"):
+    with pytest.raises(UserError, match=f"{path}: found different widths at x=0: .*, which summa needs"):
         make_point(setting, {"operation": f"summa:partition={path}", **rest})
     assert make_point(setting, {"operation": f"wave2d:partition={path}", **rest}).ranks == 5
 
@@ -245,9 +245,9 @@ def test_a_large_kernel_is_few_different_iterations():
     several = list_parts(whole)
     assert [count for _, count in several] == 64 * [64]
     ((_, stack),) = stack_points([whole])
-    count, first = next(stack.counted())
+    count, first = next(stack.iterate_parts())
     assert (count, first.bytes.shape[-1]) == (64, 2 * 64 * 63)
-    made, most = with_memory(lambda: sum(1 for _ in itertools.islice(stack.counted(), 8)))
+    made, most = with_memory(lambda: sum(1 for _ in itertools.islice(stack.iterate_parts(), 8)))
     assert made == 8
     assert most < 100 * first.bytes.nbytes
 

@@ -305,7 +305,7 @@ def test_other_layouts_have_one_core_a_rank():
 
 
 def test_hosts_of_processes_that_the_platform_knows_are_its_nodes(written):
-    spec = complete_spec(written(HEADER + "0,c,2,cpu\n1,a,2,cpu\n"), Defaults(hosts=("a", "b", "c"), most_cores=2))
+    spec = complete_spec(written(HEADER + "0,c,2,cpu\n1,a,2,cpu\n"), Defaults(hosts=("a", "b", "c"), max_cores=2))
     assert spec.endswith("mine.csv@2,0")
     assert place_ranks(spec, 2).tolist() == [2, 0]
     assert list_cores(spec, 2).tolist() == [2, 2]
@@ -313,13 +313,13 @@ def test_hosts_of_processes_that_the_platform_knows_are_its_nodes(written):
 
 def test_a_node_has_the_cores_that_its_processes_keep(written):
     spec = written(HEADER + "0,0,6,cpu\n1,1,5,cpu\n2,0,6,cpu\n3,1,1,gpu\n")
-    room = {"types": (("fat", 1), ("thin", 1)), "most_cores": 12}
+    room = {"types": (("fat", 1), ("thin", 1)), "max_cores": 12}
     assert complete_spec(spec, Defaults(**room, fewer_cores=(("thin", 6),))) == spec
-    assert "mine.csv:5: found 6 cores kept on node 1, wanted at most its 5" in message(
+    assert "mine.csv:5: found 6 cores in use on node 1, wanted at most its 5" in message(
         complete_spec, spec, Defaults(**room, fewer_cores=(("thin", 5),))
     )
-    assert "mine.csv:4: found 12 cores kept on node 0, wanted at most its 11" in message(
-        complete_spec, spec, Defaults(most_cores=11)
+    assert "mine.csv:4: found 12 cores in use on node 0, wanted at most its 11" in message(
+        complete_spec, spec, Defaults(max_cores=11)
     )
 
 

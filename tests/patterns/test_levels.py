@@ -76,7 +76,7 @@ def ends(pattern, costs=LOGGP):
 
 def test_plain_steps_make_the_plain_schedule():
     pattern = make_rank_local_schedule(3, 0, [1, 2], 8, [0, 1], [0, 1], [0, 1], [0, 1])
-    assert pattern.ends is None
+    assert pattern.nonblocking is None
     assert pattern.has_same_structure(Schedule.of(3, [0, 1], 0, [1, 2], 8))
 
 

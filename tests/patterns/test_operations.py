@@ -44,7 +44,7 @@ def test_a_halo_exchange_sends_each_face_to_its_neighbour(grid, periodic, size, 
     text = f"halo:grid={'x'.join(map(str, grid))}:periodic={'yes' if periodic else 'no'}"
     pattern = build_schedule(point(text, choice, ranks=prod(grid), bytes=size))
     expected = sorted(neighbours(grid, periodic))
-    face = pattern.holds().first // size - 2 * len(grid) * pattern.src
+    face = pattern.contents().first // size - 2 * len(grid) * pattern.src
     assert sorted(zip(pattern.src.tolist(), pattern.dst.tolist(), face.tolist(), strict=True)) == expected
     Replay(pattern, text, size).check()
     steps = set(pattern.step.tolist())

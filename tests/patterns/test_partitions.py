@@ -153,7 +153,7 @@ def test_the_dynamic_algorithm_needs_few_measurements():
 def test_the_dynamic_algorithm_keeps_the_best_of_noisy_rounds():
     rng = np.random.default_rng(1)
     noise = lambda shares: shares / np.array([1.0, 2.0, 3.0]) * rng.uniform(0.8, 1.25, 3)  # noqa: E731
-    balance = partition_dynamic(3, 600, noise, Speed.of, within=0.001, rounds=8)
+    balance = partition_dynamic(3, 600, noise, Speed.of, tolerance=0.001, rounds=8)
     assert not balance.balanced
     assert balance.shares[2] > balance.shares[0]
 

@@ -249,7 +249,7 @@ def test_a_receive_from_any_rank_that_one_rank_sends_to(read, receive):
     others = "send 8b to 0 tag 3", "recv 8b from 2 tag 3"
     twice = [ranks(f"{SEND_ONE}\n{others[1]}", f"recv 8b {what}", others[0]) for what in (receive, "from 0 tag 3")]
     open_end, named = map(read, twice)
-    assert open_end.content() == named.content()
+    assert open_end.encode() == named.encode()
 
 
 def test_a_rank_sends_to_itself(read):
@@ -275,7 +275,7 @@ def test_tasks_like_earlier_ones_are_read_as_the_first(read):
     taken = "\n".join(f"l{n}: recv 8b from 0 tag 3" for n in range(9))
     text = ranks(body, taken)
     apart = text.replace(":", " :").replace(" requires ", "  requires  ")
-    assert read(text).content() == read(apart).content()
+    assert read(text).encode() == read(apart).encode()
     with pytest.raises(UserError, match="found label l3 twice in rank 1"):
         read(ranks(body, f"{taken}\nl3: recv 8b from 0 tag 3"))
 
@@ -309,7 +309,7 @@ def test_whole_ranks_read_at_once_are_what_they_are_line_by_line(tmp_path, bodie
         except UserError as error:
             found.append(str(error).replace(" // c", ""))
             continue
-        needs = np.stack([tasks.needs.before, tasks.needs.after, tasks.needs.on_start])
+        needs = np.stack([tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start])
         columns = np.stack([tasks.rank, tasks.kind, tasks.size, tasks.peer, tasks.tag, tasks.line])
         found.append((tasks.ranks, tasks.other_units, columns.tolist(), needs[:, np.lexsort(needs)].tolist()))
     assert found[0] == found[1]
@@ -328,12 +328,12 @@ def test_ranks_of_many_lines_are_read_at_once(tmp_path, monkeypatch):
     assert taken == ["num_ranks 64"]
     assert len(tasks.rank) == 64 * 4000
     assert tasks.line[4000] == 6004
-    assert (tasks.needs.before == tasks.needs.after - 1).all()
+    assert (tasks.dependencies.before == tasks.dependencies.after - 1).all()
 
 
 def slow_order(tasks):
     """In which order all begin, and which ends of messages belong together; None where they cannot all be done."""
-    needs = list(zip(tasks.needs.before, tasks.needs.after, tasks.needs.on_start, strict=True))
+    needs = list(zip(tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start, strict=True))
     posted, over, queues, other = [], set(), {}, {}
     while len(over) < len(tasks.rank):
         ready = [
@@ -383,7 +383,7 @@ def test_steps_keep_all_that_is_required(tasks):
 def assert_kept(tasks, posted, steps):
     """Within a step a rank posts receives, then sends, waits, and calculates."""
     begun, over = {}, {}
-    needs = list(zip(tasks.needs.before, tasks.needs.after, tasks.needs.on_start, strict=True))
+    needs = list(zip(tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start, strict=True))
     for task in posted:
         before = [(begun if begins else over)[b] for b, a, begins in needs if a == task]
         if tasks.is_zero_calc[task]:
@@ -427,7 +427,7 @@ def test_what_is_packed_is_read(tmp_path_factory, tasks):
     for name in ("ranks", "rank", "kind", "size", "peer", "tag"):
         np.testing.assert_array_equal(getattr(tasks, name), getattr(again, name))
     rows = [
-        sorted(zip(*(getattr(program.needs, field.name) for field in fields(program.needs)), strict=True))
+        sorted(zip(*(getattr(program.dependencies, field.name) for field in fields(program.dependencies)), strict=True))
         for program in (tasks, again)
     ]
     assert rows[0] == rows[1]

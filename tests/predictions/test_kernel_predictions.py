@@ -86,7 +86,7 @@ def test_a_sum_has_weight_0_where_one_iteration_has_none(partition):
 def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partition):
     """Of iterations that are predicted at 1, 2, 3 … and take 2, 3, 4 … times as long."""
     ((_, whole),) = stack_points([of(partition, 1000)], MOST_STACKED)
-    parts = [count for count, _ in whole.counted()]
+    parts = [count for count, _ in whole.iterate_parts()]
     ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
     answers = iter([StackPrediction(np.full((1, 1), number), (number + 1) * ones, [VALID], ones) for number in numbers])
     costs = sum_parts(whole, lambda part, waves: next(answers), 1)
@@ -97,7 +97,7 @@ def test_the_interval_is_that_of_the_sum(partition):
     """Draw by draw, and not the sum of the iterations' own intervals, as if all erred the same way at once."""
     parameters, node = fitted("loggp"), place_ranks("block:3", RANKS)
     model = Model.of_set(parameters, None)
-    costs = sum(model.cost(build_schedule(of(partition, 1000, k)).placed(node)) for k in range(SIDE))
+    costs = sum(model.cost(build_schedule(of(partition, 1000, k)).place(node)) for k in range(SIDE))
     (whole,) = predict(parameters, [of(partition, 1000)])
     assert whole.seconds == pytest.approx(costs[0])
     assert (whole.low, whole.high) == pytest.approx(tuple(np.percentile(costs[1:], [2.5, 97.5])))

@@ -72,7 +72,7 @@ def measured(**trips):
 
 def times(parameters, src, dst, *sizes, node=None):
     several = stack_schedules([Schedule.of(4, 0, src, dst, np.broadcast_to(size, len(src))) for size in sizes])
-    return single_message_ratios(parameters, several.placed(np.arange(4) if node is None else np.array(node)))
+    return single_message_ratios(parameters, several.place(np.arange(4) if node is None else np.array(node)))
 
 
 def test_each_size_of_a_stack_by_itself_and_between_two_as_on_a_line_of_logarithms():

@@ -450,7 +450,7 @@ def results(tmp_path, monkeypatch):
 
 def test_a_large_file_is_packed(results, tmp_path):
     (tmp_path / "long.csv").write_text(random_table(80_000))
-    wanted, file = read_pattern("file:long.csv").content(), record_input("pattern", "long.csv")
+    wanted, file = read_pattern("file:long.csv").encode(), record_input("pattern", "long.csv")
     assert file.bytes > MIB
     assert file.copy.endswith("-long.csv.gz")
     archive_input("long.csv", file, results)
@@ -462,18 +462,18 @@ def test_a_large_file_is_packed(results, tmp_path):
     assert copy.stat().st_ino == first  # it is left alone
     (tmp_path / "long.csv").unlink()
     with use_archived_inputs(results, {"long.csv": file}):
-        assert read_pattern("file:long.csv").content() == wanted
+        assert read_pattern("file:long.csv").encode() == wanted
 
 
 def test_a_packed_file_is_a_pattern_and_kept_as_it_is(results, tmp_path):
     text = random_table(80_000).encode()
     (tmp_path / "long.csv.gz").write_bytes(gzip.compress(text) + b"")
     (tmp_path / "long.csv").write_bytes(text)
-    wanted, file = read_pattern("file:long.csv").content(), record_input("pattern", "long.csv.gz")
+    wanted, file = read_pattern("file:long.csv").encode(), record_input("pattern", "long.csv.gz")
     archive_input("long.csv.gz", file, results)
     (tmp_path / "long.csv.gz").unlink()
     with use_archived_inputs(results, {"long.csv.gz": file}):
-        assert read_pattern("file:long.csv.gz").content() == wanted
+        assert read_pattern("file:long.csv.gz").encode() == wanted
 
 
 def test_a_bomb_is_no_copy(results, tmp_path):

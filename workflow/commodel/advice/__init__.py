@@ -306,7 +306,7 @@ def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
                 f"'{point.operation}' {what}: `commodel predict --kernel` predicts it; here give iteration=K"
             )
         pattern = build_schedule(point)
-        same = hashlib.blake2b(pattern.content() + encode_integers(pattern.node)).digest()
+        same = hashlib.blake2b(pattern.encode() + encode_integers(pattern.node)).digest()
         distinct.setdefault(same, (point, pattern))
     return [point for point, _ in distinct.values()], [pattern for _, pattern in distinct.values()]
 

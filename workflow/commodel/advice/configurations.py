@@ -170,7 +170,7 @@ def _partitions(
     ranks = count_layout_ranks(layout)
     if ranks is None:
         raise UserError(f"'{layout}' does not determine the number of ranks; wanted processes:PATH")
-    placed = complete_layout(setting, layout, ranks).checked(ranks)
+    placed = complete_layout(setting, layout, ranks).check(ranks)
     node, kinds = place_ranks(placed.layout, ranks), list_process_kinds(placed.layout, ranks, dict(setting.types))
     curves = speeds.curves(problem.kernel, kinds, problem.form)
     shares, ways = partition_geometric(curves, problem.side**2), {}

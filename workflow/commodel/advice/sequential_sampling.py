@@ -212,7 +212,7 @@ def _cut(arm: Arm) -> tuple[int, str]:
         return whole, arm.algorithm
     if entry.argument is None or not entry.argument.is_size:
         return whole, arm.algorithm
-    (size,) = entry.values(text)
+    (size,) = entry.parse_argument(text)
     uncut = size is None or (entry.argument.kind is Kind.FIRST_PART and not text)
     return whole if uncut else min(size, whole), entry.short_name
 

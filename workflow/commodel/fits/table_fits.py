@@ -76,7 +76,7 @@ def stack_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, 
     """Yield points stacked by shape: their numbers, their schedules, and a repeat count. A sum is split into its
     parts."""
     for numbers, pattern in stack_points(points, many=True):
-        counted = pattern.counted() if isinstance(pattern, ScheduleSum) else [(1, pattern)]
+        counted = pattern.iterate_parts() if isinstance(pattern, ScheduleSum) else [(1, pattern)]
         yield from ((numbers, part, count) for count, part in counted)
 
 

@@ -83,7 +83,7 @@ def make_case_schedule(name: str, settings: Mapping[str, object], types: Mapping
             members[second][:2][-1] if first == second else members[second][-1]
         )  # the next node, as it was measured
         nodes = np.array([members[first][0], second_node])[nodes % 2]
-    return pattern.placed(nodes)
+    return pattern.place(nodes)
 
 
 CONTENTION_FACTOR = 1.5  # measured / predicted time of concurrent messages, or its inverse, that is recorded
@@ -215,7 +215,7 @@ def _predict_round_trips(parameters: ParameterSet) -> Callable[[np.ndarray, int]
         )
         key = (*key, *ends.tolist()) if by_pair else key
         if key not in cached:
-            trip = Schedule.of(2, [0, 1], [0, 1], [1, 0], bytes, root=0).placed(ends)
+            trip = Schedule.of(2, [0, 1], [0, 1], [1, 0], bytes, root=0).place(ends)
             cached[key] = float(model.cost(trip)[0])
         return cached[key]
 

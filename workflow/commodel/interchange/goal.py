@@ -89,7 +89,7 @@ def _format_message(schedule: Schedule, row: int, receives: bool) -> str:
     tag.
     """
     what = f"recv {{}}b from {schedule.src[row]}" if receives else f"send {{}}b to {schedule.dst[row]}"
-    tag = schedule.step[row] if schedule.ends is None else row
+    tag = schedule.step[row] if schedule.nonblocking is None else row
     return f"{what.format(max(int(schedule.bytes[row]), 1))} tag {tag}"
 
 

@@ -223,7 +223,7 @@ def can_select(name: str, spec: str, assumptions: Assumptions = BENCHMARK_ASSUMP
 def find_routines(name: str, algorithm: str) -> list[Routine]:
     """Return Open MPI's functions that send the messages of an algorithm."""
     entry = find_algorithms(name).get(algorithm)
-    return [routine for routine in entry.like if routine.library == OPEN_MPI] if entry else []
+    return [routine for routine in entry.mpi_functions if routine.library == OPEN_MPI] if entry else []
 
 
 def find_rule(name: str, spec: str) -> Rule:

@@ -1,8 +1,8 @@
-"""Arguments after the name of an algorithm, a topology or a layout: `chain:4KiB`, `kary:2^4`, `block:2` (`Argument`,
-`Named`).
+"""Specs of algorithms, topologies and layouts: a name and arguments, as in `chain:4KiB`, `kary:2^4`, `block:2`
+(`SpecType`, `Argument`).
 
-An entry of a registry is `Named` and declares its arguments, each with a type. The syntax of a spec, its parser, and
-the values for automatic search (see `Kind`) follow from that.
+An entry of a registry is a `SpecType`, which declares its arguments and their kinds. They determine the syntax of a
+spec, its parser, and the values for an automatic search.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument: `parse` converts the text of a user; `default` is the value of an omitted optional argument."""
+    """An argument: `parse` converts the user's text; `default` is the value of an omitted optional argument."""
 
     name: str
     kind: Kind
@@ -56,8 +56,8 @@ class Argument:
         """The syntax, such as `[SEGMENT BYTES, else 8 KiB]`; without brackets if it is required."""
         if not self.optional:
             return self.name
-        usual = format_bytes(self.default) if self.is_size and self.default else self.default
-        return f"[{self.name}, else {usual}]" if usual else f"[{self.name}]"
+        default = format_bytes(self.default) if self.is_size and self.default else self.default
+        return f"[{self.name}, else {default}]" if default else f"[{self.name}]"
 
     def read(self, text: str) -> Any:
         return self.parse(text) if text or not self.optional else self.default
@@ -75,8 +75,8 @@ class SpecType:
     @property
     def form(self) -> str:
         """The syntax of a spec."""
-        written = [word for pair in zip(self.arguments, (*self.separators, ""), strict=True) for word in pair]
-        return f"{self.name}:{''.join(word if isinstance(word, str) else word.form for word in written)}"
+        parts = [part for pair in zip(self.arguments, (*self.separators, ""), strict=True) for part in pair]
+        return f"{self.name}:{''.join(part if isinstance(part, str) else part.form for part in parts)}"
 
     def read(self, text: str) -> list[Any]:
         """Return the values of the arguments."""
@@ -85,7 +85,7 @@ class SpecType:
             for argument, separator in zip(self.arguments, (*self.separators, None), strict=True):
                 own, found, rest = rest.partition(separator) if separator else (rest, True, "")
                 if not found:
-                    raise UserError(f"no '{separator}' is there")
+                    raise UserError(f"found no '{separator}'")
                 values.append(argument.read(own))
         except UserError as error:
             raise UserError(f"found '{self.name}:{text}', wanted {self.form}: {error.message}") from None

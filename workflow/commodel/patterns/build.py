@@ -1,7 +1,7 @@
-"""Schedules of points, with ranks placed on nodes: `schedule` for one, `stack_points` for many.
+"""Schedules of points, with ranks placed on nodes: `build_schedule` for one, `stack_points` for many.
 
-Points are grouped by shape, so that what does not depend on sizes is computed once. `full_layout` fills in a layout for
-a setting, and checks whether the setting has room for it.
+Points are grouped by shape, so that everything independent of sizes is computed once. `complete_layout` completes a
+layout for a setting, and checks whether the setting has enough nodes and cores.
 """
 
 from __future__ import annotations
@@ -37,22 +37,16 @@ if TYPE_CHECKING:
 
 
 MAX_STACKED_MESSAGES = 20_000  # sizes × messages of one stack, to bound the memory of all draws
-MAX_EXPANDED_MESSAGES = (
-    1 << 16
-)  # up to this number, repeated rounds are expanded into messages, since stacks of sizes are then faster
-MIN_WIDTH_REDUCTION = (
-    8  # messages / width of a schedule, from which repeated rounds are faster than stacks for many draws
-)
+MAX_EXPANDED_MESSAGES = 1 << 16  # of repeated rounds that are expanded, since stacks of sizes are then faster
+MIN_WIDTH_REDUCTION = 8  # messages / width, from which repeated rounds are faster than stacks for many draws
 SIZE_FIELDS = ("bytes", "pattern")  # fields of a point that depend on the size
 GET_SHAPE_KEY = attrgetter(*(field.name for field in fields(Point) if field.name not in SIZE_FIELDS))
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A point without its size, and its sizes. The schedules of a shape are built and predicted together.
-
-    The name of an algorithm alone does not identify it: `binomial:4` is an algorithm with segments of 4 bytes, and a
-    tree.
+    """Points that differ in their size only: a point without a size, and the sizes. Their schedules are built and
+    predicted together.
     """
 
     point: Point
@@ -64,7 +58,7 @@ class Shape:
 
 
 def group_by_shape(points: Sequence[Point]) -> Iterator[tuple[list[int], Shape]]:
-    """Yield the numbers of each shape's points in the order of its sizes, and the shape, in order of first
+    """Yield the indices of each shape's points in the order of its sizes, and the shape, in order of first
     occurrence."""
     numbers: dict[tuple, list[int]] = {}
     for number, point in enumerate(points):
@@ -75,7 +69,7 @@ def group_by_shape(points: Sequence[Point]) -> Iterator[tuple[list[int], Shape]]
 
 @dataclass(frozen=True, eq=False)
 class ScheduleSum:
-    """Points of one shape that are sums of schedules, each begun by all ranks at once.
+    """Points of one shape that are sums of schedules; all ranks begin each schedule at once.
 
     There may be thousands of schedules; they are built one at a time.
     """
@@ -86,8 +80,8 @@ class ScheduleSum:
     def sizes(self) -> int:
         return len(self.shape.sizes)
 
-    def counted(self) -> Iterator[tuple[int, Schedule]]:
-        """Yield the stack of each part's schedules, which differ in sizes only, and how often it occurs."""
+    def iterate_parts(self) -> Iterator[tuple[int, Schedule]]:
+        """Yield how often each summand occurs, and the stack of its schedules at all sizes."""
         for point, count in list_parts(self.shape.point):
             build = make_builder(point)
             yield count, stack_schedules([build(size) for size in self.shape.sizes])
@@ -108,7 +102,7 @@ def sample_parts(point: Point) -> list[tuple[Point, float]]:
 
 
 def remove_layout(point: Point, ranks: int | None = None) -> Point:
-    """Return the point without a layout, or with another number of ranks; its messages are the same on all layouts."""
+    """Return the point without a layout, on which its messages do not depend, and optionally with other ranks."""
     return Point("", point.operation, point.algorithm, point.topology, "", ranks or point.ranks, point.bytes)
 
 
@@ -120,7 +114,7 @@ def build_schedule(point: Point) -> Schedule:
 def make_builder(point: Point, many: bool = False) -> Callable[[int], Schedule]:
     """Return a function from the size to the schedule of a point, which looks up names and places ranks once.
 
-    `many`: it is for many draws.
+    `many`: whether the schedule is for predictions of many draws.
     """
     build_compact = _make_compact_builder(point)
 
@@ -147,15 +141,15 @@ def _make_compact_builder(point: Point) -> Callable[[int], Schedule]:
         build = partial(find_tree_algorithm(point.operation).build, make_tree(point.topology))
     else:
         entry, argument = find_algorithm(point.operation, point.algorithm)
-        values, named = entry.values(argument), fill_parameters(point.operation, point.ranks)
+        values, parameters = entry.parse_argument(argument), fill_parameters(point.operation, point.ranks)
 
         def build(bytes: int) -> Schedule:
-            return entry.build(point.ranks, bytes, *values, **named)
+            return entry.build(point.ranks, bytes, *values, **parameters)
 
     if not point.layout:
         return build
     node = place_ranks(point.layout, point.ranks)
-    return lambda size: build(size).placed(node)
+    return lambda size: build(size).place(node)
 
 
 def _get_written_schedule(operation: str, bytes: int) -> Schedule:
@@ -197,60 +191,58 @@ def find_fan_ins(points: Iterable[Point]) -> dict[str, int]:
 
 
 def stack_points(
-    points: Sequence[Point], together: int = MAX_STACKED_MESSAGES, many: bool = False
+    points: Sequence[Point], max_messages: int = MAX_STACKED_MESSAGES, many: bool = False
 ) -> Iterator[tuple[list[int], Schedule | ScheduleSum]]:
-    """Yield the numbers of points whose schedules differ in sizes only, and a stack of their schedules.
+    """Yield the indices of points whose schedules differ in sizes only, and a stack of their schedules.
 
     `many`: as in `builder`.
     """
     for numbers, shape in group_by_shape(points):
-        for places, pattern in stack_sizes(shape, together, many):
-            yield [numbers[place] for place in places], pattern
+        for indices, pattern in stack_sizes(shape, max_messages, many):
+            yield [numbers[index] for index in indices], pattern
 
 
 def stack_sizes(
-    shape: Shape, together: int = MAX_STACKED_MESSAGES, many: bool = False
+    shape: Shape, max_messages: int = MAX_STACKED_MESSAGES, many: bool = False
 ) -> Iterator[tuple[list[int], Schedule | ScheduleSum]]:
     """Yield the indices of sizes whose schedules have one structure, and their stack.
 
-    The structure is kept from stack to stack. At most the messages of four stacks wait for more sizes.
+    Stacks of one structure share it. Incomplete stacks have at most the messages of four complete ones.
     """
     if len(summands := list_parts(shape.point)) > 1:
         rows = make_builder(summands[0][0])(shape.sizes[0]).messages
-        for first in range(0, len(shape.sizes), sizes_per_stack := max(together // max(rows, 1), 1)):
+        for first in range(0, len(shape.sizes), sizes_per_stack := max(max_messages // max(rows, 1), 1)):
             sizes = shape.sizes[first : first + sizes_per_stack]
             yield list(range(first, first + len(sizes))), ScheduleSum(replace(shape, sizes=sizes))
         return
     build = make_builder(shape.point, many)
-    waiting: list[tuple[Schedule, list[int], list[Schedule]]] = []
-    last: Schedule | None = (
-        None  # the first schedule of the last full stack, reused for the next one of the same structure
-    )
-    cells = 0
+    incomplete: list[tuple[Schedule, list[int], list[Schedule]]] = []
+    last: Schedule | None = None  # the first schedule of the last complete stack, whose structure is reused
+    messages = 0  # of incomplete stacks
     for number, size in enumerate(shape.sizes):
         pattern = build(size)
         if isinstance(pattern, CompactSchedule):
             yield [number], pattern
             continue
-        entry = next((entry for entry in reversed(waiting) if entry[0].has_same_structure(pattern)), None)
+        entry = next((entry for entry in reversed(incomplete) if entry[0].has_same_structure(pattern)), None)
         if entry is None:
             entry = (last if last is not None and last.has_same_structure(pattern) else pattern), [], []
-            waiting.append(entry)
+            incomplete.append(entry)
         first, numbers, schedules = entry
         numbers.append(number)
         schedules.append(pattern)
         rows = max(len(pattern.src), 1)
-        cells += rows
-        if len(numbers) * rows >= together:
-            waiting = [other for other in waiting if other is not entry]
-            cells -= len(numbers) * rows
+        messages += rows
+        if len(numbers) * rows >= max_messages:
+            incomplete = [other for other in incomplete if other is not entry]
+            messages -= len(numbers) * rows
             last = first
             yield numbers, stack_schedules(schedules, first)
-        elif cells >= 4 * together:
-            for first, numbers, schedules in waiting:
+        elif messages >= 4 * max_messages:
+            for first, numbers, schedules in incomplete:
                 yield numbers, stack_schedules(schedules, first)
-            waiting, cells = [], 0
-    for first, numbers, schedules in waiting:
+            incomplete, messages = [], 0
+    for first, numbers, schedules in incomplete:
         yield numbers, stack_schedules(schedules, first)
 
 
@@ -265,11 +257,11 @@ class PlacedLayout:
     misfit: str  # why it does not fit the platform; empty if it does
 
     @property
-    def room(self) -> dict[str, object]:
+    def point_fields(self) -> dict[str, object]:
         """The fields of a point that follow from the layout."""
         return {"nodes": self.nodes, "per_node": self.per_node, "reach": self.reach}
 
-    def checked(self, ranks: int, key: str = "") -> PlacedLayout:
+    def check(self, ranks: int, key: str = "") -> PlacedLayout:
         if self.misfit:
             raise UserError(f"{ranks} ranks as {self.misfit}", key=key)
         return self
@@ -277,9 +269,9 @@ class PlacedLayout:
 
 @lru_cache(maxsize=65536)
 def complete_layout(setting: Setting, spec: str, ranks: int, requested: int | None = None) -> PlacedLayout:
-    """Return the layout with everything filled in.
+    """Return the complete layout of a spec.
 
-    If it does not give the ranks per node, ranks_per_node does, else ranks are spread over all nodes.
+    If the spec has no ranks per node, `requested` is used, else ranks are spread over all nodes.
     """
     per_node = requested or -(-max(ranks, setting.spread) // setting.nodes)
     defaults = Defaults(per_node, setting.types, setting.hosts, setting.cores, setting.fewer_cores, setting.levels)
@@ -294,23 +286,23 @@ def complete_layout(setting: Setting, spec: str, ranks: int, requested: int | No
 
 
 def complete_layout_and_ranks(setting: Setting, spec: str, ranks: int | None) -> tuple[PlacedLayout, int]:
-    """Return a layout in full, and its ranks, which the layout may determine."""
+    """Return the complete layout, and the number of ranks, which the layout may determine."""
     if (ranks := ranks or count_layout_ranks(spec)) is None:
         raise UserError(f"'{spec}' does not determine the number of ranks; wanted --ranks")
-    return complete_layout(setting, spec, ranks).checked(ranks), ranks
+    return complete_layout(setting, spec, ranks).check(ranks), ranks
 
 
 def _explain_misfit(
     setting: Setting, defaults: Defaults, layout: str, used: np.ndarray, ranks_on: np.ndarray, per_node: int
 ) -> str:
-    """Return why a layout does not fit a setting. `full` has checked the cores of processes with several."""
+    """Return why a layout does not fit a setting. `complete_spec` has checked processes with several cores."""
     if setting.substrate == OVERLAY and assigns_cores(layout):
-        return f"{layout} keep cores, which processes of an overlay network do not"
+        return f"{layout} are bound to cores, which an overlay network does not support"
     nodes = int(used[-1]) + 1
     if per_node > setting.cores or nodes > setting.nodes:
-        room = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
+        available = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
         wanted = f"{nodes} node{'s' * (nodes > 1)} of {per_node} core{'s' * (per_node > 1)}"
-        return f"{layout} need {wanted}; {room}"
+        return f"{layout} need {wanted}; {available}"
     for node, ranks in zip(used, ranks_on, strict=True) if setting.fewer_cores else ():
         if ranks > (cores := defaults.cores(int(node))):
             return f"{layout} need {ranks} cores of node {node}; platform '{setting.name}' has {cores} there"

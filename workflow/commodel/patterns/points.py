@@ -1,4 +1,4 @@
-"""Points from combinations of names (`make_point`): missing values are filled in, invalid ones are refused."""
+"""Points from combinations of the matrix (`make_point`): missing values get defaults, invalid ones are refused."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -32,17 +32,17 @@ class Setting:
     nodes: int
     cores: int  # of a node
     largest_message: int = (1 << 31) - 1
-    spread: int = 0  # ranks to spread over the nodes if a layout leaves it open; 0: those of the point
+    spread: int = 0  # ranks that determine the default of ranks per node; 0: those of the point
     types: tuple[tuple[str, int], ...] = ()  # nodes of each type, in the order of the nodes
-    hosts: tuple[str, ...] = ()  # names of the nodes, if known
-    substrate: str = ""  # transport of messages; empty: predicted only
+    hosts: tuple[str, ...] = ()  # names of the nodes; empty: unknown
+    substrate: str = ""  # transport of messages; empty: for predictions only
     fewer_cores: tuple[tuple[str, int], ...] = ()  # cores of node types that have fewer
     levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # group of each node, innermost level first
 
     def for_block(self, combinations: Iterable[Mapping[str, object]]) -> "Setting":
-        """Return the setting of a block of the matrix: all points get the ranks per node that its largest one needs.
+        """Return the setting of a block of the matrix, whose points have the ranks per node that the largest one needs.
 
-        They then remain alternatives to each other.
+        Its points therefore remain alternatives of one workload.
         """
         return replace(self, spread=max((_count_ranks(combination) for combination in combinations), default=0))
 
@@ -65,7 +65,7 @@ def _count_ranks(combination: Mapping[str, object]) -> int:
 
 
 def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
-    """Return the point of a combination of the matrix, checked and filled in.
+    """Return the checked and completed point of a combination of the matrix.
 
     The key of a UserError names the axis.
     """
@@ -75,7 +75,7 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     with mistakes_in(key="operation"):
         name = canonical_operation(combination["operation"])
         _check_rectangles(name)
-    chosen, topology = combination.get("algorithm", ""), combination.get("topology", "")
+    algorithm, topology = combination.get("algorithm", ""), combination.get("topology", "")
     ranks, leaves = combination.get("ranks"), 0
     requested = required_ranks(name)
     if requested and ranks not in (None, requested):
@@ -88,9 +88,9 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         if ranks not in (None, nodes):
             raise UserError(f"found {ranks}, but '{topology}' has {nodes} nodes; leave ranks out", key="ranks")
         ranks = nodes
-    elif chosen:
+    elif algorithm:
         with mistakes_in(key="algorithm"):
-            chosen = _find_canonical_algorithm(name, chosen)
+            algorithm = _find_canonical_algorithm(name, algorithm)
     else:
         raise UserError(f"{name} needs an algorithm or a topology", key="operation")
     if ranks is None:
@@ -99,15 +99,15 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         raise UserError(f"found {ranks}, wanted {MIN_RANKS} to {MAX_COUNT}", key="ranks")
     size = message_size(setting, name, combination.get("bytes"))
     placed = _complete_layout(setting, combination, ranks, "topology" if topology else "ranks")
-    room = {"leaves": leaves, "waves": combination.get("waves", 1), **placed.room}
+    fields = {"leaves": leaves, "waves": combination.get("waves", 1), **placed.point_fields}
+    measured_only = has_no_schedule(name)
     return Point(
-        setting.name, name, chosen, topology, placed.layout, ranks, size, **room, measured_only=has_no_schedule(name)
+        setting.name, name, algorithm, topology, placed.layout, ranks, size, **fields, measured_only=measured_only
     )
 
 
 def _make_file_point(setting: Setting, combination: Mapping[str, object]) -> Point:
-    """Return the point of a pattern from a file, which leaves only the layout open. Its size is that of its largest
-    message."""
+    """Return the point of a pattern from a file. Its size is that of the largest message."""
     name = f"{FILE}{combination['operation'].removeprefix(FILE).strip()}"
     for key in ("algorithm", "topology", "bytes"):
         if combination.get(key) not in (None, "", AS_WRITTEN):
@@ -118,8 +118,8 @@ def _make_file_point(setting: Setting, combination: Mapping[str, object]) -> Poi
     if combination.get("ranks") not in (None, pattern.ranks):
         raise UserError(f"found {combination['ranks']}, but '{name}' has {pattern.ranks} ranks", key="ranks")
     placed = _complete_layout(setting, combination, pattern.ranks, "operation")
-    room = {"waves": combination.get("waves", 1), **placed.room}
-    return Point(setting.name, name, AS_WRITTEN, "", placed.layout, pattern.ranks, size, **room)
+    fields = {"waves": combination.get("waves", 1), **placed.point_fields}
+    return Point(setting.name, name, AS_WRITTEN, "", placed.layout, pattern.ranks, size, **fields)
 
 
 def _count_layout_ranks(combination: Mapping[str, object]) -> int | None:
@@ -132,14 +132,13 @@ def _complete_layout(setting: Setting, combination: Mapping[str, object], ranks:
         placed = complete_layout(
             setting, combination.get("layout") or "block", ranks, combination.get("ranks_per_node")
         )
-    return placed.checked(ranks, key)
+    return placed.check(ranks, key)
 
 
 def make_library_points(setting: Setting, points: Iterable[Point]) -> Iterator[Point]:
-    """Yield for every workload, and each layout in it, the MPI library's own collective.
+    """Yield the library default of every workload and layout.
 
-    For a tree, this is a collective of the front end and the back ends, one rank more than there are leaves, without
-    inner nodes.
+    For a tree, it is a collective of the front end and the back ends: one rank more than there are leaves.
     """
     done = set()
     for point in points:
@@ -151,12 +150,11 @@ def make_library_points(setting: Setting, points: Iterable[Point]) -> Iterator[P
             continue
         done.add((point.workload, point.layout))
         ranks = point.leaves + 1 if point.leaves else point.ranks
-        same = {"operation": point.operation, "ranks": ranks, "bytes": point.bytes, "layout": point.layout}
-        same["waves"] = point.waves
+        combination = {"operation": point.operation, "algorithm": LIBRARY, "ranks": ranks, "bytes": point.bytes}
         try:
-            library_point = make_point(setting, same | {"algorithm": LIBRARY})
+            library_point = make_point(setting, combination | {"layout": point.layout, "waves": point.waves})
         except UserError:
-            continue  # a rank file for all nodes of a tree does not cover so few ranks
+            continue  # a rank file for all nodes of a tree has more ranks
         yield replace(library_point, leaves=point.leaves, per_node=point.per_node)
 
 
@@ -167,7 +165,7 @@ def message_size(setting: Setting, operation: str, requested: int | None) -> int
         raise UserError(f"bytes are missing; {operation} needs a message size", key="bytes")
     if size > setting.largest_message:
         raise UserError(
-            f"found {size}, wanted at most {setting.largest_message}, which is what MPI counts", key="bytes"
+            f"found {size}, wanted at most {setting.largest_message}, the largest count of MPI", key="bytes"
         )
     return size
 

@@ -27,7 +27,7 @@ from commodel.models.families import Family
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import ScheduleSum, Shape, build_schedule, stack_points, stack_sizes
 from commodel.patterns.repeated import CompactSchedule
-from commodel.patterns.schedule import Ends, Schedule, Work, check_rows
+from commodel.patterns.schedule import NonblockingSteps, Schedule, Work, check_rows
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import (
     PARAMETERS_ONLY,
@@ -73,7 +73,7 @@ def sum_parts(
     if waves != 1:
         name = pattern.shape.point.operation
         raise UserError(f"found several waves of '{name}', whose ranks begin each iteration together; wanted one wave")
-    parts = [(count, predict_part(part, waves)) for count, part in pattern.counted()]
+    parts = [(count, predict_part(part, waves)) for count, part in pattern.iterate_parts()]
     rows = min(part.seconds.shape[1] for _, part in parts)  # a long schedule has fewer draws
     total = sum(count * part.seconds[:, :rows] for count, part in parts)
     corrected, estimate = sum(count * part.seconds[:, 0] * part.ratios for count, part in parts), total[:, 0]
@@ -141,7 +141,7 @@ def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
         stream = CompactSchedule(
             pattern.ranks, pattern.parts * waves, pattern.root, lambda: repeat_waves(pattern.whole, waves)
         )
-        return stream.placed(pattern.node)
+        return stream.place(pattern.node)
     work = pattern.work
     steps = pattern.last_step + 1
     check_rows(waves * pattern.messages)
@@ -153,9 +153,10 @@ def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
         pattern,
         step=repeat_column(pattern.step, steps),
         **{name: repeat_column(getattr(pattern, name)) for name in ("src", "dst", "bytes")},
-        ends=pattern.ends and Ends(*(repeat_column(column, steps) for column in pattern.ends.columns)),
+        nonblocking=pattern.nonblocking
+        and NonblockingSteps(*(repeat_column(column, steps) for column in pattern.nonblocking.columns)),
         work=Work(repeat_column(work.step, steps), *map(repeat_column, work.columns[1:])),
-        holds=None,
+        contents=None,
     )
 
 
@@ -264,7 +265,7 @@ def _evaluate_in_blocks(cost: CostFunction, model: Model, count: int, pattern: S
         part = pattern
         if sizes_per_block < sizes:
             block_sizes = slice(first, first + sizes_per_block)
-            part = pattern.resized(pattern.bytes[block_sizes], pattern.work.bytes[block_sizes])
+            part = pattern.resize(pattern.bytes[block_sizes], pattern.work.bytes[block_sizes])
         for number, start in enumerate(starts, 1 + first // sizes_per_block * len(starts)):
             stop = min(start + rows_per_block, count)
             if blocks > 1:

@@ -143,7 +143,7 @@ def replay(
 def finish_times(schedule: Schedule, costs: Costs, work_seconds: Array) -> Array:
     """Return when each rank is done (last axis: ranks). Complexity: messages × draws."""
     costs, work_seconds = scale_costs(costs, work_seconds)
-    if costs.request is not None and schedule.ends is not None:
+    if costs.request is not None and schedule.nonblocking is not None:
         rendezvous = ~np.isnan(costs.request)
         rendezvous = np.broadcast_to(rendezvous.any(axis=tuple(range(rendezvous.ndim - 1))), schedule.src.shape)
         if (rendezvous & (schedule.src_wait < schedule.dst_step)).any():
@@ -278,7 +278,7 @@ def _timelines(schedule: Schedule, pointers: _Pointers) -> list[_Timeline]:
     Each has its steps in order, and the rows in that order.
     """
     posted = pointers.timeline(schedule.step)
-    if schedule.ends is None:
+    if schedule.nonblocking is None:
         return [posted] * 5
     if "orders" not in schedule.cache:
         matched = np.maximum(schedule.step, schedule.dst_step)

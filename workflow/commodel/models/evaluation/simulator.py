@@ -75,7 +75,7 @@ class Operations:
 def _number_matches(schedule: Schedule) -> np.ndarray:
     """Return a number for each pair of ranks and tag. As in the export, the tag is the step, or differs for each
     message."""
-    tag = schedule.step if schedule.ends is None else np.arange(len(schedule.src))
+    tag = schedule.step if schedule.nonblocking is None else np.arange(len(schedule.src))
     keys = np.stack([schedule.src, schedule.dst, tag])
     return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
 

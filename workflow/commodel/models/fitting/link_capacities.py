@@ -428,7 +428,7 @@ def _list_patterns(observed: Observed, how: str, level: str = NODE) -> Iterator[
     for case in observed.probes.get("capacity", ()):
         if (case.settings["how"], case.settings["level"]) == (how, level) and len(case.seconds):
             nodes = parse_nodes(str(case.settings["where"]))
-            yield int(case.settings["bytes"]), float(np.median(case.seconds)), make_pattern(case.settings).placed(nodes)
+            yield int(case.settings["bytes"]), float(np.median(case.seconds)), make_pattern(case.settings).place(nodes)
 
 
 def find_links_by_destination(

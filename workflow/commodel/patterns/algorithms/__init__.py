@@ -1,5 +1,5 @@
-"""Algorithms for collective operations (`algorithm`): each builds one Schedule from ranks (or a tree) and bytes. A file
-defines one algorithm, or a table of all those for an operation.
+"""Algorithms of collective operations (`find_algorithm`): each builds a Schedule from ranks (or a tree) and bytes. A
+module defines one algorithm, or a table of those for an operation.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import discover
 
-RANK_ORDER = "combines in the order of the ranks"  # requires an associative operation
+RANK_ORDER = "combines in the order of the ranks"  # needs an associative operation
 ANY_ORDER = "combines in any order: the operation must commute"
 ALIASES = {  # names in MPI libraries
     ("bcast", "pipeline"): "chain",
@@ -55,12 +55,12 @@ class Algorithm:
         return self.argument is not None and not self.argument.optional
 
     @property
-    def like(self) -> tuple[Routine, ...]:
+    def mpi_functions(self) -> tuple[Routine, ...]:
         """The functions of MPI libraries that send the same messages."""
         return find_routines(self.name)
 
-    def values(self, text: str) -> tuple[Any, ...]:
-        """Return the arguments of `build` for the text of the argument, which may be empty."""
+    def parse_argument(self, text: str) -> tuple[Any, ...]:
+        """Return the value of the argument, whose text may be empty, as a tuple; empty if there is no argument."""
         if self.needs_argument and not text:
             raise UserError(f"algorithm {self.operation} {self.short_name}: found no argument, wanted {self.form}")
         if text and not self.argument:
@@ -84,7 +84,7 @@ class TreeAlgorithm:
 
 
 def find_algorithms(operation: str) -> dict[str, Algorithm]:
-    """Return the algorithms for an operation, by the name a user gives."""
+    """Return the algorithms for an operation, by their short names."""
     entries, name = discover("patterns.algorithms", "ALGORITHM").values(), base_name(operation)
     return {entry.short_name: entry for entry in entries if isinstance(entry, Algorithm) and entry.operation == name}
 
@@ -97,12 +97,12 @@ def find_algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
     if entry is None:
         aliases = [alias for owner, alias in ALIASES if owner == base_name(operation)]
         raise UserError(f"no algorithm '{spec}' for {operation}; {suggest(name, [*by_name, *aliases])}")
-    entry.values(argument)
+    entry.parse_argument(argument)
     return entry, argument
 
 
 def canonical_algorithm(operation: str, spec: str) -> str:
-    """Return a spec with the name of the algorithm in this project."""
+    """Return the spec with the name of the algorithm in this project."""
     entry, argument = find_algorithm(operation, spec)
     return f"{entry.short_name}:{argument}" if argument else entry.short_name
 

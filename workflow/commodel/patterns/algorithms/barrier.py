@@ -20,7 +20,7 @@ from commodel.patterns.trees.tree import Tree
 def binomial(ranks: int, bytes: int) -> Schedule:
     """Return signals up a binomial tree to rank 0 and down again, as in Open MPI's `tree`."""
     down = broadcast_unsplit(knomial_tree(ranks), 0)
-    return join_stages(ranks, down.backwards(), down)
+    return join_stages(ranks, down.reverse(), down)
 
 
 def dissemination(ranks: int, bytes: int) -> Schedule:

@@ -1,4 +1,4 @@
-"""Broadcasts from rank 0: over trees and chains, in segments or whole, and as a scatter with an allgather."""
+"""Broadcasts from rank 0: over trees and chains, with or without segments, and as a scatter with an allgather."""
 
 import numpy as np
 
@@ -44,12 +44,12 @@ def binomial_near(ranks: int, bytes: int, segment: int | None) -> Schedule:
 def _send_segments_in_turn(edges: Edges, ranks: int, bytes: int, segment: int | None) -> Schedule:
     """Return the segments one after the other, each down the whole tree."""
     down = broadcast_unsplit(edges, bytes)
-    return join_stages(ranks, pipeline_phase(down, bytes, segment, apart=down.steps))
+    return join_stages(ranks, pipeline_phase(down, bytes, segment, stride=down.steps))
 
 
 def chain(ranks: int, bytes: int, segment: int) -> Schedule:
-    """Return the broadcast in segments down a row of ranks. Open MPI calls it pipeline; its chain has several such
-    rows."""
+    """Return the broadcast in segments along a chain of ranks. Open MPI calls it pipeline; its chain has several such
+    chains."""
     hop = np.arange(ranks - 1)
     return join_stages(ranks, pipeline_phase(make_phase(hop, hop, hop + 1, bytes), bytes, segment))
 
@@ -66,13 +66,16 @@ def linear(ranks: int, bytes: int) -> Schedule:
 
 
 def scatter_allgather(ranks: int, bytes: int) -> Schedule:
-    """Return van de Geijn's broadcast of long messages. Blocks are rounded up, so the last ones are short or empty."""
+    """Return van de Geijn's broadcast of long messages: a binomial scatter and an allgather by recursive doubling.
+
+    Block sizes are rounded up, so the last blocks are shorter or empty.
+    """
     ends = split_rounding_up(bytes, ranks)
     return join_stages(ranks, scatter_tree(ends), allgather_by_doubling(ends))
 
 
 def scatter_allgather_ring(ranks: int, bytes: int) -> Schedule:
-    """Return the broadcast of the same blocks, with an allgather around the ring."""
+    """Return the broadcast as a binomial scatter and an allgather around the ring."""
     ends = split_rounding_up(bytes, ranks)
     return join_stages(ranks, scatter_tree(ends), ring_rounds(ends))
 
@@ -83,7 +86,7 @@ def split_binary(ranks: int, bytes: int, segment: int) -> Schedule:
     Then ranks of the two sides exchange halves in pairs; a rank without a partner gets its other half from the root. As
     in Open MPI, a message whose half is shorter than a segment uses the chain instead.
     """
-    _, middle, end = (int(place) for place in split_evenly(bytes, 2))
+    _, middle, end = (int(address) for address in split_evenly(bytes, 2))
     if end - middle < (segment if segment < UNSEGMENTED else 1):
         return chain(ranks, bytes, segment)
     edges = binary_tree(ranks)
@@ -112,7 +115,7 @@ ALGORITHM = (
     Algorithm("bcast", "binary", "segments follow each other down a binary tree", binary, SEGMENT_OR_DEFAULT),
     Algorithm("bcast", "binomial", "binomial tree, farthest rank first", binomial, SEGMENT),
     Algorithm("bcast", "binomial-near", "binomial tree, nearest rank first", binomial_near, SEGMENT),
-    Algorithm("bcast", "chain", "segments follow each other down a row of ranks", chain, SEGMENT_OR_DEFAULT),
+    Algorithm("bcast", "chain", "segments follow each other along a chain of ranks", chain, SEGMENT_OR_DEFAULT),
     Algorithm("bcast", "knomial", "k-nomial tree: K − 1 messages a round", knomial, OPEN_MPI_RADIX),
     Algorithm("bcast", "linear", "root sends to every rank in turn", linear),
     Algorithm(

@@ -1,5 +1,5 @@
-"""Gathers to rank 0 and scatters from it, which mirror each other: over the binomial tree, all at once, one after the
-other, or with a window of messages in flight.
+"""Gathers to rank 0 and scatters from it: over the binomial tree, linear, with one request after the other, or with a
+window of messages in flight.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from commodel.units import parse_bytes
 
 def gather_binomial(ranks: int, bytes: int) -> Schedule:
     """Return the gather over a binomial tree, in which a message carries the blocks of its sender's whole subtree."""
-    return join_stages(ranks, scatter_tree(split_equally(bytes, ranks)).backwards(), root=0)
+    return join_stages(ranks, scatter_tree(split_equally(bytes, ranks)).reverse(), root=0)
 
 
 def gather_linear(ranks: int, bytes: int) -> Schedule:
@@ -38,8 +38,8 @@ def gather_linear_sync(ranks: int, bytes: int, first: int) -> Schedule:
 def gather_windowed(ranks: int, bytes: int, window: int) -> Schedule:
     """Return the gather of the cluster model's paper, in which at most W ranks send to the root at once.
 
-    Rank j > W waits for a token from rank j − W, an empty message, sent when that rank's block is in flight. `commodel
-    advise --window` computes W.
+    Rank j > W waits for a token, an empty message, from rank j − W, which sends it after its block. `commodel advise
+    --window` computes W.
     """
     source = np.arange(1, ranks)
     turn = (source - 1) // window

@@ -1,4 +1,4 @@
-"""Reductions to rank 0 and reduce-scatters: over trees and chains, in segments or whole, by halving, and pairwise."""
+"""Reductions to rank 0 and reduce-scatters: over trees and chains, with or without segments, by halving, pairwise."""
 
 import numpy as np
 
@@ -35,8 +35,8 @@ def binomial(ranks: int, bytes: int) -> Schedule:
 
 
 def chain(ranks: int, bytes: int, segment: int) -> Schedule:
-    """Return the reduction in segments up a row of ranks. Open MPI calls it pipeline; its chain has several such
-    rows."""
+    """Return the reduction in segments along a chain of ranks. Open MPI calls it pipeline; its chain has several such
+    chains."""
     hop = np.arange(ranks - 1)
     row = make_phase(hop, ranks - 1 - hop, ranks - 2 - hop, bytes, combines=True)
     return join_stages(ranks, pipeline_phase(row, bytes, segment), root=0)
@@ -47,8 +47,8 @@ def in_order(ranks: int, bytes: int, segment: int) -> Schedule:
 
     The last rank gets the result and sends it to the root.
     """
-    upwards = pipeline_phase(reduce_unsplit(in_order_tree(ranks), bytes), bytes, segment)
-    return join_stages(ranks, upwards, make_phase(0, ranks - 1, 0, bytes), root=0)
+    segments = pipeline_phase(reduce_unsplit(in_order_tree(ranks), bytes), bytes, segment)
+    return join_stages(ranks, segments, make_phase(0, ranks - 1, 0, bytes), root=0)
 
 
 def linear(ranks: int, bytes: int) -> Schedule:
@@ -61,7 +61,7 @@ def rabenseifner(ranks: int, bytes: int) -> Schedule:
 
     Ranks beyond a power of two first share the reduction with a neighbour, as in Open MPI.
     """
-    core = Core(ranks, odd=False, mirrored=True)
+    core = Core(ranks, odd=False, bits_reversed=True)
     ends = halve_blocks(bytes, core.rounds)
     return join_stages(ranks, *core.fold_halves(bytes), core.halve(ends), core.collect(ends), root=0)
 
@@ -71,8 +71,7 @@ def over_topology(tree: Tree, bytes: int) -> Schedule:
 
 
 def pairwise(ranks: int, bytes: int) -> Schedule:
-    """Return the reduce-scatter in which, in step i, every rank sends the rank i further on its part of that rank's
-    share."""
+    """Return the reduce-scatter in which, in step i, rank r sends rank r + i its part of that rank's share."""
     ends = split_evenly(bytes, ranks)
     return join_stages(ranks, pairwise_rounds(np.diff(ends), lambda source, target: ends[target], combines=True))
 
@@ -89,14 +88,17 @@ def recursive_halving(ranks: int, bytes: int) -> Schedule:
 
 
 def around_the_ring(ranks: int, bytes: int) -> Schedule:
-    """Return the reduce-scatter in which, in each of P − 1 steps, every rank combines one share and passes it on."""
+    """Return the reduce-scatter in which, in each of P − 1 steps, every rank combines one share and sends it to the
+    next rank."""
     return join_stages(ranks, ring_rounds(split_evenly(bytes, ranks), ahead=-1, combines=True))
 
 
 ALGORITHM = (
     Algorithm("reduce", "binary", "segments follow each other up a binary tree", binary, SEGMENT_OR_DEFAULT, ANY_ORDER),
     Algorithm("reduce", "binomial", "binomial tree, nearest rank first", binomial, order=RANK_ORDER),
-    Algorithm("reduce", "chain", "segments follow each other up a row of ranks", chain, SEGMENT_OR_DEFAULT, RANK_ORDER),
+    Algorithm(
+        "reduce", "chain", "segments follow each other along a chain of ranks", chain, SEGMENT_OR_DEFAULT, RANK_ORDER
+    ),
     Algorithm(
         "reduce", "in-order", "segments up a binary tree that keeps the order", in_order, SEGMENT_OR_DEFAULT, RANK_ORDER
     ),

@@ -1,8 +1,8 @@
-"""Layouts: the node of each rank (`place`). A spec is a name and arguments, e.g. `block:2` for 2 ranks per node.
+"""Layouts: the node of each rank (`place_ranks`). A spec is a name and arguments, e.g. `block:2` for 2 ranks per node.
 
-A full spec needs no platform: `place(spec, ranks)`. A user's spec may leave open the ranks per node, the nodes of each
-type, and their names; `full` fills these in from the platform. A rank may keep several cores, or drive an accelerator,
-as a process of a hybrid application. In most layouts each rank has one core.
+A full spec needs no platform. A user's spec may omit the ranks per node, the nodes of each type, and their names;
+`complete_spec` adds them from the platform. A rank may use several cores, or drive an accelerator, as a process of a
+hybrid application. In most layouts each rank has one core.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,30 +21,29 @@ NODE = "node"  # the node type of a platform without types
 
 @dataclass(frozen=True)
 class Defaults:
-    """The platform's values for parts of a spec that are left out, and the limits of its nodes."""
+    """The platform's values for omitted parts of a spec, and the cores of its nodes."""
 
-    per_node: int = 1  # ranks a node
+    per_node: int = 1  # ranks per node
     types: tuple[tuple[str, int], ...] = ()  # nodes of each type, in the order of the nodes
     hosts: tuple[str, ...] = ()  # names of the nodes, if known before a job runs
-    most_cores: int = 0  # of a node; 0: unknown
+    max_cores: int = 0  # of a node; 0: unknown
     fewer_cores: tuple[tuple[str, int], ...] = ()  # cores of node types that have fewer
     levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # group of each node, innermost level first
 
     def cores(self, node: int) -> int:
         """Return the cores of a node; 0 if unknown."""
         node_type = find_node_type(node, dict(self.types)) if self.fewer_cores else NODE
-        return dict(self.fewer_cores).get(node_type, self.most_cores)
+        return dict(self.fewer_cores).get(node_type, self.max_cores)
 
 
 @dataclass(frozen=True)
 class Layout(SpecType):
-    """A layout. Its functions take the values of the arguments of a full spec, after the number of ranks if they need
-    it."""
+    """A layout. Its functions take the arguments of a full spec, some after the number of ranks."""
 
     _: KW_ONLY
     place: Callable[..., np.ndarray]  # the node of every rank
-    full: Callable[[str, Defaults], str] = lambda arguments, defaults: arguments  # returns a full spec
-    per_node: Callable[..., int] | None = None  # ranks per node, if this is not an argument
+    complete: Callable[[str, Defaults], str] = lambda arguments, defaults: arguments  # returns full arguments
+    per_node: Callable[..., int] | None = None  # ranks per node, if no argument has them
     kinds: Callable[..., np.ndarray] | None = None  # kind of processor of every rank
     cores: Callable[..., np.ndarray] | None = None  # cores κ of every rank; None: one
     ranks: Callable[..., int] | None = None  # number of ranks, if the arguments determine it
@@ -54,8 +53,7 @@ class Layout(SpecType):
         if self.per_node:
             return self.per_node(*self.read(arguments))
         values = zip(self.arguments, self.read(arguments), strict=True)
-        of_kind = [value for argument, value in values if argument.kind is Kind.PER_NODE]
-        return of_kind[0] if of_kind else None
+        return next((value for argument, value in values if argument.kind is Kind.PER_NODE), None)
 
 
 def find_layout(spec: str) -> tuple[Layout, str]:
@@ -65,19 +63,19 @@ def find_layout(spec: str) -> tuple[Layout, str]:
 
 
 def place_ranks(spec: str, ranks: int) -> np.ndarray:
-    """Return the node of every rank under a full spec; `block` and `cyclic` without a Q place one rank a node."""
+    """Return the node of every rank of a full spec; `block` and `cyclic` without a Q place one rank per node."""
     layout, arguments = find_layout(spec)
-    return layout.place(ranks, *layout.read(layout.full(arguments, Defaults())))
+    return layout.place(ranks, *layout.read(layout.complete(arguments, Defaults())))
 
 
 def list_processor_kinds(spec: str, ranks: int) -> np.ndarray | None:
-    """Return the kind of processor of every rank under a full spec, or None if the layout does not define it."""
+    """Return the kind of processor of every rank of a full spec, or None if the layout does not define it."""
     layout, arguments = find_layout(spec)
     return layout.kinds(ranks, *layout.read(arguments)) if layout.kinds else None
 
 
 def list_cores(spec: str, ranks: int) -> np.ndarray:
-    """Return κ of every rank under a full spec: the cores that it keeps on its node."""
+    """Return κ of every rank of a full spec: the cores that it is bound to."""
     layout, arguments = find_layout(spec)
     return layout.cores(ranks, *layout.read(arguments)) if layout.cores else np.ones(ranks, dtype=int)
 
@@ -105,29 +103,30 @@ def find_node_type(node: int, types: Mapping[str, int]) -> str:
 
 
 def list_process_kinds(spec: str, ranks: int, types: Mapping[str, int]) -> list[str]:
-    """Return the kind of every process under a full spec, which determines its speed.
+    """Return the kind of every process of a full spec, which determines its speed.
 
     It is `fat/6` on six cores of a node of type fat, `fat/gpu` with a GPU, `node/6` without node types.
     """
     kinds, cores = list_processor_kinds(spec, ranks), list_cores(spec, ranks)
-    on = ["gpu" if kinds is not None and kinds[rank] == ACCELERATOR else str(cores[rank]) for rank in range(ranks)]
+    devices = ["gpu" if kinds is not None and kinds[rank] == ACCELERATOR else str(cores[rank]) for rank in range(ranks)]
     return [
-        f"{find_node_type(int(node), types)}/{what}" for node, what in zip(place_ranks(spec, ranks), on, strict=True)
+        f"{find_node_type(int(node), types)}/{device}"
+        for node, device in zip(place_ranks(spec, ranks), devices, strict=True)
     ]
 
 
 def complete_spec(spec: str, defaults: Defaults, requested: int | None = None) -> str:
-    """Return the full spec. `requested` are the ranks per node that were given separately and must agree."""
+    """Return the full spec. `requested` is a separate `ranks_per_node`, which must agree with the spec."""
     layout, arguments = find_layout(spec)
-    arguments = layout.full(arguments, defaults)
+    arguments = layout.complete(arguments, defaults)
     if requested and (per_node := layout.ranks_per_node(arguments)) != requested:
-        why = "they do not agree" if per_node else "wanted one of them: the layout defines the ranks of a node"
-        raise UserError(f"found '{spec}' and ranks_per_node {requested}; {why}")
+        reason = "they do not agree" if per_node else "wanted one of them: the layout defines the ranks of a node"
+        raise UserError(f"found '{spec}' and ranks_per_node {requested}; {reason}")
     return f"{layout.name}:{arguments}"
 
 
 def format_nodes(nodes: Iterable[int]) -> str:
-    """Return the nodes of a layout as text in tables and file names: `0+3`."""
+    """Return node numbers as text for tables and file names: `0+3`."""
     return "+".join(map(str, nodes))
 
 
@@ -136,5 +135,5 @@ def parse_nodes(text: str) -> np.ndarray:
 
 
 def count_case_nodes(case: Case) -> int:
-    """Return the number of nodes that a case needs: it uses some of the allocation's first nodes."""
+    """Return the number of nodes that a case needs, counted from the allocation's first."""
     return max(case.where) + 1 if case.where else int(place_ranks(case.layout, case.ranks).max()) + 1

@@ -1,4 +1,4 @@
-"""A table of operations: collectives, the halo exchange, and operations of an overlay network."""
+"""The table of collective operations, the halo exchange, and operations of an overlay network."""
 
 from dataclasses import dataclass
 from math import prod
@@ -31,14 +31,14 @@ from commodel.patterns.schedule import check_rows
 from commodel.units import parse_seconds
 
 FILTERS = ("sum", "min", "max", "average", "none", "concat")
-FORWARDING_FILTERS = ("none", "concat")  # what leaves such a filter is as long as all that came in: no reduction
+FORWARDING_FILTERS = ("none", "concat")  # filters whose output is as long as all input: no reduction
 MODES = ("waves", "synchronous", "timed")
 SKEW_MODES = ("tree", "direct", "tree-error", "direct-error")
-MAX_PAUSE = 1.0  # seconds of a filter, or between two waves: answers are waited for a minute
+MAX_PAUSE = 1.0  # seconds of a filter, or between two waves: an answer times out after a minute
 
 
 def _time_parameter(name: str, form: str, title: str, default: float) -> Parameter:
-    """Return a parameter of an overlay network that is a time."""
+    """Return a parameter of an overlay network whose value is a time."""
 
     def read(text: str) -> float:
         seconds = parse_seconds(text)
@@ -49,26 +49,26 @@ def _time_parameter(name: str, form: str, title: str, default: float) -> Paramet
     return Parameter(name, form, title, read, lambda seconds: f"{1e6 * seconds:.12g}us", default, overlay=True)
 
 
-def _is_no_reduction(named: dict[str, Any]) -> bool:
-    return named["filter"] in FORWARDING_FILTERS or named["compute"] > 0
+def _is_no_reduction(values: dict[str, Any]) -> bool:
+    return values["filter"] in FORWARDING_FILTERS or values["compute"] > 0
 
 
 REDUCE = (
-    choice_parameter("filter", FILTERS, "of an overlay", overlay=True),
+    choice_parameter("filter", FILTERS, "of an overlay network", overlay=True),
     _time_parameter(
         "compute",
         "10us",
-        "of an overlay: time that a filter takes at each node, in place of the filter; left out, 0",
+        "of an overlay network: seconds that each node computes instead of the filter; default 0",
         0.0,
     ),
     choice_parameter(
         "mode",
         MODES,
-        "of an overlay: the root requests, and half the round trip counts (waves); all leaves send at an agreed time; "
-        "or each at times of its own, a period apart",
+        "of an overlay network: the root requests each wave, and half the round trip counts (waves); all leaves send "
+        "at an agreed time (synchronous); or each leaf sends once per period (timed)",
         overlay=True,
     ),
-    _time_parameter("period", "10ms", "of mode timed: from one wave to the next; left out, 10 ms", 0.01),
+    _time_parameter("period", "10ms", "of mode timed: from one wave to the next; default 10 ms", 0.01),
 )
 
 
@@ -79,15 +79,15 @@ class Faces:
     src: np.ndarray
     dst: np.ndarray
     face: np.ndarray  # of the sender
-    of_each: int  # faces of a rank
+    per_rank: int  # faces of a rank
 
     def address(self, bytes: int) -> np.ndarray:
-        """Return where the data of each face begin: all faces of rank 0, then those of rank 1, and so on."""
-        return (self.src * self.of_each + self.face) * bytes
+        """Return the address of each face's data: all faces of rank 0, then those of rank 1, and so on."""
+        return (self.src * self.per_rank + self.face) * bytes
 
 
 def list_faces(grid: tuple[int, ...], periodic: bool) -> Faces:
-    """Return all faces of all ranks with a neighbour there, by face. A dimension of one rank has none.
+    """Return all faces of ranks towards another rank, by face. A dimension of one rank has none.
 
     Ranks are numbered as by MPI_Cart_create: the last dimension varies fastest.
     """
@@ -97,13 +97,13 @@ def list_faces(grid: tuple[int, ...], periodic: bool) -> Faces:
     own, columns = np.array(np.unravel_index(rank, grid)), []
     for face in range(2 * len(grid)):
         dimension, length = face // 2, grid[face // 2]
-        place = own.copy()
-        place[dimension] += 1 if face % 2 else -1
-        there = (place[dimension] >= 0) & (place[dimension] < length) | periodic
-        place[dimension] %= length
-        other = np.ravel_multi_index(tuple(place), grid)
-        kept = there & (other != rank)
-        columns.append((rank[kept], other[kept], np.full(int(kept.sum()), face)))
+        position = own.copy()
+        position[dimension] += 1 if face % 2 else -1
+        exists = (position[dimension] >= 0) & (position[dimension] < length) | periodic
+        position[dimension] %= length
+        neighbour = np.ravel_multi_index(tuple(position), grid)
+        sends = exists & (neighbour != rank)
+        columns.append((rank[sends], neighbour[sends], np.full(int(sends.sum()), face)))
     return Faces(*(np.concatenate(column) for column in zip(*columns, strict=True)), 2 * len(grid))
 
 
@@ -120,7 +120,7 @@ HALO = (
     Parameter(
         "grid",
         "4x2",
-        "ranks in each dimension, the last the fastest; left out, two that are as near as can be",
+        "ranks in each dimension, the last varies fastest; default: the two-dimensional grid nearest to a square",
         read_grid,
         write_grid,
         find_squarest_grid,
@@ -131,13 +131,15 @@ HALO = (
 CLASSES = choice_parameter(
     "mode",
     ("binned", "all"),
-    "checksums sorted into classes on their way up, then the data of one back-end of each; or of all",
+    "checksums are sorted into classes on their way up, then one back-end of each class sends its data (binned); or "
+    "all send",
     overlay=True,
 )
 SKEW = choice_parameter(
     "mode",
     SKEW_MODES,
-    "time of 100 rounds over each link, or to each back-end (direct); or the error of their skews of 10 ms",
+    "time of 100 rounds over each link (tree), or to each back-end (direct); or the error of the skews that they find, "
+    "which are 10 ms",
     overlay=True,
 )
 
@@ -145,7 +147,13 @@ SKEW = choice_parameter(
 def _make_measured_only(name: str, bytes: str, *parameters: Parameter) -> Operation:
     """Return an operation of an overlay network, which no schedule describes."""
     return Operation(
-        name, bytes, no_data, no_data, parameters=parameters, substrates=(OVERLAY,), without_schedule=lambda named: True
+        name,
+        bytes,
+        no_data,
+        no_data,
+        parameters=parameters,
+        substrates=(OVERLAY,),
+        without_schedule=lambda values: True,
     )
 
 

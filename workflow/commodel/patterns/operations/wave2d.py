@@ -1,8 +1,8 @@
 """An iteration of the wave equation in two dimensions: every rank gets the cells of its neighbours along its
 rectangle's sides. The stencil has five points, so corners are not needed.
 
-Addresses: every cell has four places, one for each side of its rectangle (left, right, top, bottom). Each side has one
-run after the other: the sides of rank 0, then those of rank 1, and so on.
+Addresses count the cells of the sides of rank 0 (left, right, top, bottom), then those of rank 1, and so on. A corner
+cell belongs to two sides.
 """
 
 import numpy as np
@@ -18,13 +18,13 @@ def make_cell_rectangles(ranks: int, n: int, grid: Grid, partition: str) -> Rect
 
 
 def find_side_starts(parts: Rectangles) -> np.ndarray:
-    """Return where the cells of the sides of every rank begin: (rank, side), with the end of the last."""
+    """Return the first address of every rank's sides, in the order (rank, side), and the end of the last."""
     lengths = np.stack([parts.height, parts.height, parts.width, parts.width], axis=1)
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
 def find_message_starts(parts: Rectangles, shared: SharedSides) -> np.ndarray:
-    """Return where the cells of each message begin."""
+    """Return the first address of each message."""
     return find_side_starts(parts)[4 * shared.src + shared.side] + shared.first
 
 

@@ -1,7 +1,8 @@
 """Trees in files and as text (`read_tree`, `STYLES`).
 
-Files are in MRNet's format, `host:0 => host:1 host:2 ;`, one parent a statement, `#` comments; or a CSV `node,parent`
-with a line for each node, in any order, and no parent for the root, as `commodel show topology --format csv` writes.
+A file is in MRNet's format, with one statement `host:0 => host:1 host:2 ;` per parent and `#` comments. Or it is a CSV
+`node,parent` with a line for each node, in any order, and an empty parent for the root: the output of
+`commodel show topology --format csv`.
 """
 
 import re
@@ -21,17 +22,17 @@ MAX_BYTES = 256 * MIB
 
 
 class Nodes:
-    """The nodes of a file in order, each with its line, and the parents with their lines."""
+    """The nodes of a file in order with their lines, and the parent of each child with the line that names it."""
 
     def __init__(self, path: AnyPath) -> None:
         self.path = path
-        self.seen: dict[str, int] = {}
+        self.lines: dict[str, int] = {}
         self.parent_of: dict[str, tuple[str, int]] = {}
 
-    def edge(self, child: str, parent: str, line: int) -> None:
+    def add_edge(self, child: str, parent: str, line: int) -> None:
         if child in self.parent_of:
-            first, where = self.parent_of[child]
-            message = f"'{child}' has a second parent '{parent}', the first is '{first}' on line {where}"
+            first, first_line = self.parent_of[child]
+            message = f"'{child}' has a second parent '{parent}', the first is '{first}' on line {first_line}"
             raise UserError(message, file=self.path, line=line)
         self.parent_of[child] = (parent, line)
 
@@ -41,13 +42,12 @@ def read_tree(path: AnyPath) -> Tree:
     lines = [line for _, line in read_lines(path, MAX_BYTES, "a topology")]
     table = bool(lines) and _split_cells(lines[0]) == HEADER
     nodes = _read_table(path, lines) if table else _read_mrnet(path, lines)
-    check_size(len(nodes.seen))
+    check_size(len(nodes.lines))
     return _make_tree_in_order(nodes) or _make_breadth_first_tree(nodes)
 
 
 def _read_table(path: AnyPath, lines: list[str]) -> Nodes:
-    """Return the nodes of a CSV. Integer names are sorted, and so are a node's children; other names keep the file's
-    order."""
+    """Return the nodes of a CSV, sorted if all names are integers, else in the order of the file."""
     rows: dict[str, tuple[str, int]] = {}
     for number, line in enumerate(lines[1:], 2):
         cells = _split_cells(line)
@@ -65,9 +65,9 @@ def _read_table(path: AnyPath, lines: list[str]) -> Nodes:
     for node, (parent, number) in rows.items():
         if parent and parent not in rows:
             raise UserError(f"found the parent '{parent}', which has no line of its own", file=path, line=number)
-        nodes.seen[node] = number
+        nodes.lines[node] = number
         if parent:
-            nodes.edge(node, parent, number)
+            nodes.add_edge(node, parent, number)
     return nodes
 
 
@@ -78,15 +78,15 @@ def _split_cells(line: str) -> list[str]:
 def _read_mrnet(path: AnyPath, lines: list[str]) -> Nodes:
     nodes = Nodes(path)
     for number, parent, children in _read_statements(path, lines):
-        nodes.seen.setdefault(parent, number)
+        nodes.lines.setdefault(parent, number)
         for child in children:
-            nodes.edge(child, parent, number)
-            nodes.seen.setdefault(child, number)
+            nodes.add_edge(child, parent, number)
+            nodes.lines.setdefault(child, number)
     return nodes
 
 
 def _read_statements(path: AnyPath, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield line, parent and children of every statement; a statement ends at its ';' and may span lines."""
+    """Yield line, parent and children of every statement. A statement ends with ';' and may span lines."""
     words: list[str] = []
     start = 0
     for number, line in enumerate(lines, 1):
@@ -107,27 +107,27 @@ def _read_statements(path: AnyPath, lines: list[str]) -> Iterator[tuple[int, str
 
 
 def _make_tree_in_order(nodes: Nodes) -> Tree | None:
-    """Return a tree that keeps its numbers, and so its ranks, if parents come before children; else None."""
-    if list(nodes.seen) != [str(number) for number in range(len(nodes.seen))]:
+    """Return a tree with the file's numbers, and thus ranks, if parents come before children; else None."""
+    if list(nodes.lines) != [str(number) for number in range(len(nodes.lines))]:
         return None
-    parent = np.array([int(nodes.parent_of.get(name, ("-1", 0))[0]) for name in nodes.seen], dtype=int)
+    parent = np.array([int(nodes.parent_of.get(name, ("-1", 0))[0]) for name in nodes.lines], dtype=int)
     in_order = np.array_equal(parent < 0, np.arange(len(parent)) == 0) and np.all(parent < np.arange(len(parent)))
     return Tree(parent) if len(parent) and in_order else None
 
 
 def _make_breadth_first_tree(nodes: Nodes) -> Tree:
     """Return a tree numbered breadth first from the root; unreachable nodes are in a cycle."""
-    path, seen, parent_of = nodes.path, nodes.seen, nodes.parent_of
-    roots = [name for name in seen if name not in parent_of]
-    if seen and not roots:
-        raise UserError(f"a cycle: every node has a parent, '{next(iter(seen))}' too", file=path, line=1)
+    path, lines, parent_of = nodes.path, nodes.lines, nodes.parent_of
+    roots = [name for name in lines if name not in parent_of]
+    if lines and not roots:
+        raise UserError(f"a cycle: every node has a parent, '{next(iter(lines))}' too", file=path, line=1)
     if len(roots) != 1:
         raise UserError(
             f"found {len(roots)} roots ({', '.join(roots[:5])}), wanted one",
             file=path,
-            line=seen[roots[1]] if len(roots) > 1 else None,
+            line=lines[roots[1]] if len(roots) > 1 else None,
         )
-    children: dict[str, list[str]] = {name: [] for name in seen}
+    children: dict[str, list[str]] = {name: [] for name in lines}
     for child, (parent, _) in parent_of.items():
         children[parent].append(child)
     order, index, parent_column = [roots[0]], 0, [-1]
@@ -135,10 +135,10 @@ def _make_breadth_first_tree(nodes: Nodes) -> Tree:
         order.extend(children[order[index]])
         parent_column.extend([index] * len(children[order[index]]))
         index += 1
-    if len(order) != len(seen):
+    if len(order) != len(lines):
         reached = set(order)
-        lost = next(name for name in seen if name not in reached)
-        raise UserError(f"a cycle: '{lost}' cannot be reached from the root '{roots[0]}'", file=path, line=seen[lost])
+        lost = next(name for name in lines if name not in reached)
+        raise UserError(f"a cycle: '{lost}' cannot be reached from the root '{roots[0]}'", file=path, line=lines[lost])
     return Tree(np.array(parent_column), tuple(order))
 
 
@@ -151,20 +151,20 @@ def format_summary(tree: Tree) -> str:
     lines = [
         f"nodes: {tree.nodes}",
         f"leaves: {tree.leaves}",
-        f"inner nodes: {len(inner)}, the root among them",
+        f"inner nodes: {len(inner)}, including the root",
         f"height: {tree.height}",
     ]
     if len(inner):
         fanouts, counts = np.unique(inner, return_counts=True)
         shown = [f"{fanout} (x{count})" for fanout, count in zip(fanouts, counts, strict=True)]
         more = len(shown) - MAX_FANOUTS
-        spread = ", ".join([*shown[:MAX_FANOUTS], *([f"{more} more"] if more > 0 else [])])
-        lines += [f"mean fan-out: {inner.mean():.3g}, largest: {inner.max()}", f"fan-outs: {spread}"]
+        listed = ", ".join([*shown[:MAX_FANOUTS], *([f"{more} more"] if more > 0 else [])])
+        lines += [f"mean fan-out: {inner.mean():.3g}, largest: {inner.max()}", f"fan-outs: {listed}"]
     return "\n".join(lines)
 
 
 def format_mrnet(tree: Tree) -> str:
-    """Return MRNet's format, one line a parent. A tree without names gets one host for each node."""
+    """Return MRNet's format, one line per parent. A tree without names gets one host for each node."""
     names = _name_nodes(tree)
     children = list_children(tree)
     return "\n".join(
@@ -187,16 +187,16 @@ def format_dot(tree: Tree) -> str:
 
 
 def format_text(tree: Tree) -> str:
-    """Return one line a node, indented below its parent, as directories are shown."""
+    """Return one line per node, indented below its parent, like a directory listing."""
     check_drawable(tree)
     names, children = tree.names or range(tree.nodes), list_children(tree)
-    lines, waiting = [], [(0, "", "")]
-    while waiting:
-        node, before, below = waiting.pop()
-        lines.append(f"{before}{names[node]}")
+    lines, stack = [], [(0, "", "")]
+    while stack:
+        node, prefix, child_prefix = stack.pop()
+        lines.append(f"{prefix}{names[node]}")
         for child in reversed(children[node]):
             last = child == children[node][-1]
-            waiting.append((child, below + ("`- " if last else "|- "), below + ("   " if last else "|  ")))
+            stack.append((child, child_prefix + ("`- " if last else "|- "), child_prefix + ("   " if last else "|  ")))
     return "\n".join(lines)
 
 

@@ -28,7 +28,7 @@ from commodel.patterns.rank_local_steps import (
     make_rank_local_schedule,
     sort_unique,
 )
-from commodel.patterns.schedule import KINDS, Ends, Schedule, Work, check_rows
+from commodel.patterns.schedule import KINDS, NonblockingSteps, Schedule, Work, check_rows
 from commodel.units import MAX_BYTES, MAX_SECONDS
 
 SEND, RECEIVE, CALCULATE = 1, 2, 3
@@ -172,7 +172,7 @@ class Matching:
 def match_messages(tasks: Tasks) -> Matching:
     """Match sends and receives. Refuse messages without another end, and tasks that wait for each other."""
     slots = _Slots.of(tasks)
-    needs, kind = tasks.needs, tasks.kind
+    needs, kind = tasks.dependencies, tasks.kind
     immediate = needs.on_start | (kind[needs.before] != RECEIVE)
     begins, ends = (_Followers.of(tasks, edges) for edges in (immediate, ~immediate))
     waiting = np.bincount(needs.after, minlength=len(kind))
@@ -191,7 +191,7 @@ def match_messages(tasks: Tasks) -> Matching:
 
 
 def _refuse_cycles(tasks: Tasks, other_end: np.ndarray) -> None:
-    needs = tasks.needs
+    needs = tasks.dependencies
     received = ~needs.on_start & (tasks.kind[needs.before] == RECEIVE)
     for what, edges in (("circle of requires", np.zeros(0, dtype=int)), ("deadlock", np.flatnonzero(received))):
         before = np.concatenate([needs.before, other_end[needs.before[edges]]])
@@ -211,9 +211,11 @@ class _Followers:
 
     @classmethod
     def of(cls, tasks: Tasks, edges: np.ndarray) -> "_Followers":
-        before = tasks.needs.before[edges]
+        before = tasks.dependencies.before[edges]
         order = np.argsort(before, kind="stable")
-        return cls(np.searchsorted(before[order], np.arange(len(tasks.kind) + 1)), tasks.needs.after[edges][order])
+        return cls(
+            np.searchsorted(before[order], np.arange(len(tasks.kind) + 1)), tasks.dependencies.after[edges][order]
+        )
 
     def list_after(self, tasks: np.ndarray) -> np.ndarray:
         counts = self.first[tasks + 1] - self.first[tasks]
@@ -333,7 +335,7 @@ def find_shift(tasks: Tasks) -> int:
 
     Complexity: tasks, for each divisor by which the first rank fits.
     """
-    ranks, rank, needs = tasks.ranks, tasks.rank, tasks.needs
+    ranks, rank, needs = tasks.ranks, tasks.rank, tasks.dependencies
     owner = rank[needs.before]
     counts = np.bincount(rank, minlength=ranks), np.bincount(owner, minlength=ranks)
     if (np.diff(owner) < 0).any():
@@ -370,8 +372,13 @@ def _select_first_ranks(tasks: Tasks, shift: int) -> Tasks:
         column[:count] for column in (tasks.rank, tasks.kind, tasks.size, tasks.peer, tasks.tag)
     )
     distance = np.where(kind == SEND, peer - rank, rank - peer) % tasks.ranks
-    is_kept = tasks.needs.before < count
-    needs = Dependencies(*(column[is_kept] for column in (tasks.needs.before, tasks.needs.after, tasks.needs.on_start)))
+    is_kept = tasks.dependencies.before < count
+    needs = Dependencies(
+        *(
+            column[is_kept]
+            for column in (tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start)
+        )
+    )
     columns = {
         "rank": rank,
         "kind": kind,
@@ -401,13 +408,13 @@ def _repeat_schedule(tasks: Tasks, shift: int, first: Schedule) -> Schedule:
     source = fill(position, first.src + shift * shifts)
     distance = fill(position, (tasks.peer[send] - tasks.rank[send]) % tasks.ranks)
     step, bytes = (fill(position, column) for column in (first.step, tasks.size[send]))
-    ends = first.ends and Ends(*(fill(position, column) for column in first.ends.columns))
+    ends = first.nonblocking and NonblockingSteps(*(fill(position, column) for column in first.nonblocking.columns))
     position = find_rows(work.step)
     rank = fill(position, work.rank + shift * shifts)
     other_columns = (fill(position, column) for column in (work.kind, work.bytes, work.seconds))
     work = Work(fill(position, work.step), rank, *other_columns)
     target = (source + distance) % tasks.ranks
-    return replace(Schedule.of(tasks.ranks, step, source, target, bytes, work=work, ends=ends), shift=shift)
+    return replace(Schedule.of(tasks.ranks, step, source, target, bytes, work=work, nonblocking=ends), shift=shift)
 
 
 @dataclass(frozen=True, eq=False)
@@ -477,8 +484,8 @@ def _separate_waits(tasks: Tasks, round: np.ndarray, position: np.ndarray) -> np
     Tasks that must come first are in an earlier round of the matching.
     """
     first = np.full(len(position), len(position))  # for each task, the first task that requires it
-    requires = tasks.is_message_end[tasks.needs.before] & ~tasks.needs.on_start
-    before, after = tasks.needs.before[requires], tasks.needs.after[requires]
+    requires = tasks.is_message_end[tasks.dependencies.before] & ~tasks.dependencies.on_start
+    before, after = tasks.dependencies.before[requires], tasks.dependencies.after[requires]
     must_wait = np.zeros(len(position), dtype=bool)
     must_wait[after] = True
     order = np.lexsort((np.arange(len(position)), must_wait, round, position, tasks.rank))
@@ -494,9 +501,9 @@ def _separate_waits(tasks: Tasks, round: np.ndarray, position: np.ndarray) -> np
 
 def _find_wait_positions(tasks: Tasks, position: np.ndarray) -> np.ndarray:
     """Return for each task the position of the task before which it is waited for."""
-    complete = ~tasks.needs.on_start
+    complete = ~tasks.dependencies.on_start
     wait = _find_last_positions(tasks, position) + 1
-    np.minimum.at(wait, tasks.needs.before[complete], position[tasks.needs.after[complete]])
+    np.minimum.at(wait, tasks.dependencies.before[complete], position[tasks.dependencies.after[complete]])
     return wait
 
 
@@ -514,7 +521,7 @@ def _list_edges(
 
     A calculation may have the same position as its predecessor if no wait or post can be needed between them.
     """
-    needs = tasks.needs
+    needs = tasks.dependencies
     before, after = needs.before, needs.after
     is_awaited = tasks.is_message_end[before] & ~needs.on_start
     must_wait = np.zeros(len(tasks.rank), dtype=bool)

@@ -1,9 +1,9 @@
-"""Optimal broadcast trees under LogP and the postal model (`optimal`).
+"""Optimal broadcast trees under LogP and the postal model (`make_optimal_tree`).
 
-A node that has the message sends it to one more node every `gap`; each receives it `latency` after the start of its
-send. No child starts before its parent has the message, so it is optimal that all nodes send as early and as often as
-possible: the N earliest arrivals of that infinite tree are the optimal tree (Karp, Sahay, Santos, Schauser, SPAA 1993;
-for gap 1, the postal model, Bar-Noy and Kipnis, SPAA 1992). Times are integers, so equal times are equal.
+A node that has the message sends it to one more node every `gap`, and each message arrives `latency` after its send
+starts. In an optimal broadcast, all nodes send as early and as often as possible: the N earliest arrivals of that
+infinite tree are the optimal tree (Karp, Sahay, Santos, Schauser, SPAA 1993; for gap 1, the postal model, Bar-Noy and
+Kipnis, SPAA 1992). Times are integers, so they are compared exactly.
 """
 
 from fractions import Fraction
@@ -21,7 +21,7 @@ DEEPEST_TREE = 100_000
 
 
 def _read_times(text: str) -> list[Fraction]:
-    """Return L, o and g: times such as 5us, or three numbers, since only their ratios matter."""
+    """Return L, o and g: three times such as 5us, or three numbers, since only their ratios matter."""
     times = [time.strip() for time in text.split(",")]
     if len(times) != 3:
         raise UserError("wanted three times such as 5us")
@@ -46,7 +46,7 @@ def _logp(times: list[Fraction], nodes: int) -> Tree:
 
 
 def _postal(latency: Fraction, nodes: int) -> Tree:
-    """Return the tree of the postal model: binomial for LAMBDA 1, Fibonacci's numbers for 2."""
+    """Return the tree of the postal model: binomial for LAMBDA 1, a Fibonacci tree for 2."""
     return make_optimal_tree(nodes, latency, Fraction(1))
 
 
@@ -54,11 +54,11 @@ def make_optimal_tree(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
     """Return the optimal tree, built level by level, so that parents come first.
 
     The children of a node are in the order of sending: the first has the most time left, and the largest subtree.
-    Complexity: nodes, and one pass of numpy a level.
+    Complexity: O(nodes), with one pass of numpy per level.
     """
     check_size(nodes)
     # If one message takes as long as sending to all, no node forwards it. If all can forward it within one gap, no node
-    # sends twice. Beyond these ratios the tree stays the same.
+    # sends twice. Larger and smaller ratios give the same trees.
     ratio = min(latency / gap, Fraction(nodes)) if gap else Fraction(nodes)
     ratio = max(ratio, Fraction(1, nodes)).limit_denominator(MAX_DENOMINATOR)
     if ratio < Fraction(1, DEEPEST_TREE):
@@ -77,30 +77,30 @@ def make_optimal_tree(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
     return Tree(_remove_surplus_leaves(np.concatenate(parents), np.flatnonzero(np.concatenate(arrivals) == end), nodes))
 
 
-def count_reached(end: int, travel: int, unit: int, enough: int) -> int:
-    """Return the number of nodes that have the message at time `end`, at most `enough`.
+def count_reached(end: int, travel: int, unit: int, limit: int) -> int:
+    """Return the number of nodes that have the message at time `end`, at most `limit`.
 
     At depth d, with up to s gaps waited on the way, there are C(s + d, d).
     """
     total, depth = 0, 0
-    while total < enough and (left := end - depth * travel) >= 0:
-        total += _choose(left // unit + depth, depth, enough)
+    while total < limit and (remaining := end - depth * travel) >= 0:
+        total += _choose(remaining // unit + depth, depth, limit)
         depth += 1
-    return min(total, enough)
+    return min(total, limit)
 
 
-def _choose(n: int, k: int, enough: int) -> int:
-    """Return C(n, k), or a number ≥ `enough` if it is larger."""
+def _choose(n: int, k: int, limit: int) -> int:
+    """Return C(n, k), or a number ≥ `limit` if it is larger."""
     product, k = 1, min(k, n - k)
     for factor in range(1, k + 1):
         product = product * (n - k + factor) // factor
-        if product >= enough:
+        if product >= limit:
             break
     return product
 
 
 def _find_finish_time(nodes: int, travel: int, unit: int) -> int:
-    """Return the first time at which `nodes` nodes have the message."""
+    """Return the earliest time at which `nodes` nodes have the message."""
     low, high = 0, travel + unit * nodes
     while low < high:
         middle = (low + high) // 2
@@ -109,7 +109,7 @@ def _find_finish_time(nodes: int, travel: int, unit: int) -> int:
 
 
 def _remove_surplus_leaves(parent: np.ndarray, last: np.ndarray, nodes: int) -> np.ndarray:
-    """Return the tree without surplus nodes of the last moment, which are leaves."""
+    """Return the tree with `nodes` nodes: remove surplus leaves, all with the latest arrival time."""
     keep = np.delete(np.arange(len(parent)), last[len(last) - (len(parent) - nodes) :])
     number = np.zeros(len(parent), dtype=int)
     number[keep] = np.arange(nodes)

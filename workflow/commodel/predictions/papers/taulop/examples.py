@@ -41,7 +41,7 @@ class Example(NamedTuple):
 
     @property
     def pattern(self) -> Schedule:
-        return read_pattern(self.operation, ROOT).placed(self.node)
+        return read_pattern(self.operation, ROOT).place(self.node)
 
     def terms(self, steps: slice = slice(None)) -> Sum:
         """Ours, collected."""
