@@ -8,9 +8,9 @@ from commodel.files import yaml as yamltext
 from commodel.fits.measured_tables import read_points
 from commodel.interchange import StatedProperties, netgauge, read_times, rules
 from commodel.patterns.build import complete_layout
+from commodel.patterns.pattern_files import goal, goal_binary
 from commodel.patterns.points import Setting
 from commodel.patterns.trees.topologies import make_tree
-from commodel.patterns.written import goal, goal_binary
 from commodel.registry import discover
 from tests.fuzz import forms, native, overlay, readers
 from tests.fuzz.folders import received_folder, received_folders

@@ -25,12 +25,12 @@ from commodel.models.families import complete, find_family, loggp
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.build import build_schedule
 from commodel.patterns.layouts import place_ranks
+from commodel.patterns.pattern_files import goal as reader
+from commodel.patterns.pattern_files import goal_binary
+from commodel.patterns.pattern_files import tasks as goal_tasks
+from commodel.patterns.pattern_files.tasks import CALCULATE, RECEIVE, SEND, Dependencies, Tasks, find_shift
+from commodel.patterns.pattern_files.tasks import make_schedule as in_steps
 from commodel.patterns.schedule import Schedule, Work
-from commodel.patterns.written import goal as reader
-from commodel.patterns.written import goal_binary
-from commodel.patterns.written import tasks as goal_tasks
-from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND, Dependencies, Tasks, find_shift
-from commodel.patterns.written.tasks import make_schedule as in_steps
 from commodel.predictions.predictions import predict
 from tests.interchange.goal_simulator import play, read
 from tests.models.exact import numbers
@@ -239,9 +239,9 @@ def back(pattern, folder, gamma=0.0):
     """Through the text; through tasks that are packed as txt2bin packs them it is the same."""
     path = folder / "a.goal"
     path.write_text(format_goal(pattern, gamma))
-    tasks = reader.tasks(path)
+    tasks = reader.read_tasks(path)
     (folder / "a.bin").write_bytes(packed(tasks))
-    again, binary = reader.read(path), in_steps(goal_binary.tasks(folder / "a.bin"))
+    again, binary = reader.read(path), in_steps(goal_binary.read_tasks(folder / "a.bin"))
     assert again.has_same_structure(binary)
     assert again.bytes.tolist() == binary.bytes.tolist()
     return again

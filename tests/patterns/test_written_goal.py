@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.files.safe_reading import CHUNK_BYTES
 from commodel.models.evaluation.replay import Costs, finish_times
-from commodel.patterns.written import goal, goal_binary, read_pattern
-from commodel.patterns.written.tasks import (
+from commodel.patterns.pattern_files import goal, goal_binary, read_pattern
+from commodel.patterns.pattern_files.tasks import (
     CALCULATE,
     RECEIVE,
     SEND,
@@ -305,7 +305,7 @@ def test_whole_ranks_read_at_once_are_what_they_are_line_by_line(tmp_path, bodie
     for content in (text, text.replace("\n", " // c\n")):
         path.write_text(content)
         try:
-            tasks = goal.tasks(path)
+            tasks = goal.read_tasks(path)
         except UserError as error:
             found.append(str(error).replace(" // c", ""))
             continue
@@ -324,7 +324,7 @@ def test_ranks_of_many_lines_are_read_at_once(tmp_path, monkeypatch):
     assert (tmp_path / "a.goal").stat().st_size > CHUNK_BYTES
     taken, take = [], goal._Reader.read_line
     monkeypatch.setattr(goal._Reader, "read_line", lambda reader, text: taken.append(text) or take(reader, text))
-    tasks = goal.tasks(tmp_path / "a.goal")
+    tasks = goal.read_tasks(tmp_path / "a.goal")
     assert taken == ["num_ranks 64"]
     assert len(tasks.rank) == 64 * 4000
     assert tasks.line[4000] == 6004
@@ -414,16 +414,16 @@ def test_text_and_binary_state_the_same(tmp_path):
     assert text.bytes.tolist() == binary.bytes.tolist()
     assert sorted(binary.bytes) == [4, 8, 16]
     assert text.work.seconds.tolist() == binary.work.seconds.tolist() == [5e-6]
-    tasks = goal.tasks(tmp_path / "text")
+    tasks = goal.read_tasks(tmp_path / "text")
     assert packed(tasks, [(0, 0), (0, 0), (1, 0), (0, 0), (0, 0), (0, 1), (0, 0), (0, 0)]) == BINARY
-    assert tasks.other_units == goal_binary.tasks(tmp_path / "binary").other_units == 2
+    assert tasks.other_units == goal_binary.read_tasks(tmp_path / "binary").other_units == 2
 
 
 @given(programs())
 def test_what_is_packed_is_read(tmp_path_factory, tasks):
     path = tmp_path_factory.mktemp("goal") / "a.bin"
     path.write_bytes(packed(tasks))
-    again = goal_binary.tasks(path)
+    again = goal_binary.read_tasks(path)
     for name in ("ranks", "rank", "kind", "size", "peer", "tag"):
         np.testing.assert_array_equal(getattr(tasks, name), getattr(again, name))
     rows = [
@@ -458,7 +458,7 @@ FIRST = BLOCKS + 12  # its first task
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (changed(0, "<Q", 2342), "what LogGOPSim --save-mem has left"),
+        (changed(0, "<Q", 2342), "a file overwritten by LogGOPSim --save-mem"),
         (changed(8, "<I", 0), "found 0 ranks, wanted 1 to"),
         (changed(8, "<I", 2**32 - 1), "found 4294967295 ranks, wanted 1 to"),
         (changed(8, "<I", 2**24), "wanted a table of 16777216 ranks; is the file cut"),
@@ -472,7 +472,7 @@ FIRST = BLOCKS + 12  # its first task
         (changed(BLOCKS + 4, "<I", 2**32 - 1), "do not match its counts"),
         (changed(BLOCKS + 8, "<I", 1), "do not match its counts"),
         (changed(FIRST, "<I", 1), "do not match its counts"),
-        (changed(FIRST + 39, "<I", 2), "task 1 of rank 0 waits for more or fewer than name it"),
+        (changed(FIRST + 39, "<I", 2), "task 1 of rank 0 has another number of dependencies than listed"),
         (changed(FIRST + 4, "<B", 9), "task 0 of rank 0: found kind 9"),
         (changed(FIRST + 9, "<Q", 2**64 - 1), "wanted at most 1e+09 s"),
         (changed(FIRST + 39 + 9, "<Q", 2**63), "task 1 of rank 0: found"),

@@ -31,8 +31,8 @@ from commodel.files.safe_reading import MIB, open_unpacked
 from commodel.measure.provenance import collect_provenance
 from commodel.models.parameter_sets import read_published
 from commodel.patterns.layouts import place_ranks
+from commodel.patterns.pattern_files import read_pattern
 from commodel.patterns.trees.topologies import make_tree
-from commodel.patterns.written import read_pattern
 from commodel.plan.planning import load_plan
 from commodel.predictions.papers import paper, paper_names
 from commodel.results.campaign import open_lock, read_lock_holder

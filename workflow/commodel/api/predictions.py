@@ -15,9 +15,9 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.build import build_schedule
 from commodel.patterns.operations import canonical_operation, has_size, required_ranks
+from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.written import is_pattern_file
 from commodel.predictions.predictions import Prediction
 from commodel.predictions.predictions import predict as predict_points
 from commodel.progress import report_within

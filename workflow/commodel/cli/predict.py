@@ -166,7 +166,7 @@ def _predict_patterns(
 ) -> None:
     from commodel.api.predictions import choose_sets, find_only_size, list_points, predict_sets, tabulate_predictions
     from commodel.parameters import describe_origins
-    from commodel.patterns.written import is_pattern_file
+    from commodel.patterns.pattern_files import is_pattern_file
 
     style = choose_style(style, out, STYLES)
     if waves and pipelined:

@@ -83,7 +83,7 @@ def _library_function_rows(entry: Algorithm | TreeAlgorithm) -> list[dict[str, s
     named = _algorithm_row(entry)
     counterparts = [
         (routine.library, routine.function, _operand_order(entry, routine), routine.differs)
-        for routine in getattr(entry, "like", ())
+        for routine in getattr(entry, "mpi_functions", ())
     ]
     return [
         {"operation": named["operation"], "algorithm": named["algorithm"], "library": library, "function": function}

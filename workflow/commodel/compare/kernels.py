@@ -15,8 +15,8 @@ from commodel.patterns.operations import (
     parse_parameters,
     required_ranks,
 )
+from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.rectangles import Rectangles
-from commodel.patterns.written import is_pattern_file
 from commodel.plan.planning import list_named_files
 from commodel.records import Plan, Point
 

@@ -7,7 +7,7 @@ nodes or operation is left out in turn (or one of FOLDS parts). The model is fit
 values and without draws, and predicts the left-out points.
 
     >>> points = [Point("", "bcast", "linear", "", "", ranks=2, bytes=size) for size in (0, 1000, 2000, 4000)]
-    >>> fitted = fit_points(family("hockney"), points, [1e-5 + 1e-9 * point.bytes for point in points])
+    >>> fitted = fit_points(find_family("hockney"), points, [1e-5 + 1e-9 * point.bytes for point in points])
     >>> {name: f"{draws[0]:.3g}" for name, draws in fitted.values.items()}
     {'alpha.a': '1e-05', 'beta.a': '1e-09'}
 

@@ -3,7 +3,8 @@ is that of LogGP.
 
 `patterns/dependencies` finds which operation requires which. An empty message is written as one byte, which takes the
 same time under LogGP; the simulator reads 0 bytes as 2^64. No line starts with a blank, since txt2bin accepts none.
-`commodel export goal --help` lists the differences between the simulator and LogGP; `patterns/written` reads GOAL.
+`commodel export goal --help` lists the differences between the simulator and LogGP. `patterns/pattern_files` reads
+GOAL.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

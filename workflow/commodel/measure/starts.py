@@ -30,11 +30,11 @@ from commodel.patterns.layouts import (
     place_ranks,
 )
 from commodel.patterns.operations import MPI, base_name, fill_parameters, find_operation, make_tiles, parse_parameters
+from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.schedule_files import write_player_table
 from commodel.patterns.trees.files import format_mrnet
 from commodel.patterns.trees.topologies import make_tree
 from commodel.patterns.trees.tree import place_on_hosts
-from commodel.patterns.written import is_pattern_file
 from commodel.platforms import container
 from commodel.platforms.build import get_program_folder
 from commodel.platforms.launchers import Job, Launcher, front_end_argv, get_toolchain

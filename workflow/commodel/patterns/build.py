@@ -26,10 +26,10 @@ from commodel.patterns.layouts import (
     place_ranks,
 )
 from commodel.patterns.operations import OVERLAY, fill_parameters, list_summands
+from commodel.patterns.pattern_files import is_pattern_file, read_pattern
 from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.patterns.trees.topologies import make_tree
-from commodel.patterns.written import is_pattern_file, read_pattern
 from commodel.records import LIBRARY, Point
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def stack_points(
 ) -> Iterator[tuple[list[int], Schedule | ScheduleSum]]:
     """Yield the indices of points whose schedules differ in sizes only, and a stack of their schedules.
 
-    `many`: as in `builder`.
+    `many`: as in `make_builder`.
     """
     for numbers, shape in group_by_shape(points):
         for indices, pattern in stack_sizes(shape, max_messages, many):

@@ -23,10 +23,10 @@ from commodel.patterns.operations import (
     list_summands,
     required_ranks,
 )
+from commodel.patterns.pattern_files import is_pattern_file, read_pattern
 from commodel.patterns.schedule import Runs, Schedule, encode_integers
 from commodel.patterns.trees.topologies import make_tree
 from commodel.patterns.trees.tree import Tree
-from commodel.patterns.written import is_pattern_file, read_pattern
 from commodel.records import Point, digest
 
 RANKS = (2, 5, 8, 12)  # powers of two and others, odd and even

@@ -18,7 +18,7 @@ from commodel.patterns.operations import (
     list_operations,
     parse_parameters,
 )
-from commodel.patterns.written import is_pattern_file
+from commodel.patterns.pattern_files import is_pattern_file
 
 OPEN_MPI, MPICH = "Open MPI", "MPICH"
 FEW_ELEMENTS = "with fewer elements than ranks it is linear"

@@ -18,8 +18,8 @@ from commodel.patterns.operations import (
     has_size,
     required_ranks,
 )
+from commodel.patterns.pattern_files import AS_WRITTEN, is_pattern_file, read_pattern
 from commodel.patterns.trees.topologies import canonical_topology, make_tree
-from commodel.patterns.written import AS_WRITTEN, is_pattern_file, read_pattern
 from commodel.records import LIBRARY, Point
 from commodel.units import MAX_COUNT
 

@@ -15,8 +15,8 @@ from commodel.models.probes import PLAYER, probe
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import Shape, make_builder, remove_layout, sample_parts
 from commodel.patterns.operations import find_operation, list_summands, make_tiles, required_ranks
+from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.written import is_pattern_file
 from commodel.platforms.launchers import LAUNCHERS
 from commodel.predictions.model import Model
 from commodel.records import Case, Measure, Plan, Point

@@ -12,9 +12,9 @@ from commodel.errors import UserError
 from commodel.models.probes import SIZE_RATIO
 from commodel.patterns.build import make_builder, remove_layout, sample_parts
 from commodel.patterns.operations import find_operation
+from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import KINDS, Schedule
-from commodel.patterns.written import is_pattern_file
 from commodel.records import Point
 
 TEST_RANKS, TEST_BYTES = 8, 1024  # ranks and bytes of a schedule that is built to find the kinds of local work

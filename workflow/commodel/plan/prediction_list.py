@@ -10,8 +10,8 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.patterns.build import Shape, build_schedule, remove_layout, sample_parts
 from commodel.patterns.operations import required_ranks
+from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.points import Setting, make_point, message_size
-from commodel.patterns.written import is_pattern_file
 from commodel.plan.experiments import Experiment
 from commodel.plan.matrix import check_size, list_combinations, locate_axis
 from commodel.predictions.predictions import FEW_WAVES, MANY_WAVES

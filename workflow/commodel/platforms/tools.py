@@ -1,4 +1,4 @@
-"""External programs that commodel starts (`find`, `run_tool`): their paths and versions. Nothing is installed."""
+"""External programs that commodel starts (`find_tool`, `run_tool`): their paths and versions. Nothing is installed."""
 
 import hashlib
 import re

@@ -1,6 +1,6 @@
 """A model as data (`Family`): its parameters, the probes it needs, its fit and its prediction.
 
-Each model is one file in this folder. `family` returns a model by name.
+Each model is one file in this folder. `find_family` returns a model by name.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

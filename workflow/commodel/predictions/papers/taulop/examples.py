@@ -13,8 +13,8 @@ from commodel.models.families.taulop import make_stage_terms
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import build_schedule
 from commodel.patterns.operations import FILE
+from commodel.patterns.pattern_files import read_pattern
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
-from commodel.patterns.written import read_pattern
 from commodel.predictions.model import Model
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Row, predict_pattern
 from commodel.records import Point
