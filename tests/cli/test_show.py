@@ -104,7 +104,7 @@ def test_functions_of_libraries_that_send_the_same():
     assert {row["library"] for row in rows} == {"Open MPI", "MPICH"}
     named = {(row["algorithm"], row["function"]): row["differs"] for row in rows}
     assert named["recursive-doubling", "MPIR_Allreduce_intra_recursive_doubling"] == ""
-    assert "Open MPI chooses" in named["reduce-bcast", "ompi_coll_base_allreduce_intra_nonoverlapping"]
+    assert "Open MPI selects" in named["reduce-bcast", "ompi_coll_base_allreduce_intra_nonoverlapping"]
     assert "none" in output("show algorithms barrier --libraries")
 
 

@@ -150,7 +150,7 @@ def test_a_world_of_one(project, batch):
     assert project.slurm.ended(job) == "FAILED"
     complaints = [line for line in project.log(job).splitlines() if line.startswith("commodel: ")]
     assert len(complaints) == 1
-    assert "each of the 2 processes started believes that it is rank 0 of 1" in complaints[0]
+    assert "each of the 2 processes is rank 0 of 1" in complaints[0]
 
 
 def test_time_limit(limited):

@@ -195,8 +195,8 @@ def test_without_a_file_ranks_stay_where_they_are(real, tmp_path, load_json):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("0 1\n60000 1\n", "rank 1 keeps cores 60000 to 60000 of its node, but only"),
-        ("0 1\n", "cores:2: wanted the first core of rank 1 and how many it keeps"),
+        ("0 1\n60000 1\n", "rank 1 needs cores 60000 to 60000 of its node, but only"),
+        ("0 1\n", "cores:2: wanted the first core of rank 1 and the number of its cores"),
         ("0 x\n0 1\n", "cores:1: wanted"),
         ("0 1\n0 0\n", "cores:2: wanted"),
         ("-1 1\n0 1\n", "cores:1: wanted"),
@@ -219,7 +219,7 @@ def test_ranks_that_cannot_be_distinguished(mpi_programs, tmp_path):
     command = [mpi_programs / "pingpong", "--cases", "cases", "--out", "o", "--cores", "cores"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment())
     assert done.returncode == 2
-    assert "error: what started the programs does not say which rank each is" in done.stderr
+    assert "error: the launcher sets no environment variable with the rank" in done.stderr
 
 
 def test_threads_are_as_many_as_the_cores(mpi_programs, tmp_path):

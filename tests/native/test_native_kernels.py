@@ -210,7 +210,7 @@ def test_what_a_rank_cannot_compute_with(real, partition, accelerator, tmp_path,
 
     path = accelerator()
     path.chmod(0o666)
-    refused("found a file that everybody may change")
+    refused("found a file that is writable by all users")
     for value, complaint in (
         ("accelerator.so", "wanted the absolute path"),
         (str(tmp_path), "found no file"),
@@ -305,4 +305,4 @@ def test_a_simulated_sample_is_the_player_s(simulated, tmp_path, monkeypatch):
     assert wave.median("c11") == pytest.approx(player.median("c11"), abs=2e-8)
     assert kernel.median("all") == pytest.approx(sum(kernel.median(f"c{k}") for k in range(8)), abs=8e-8)
     refused = simulated(ranks, "summa", f"{SUMMA}\na,p,8192,all,0,1,1", out="none")
-    assert "nothing is computed where time is simulated" in refused.errors[0]
+    assert "in simulated time nothing is computed" in refused.errors[0]

@@ -487,7 +487,7 @@ FIRST = BLOCKS + 12  # its first task
         (changed(FIRST + 27, "<I", 2), "rank 0 names other followers than it has"),
         (changed(FIRST + 27, "<I", 2**32 - 1), "rank 0 names other followers than it has"),
         (changed(FIRST + 3 * 39, "<I", 3), "rank 0 names task 3, wanted one of 3"),
-        (changed(FIRST + 3 * 39, "<I", 0), "task 0 of rank 0 waits for more or fewer"),
+        (changed(FIRST + 3 * 39, "<I", 0), "task 0 of rank 0 has another number of dependencies"),
     ],
 )
 def test_what_cannot_be_is_one_line(read_binary, content, complaint):

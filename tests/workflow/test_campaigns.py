@@ -254,7 +254,7 @@ def test_kernels_go_all_the_way(project):
     cells = cells_of(project, "kernels")
     assert spelled in cells
     assert "computation [µs]" not in cells
-    assert any(str(cell).startswith("nothing: time is simulated, only the communication is played") for cell in cells)
+    assert any(str(cell).startswith("nothing: time is simulated; only communication is executed") for cell in cells)
 
 
 @pytest.mark.alone

@@ -1,9 +1,9 @@
 /* payload.c: contents of messages in the checked pass.
  *
- * An operation that only moves data: the byte at an address is a function of the address, so every message can be
- * checked where it arrives. One that combines: every rank has a vector of its own, received bytes are added to it
- * modulo 256, where order does not matter and any split into messages is exact, and the result must be the sum over all
- * ranks. If a schedule has no contents of messages, a message holds a pattern of its own.
+ * In an operation that only moves data, the byte at an address is a function of the address, so that every message can
+ * be checked by its receiver. In a reduction, every rank has its own vector, and received bytes are added to it modulo
+ * 256, which is exact in any order and for any split into messages; the result must be the sum over all ranks. If a
+ * schedule has no contents of messages, each message has its own pattern.
  */
 #include "schedule.h"
 
@@ -14,7 +14,7 @@ enum { WORD_BYTES = 8 };
 
 struct Payload {
   const Part *part;
-  uint64_t salt;       /* makes the data of waves differ */
+  uint64_t salt;       /* different in each wave */
   unsigned char *data; /* this rank's vector; NULL without reduction */
 };
 
@@ -30,15 +30,15 @@ static unsigned char byte_of(uint64_t word, long long address)
   return (unsigned char)(word >> 8 * (address % WORD_BYTES));
 }
 
-/* The byte at an address of data that are only moved. */
-static unsigned char moved(uint64_t salt, long long address)
+/* The byte at an address in an operation that only moves data. */
+static unsigned char byte_at(uint64_t salt, long long address)
 {
   return byte_of(splitmix((uint64_t)(address / WORD_BYTES) * 0x9e3779b97f4a7c15u + salt + 1), address);
 }
 
-/* The byte at an address of a rank's vector: a factor of the rank's, one for each of eight addresses in turn, times an
- * odd number of the address's. So the sum over ranks is the sum of their factors, times that number. */
-static unsigned char odd_number(long long address) { return moved(0, address) | 1; }
+/* The byte at an address of a rank's vector is one of eight factors of the rank, in turn, times an odd factor of the
+ * address. The sum over ranks is therefore the sum of their factors, times that of the address. */
+static unsigned char odd_factor(long long address) { return byte_at(0, address) | 1; }
 
 static void add_factors(const Payload *payload, int rank, unsigned char factors[WORD_BYTES])
 {
@@ -48,7 +48,7 @@ static void add_factors(const Payload *payload, int rank, unsigned char factors[
 
 static void fill(unsigned char *data, long long bytes, const unsigned char factors[WORD_BYTES])
 {
-  for (long long a = 0; a < bytes; a++) data[a] = (unsigned char)(factors[a % WORD_BYTES] * odd_number(a));
+  for (long long a = 0; a < bytes; a++) data[a] = (unsigned char)(factors[a % WORD_BYTES] * odd_factor(a));
 }
 
 Payload *open_payload(const Part *part, int rank, bool sums, int wave)
@@ -70,8 +70,8 @@ Payload *open_payload(const Part *part, int rank, bool sums, int wave)
   return payload;
 }
 
-/* A message with unknown content: word w of message (src, dst, row). */
-static uint64_t pattern(const Payload *payload, const Op *op, size_t w)
+/* Word w of message (src, dst, row), if the schedule has no contents of messages. */
+static uint64_t pattern_word(const Payload *payload, const Op *op, size_t w)
 {
   int src = op->kind == SEND ? op->rank : op->peer, dst = op->kind == SEND ? op->peer : op->rank;
   uint64_t name = (uint64_t)src << 42 ^ (uint64_t)dst << 21 ^ (uint64_t)op->row;
@@ -86,11 +86,11 @@ void pack(const Payload *payload, const Op *op, char *message)
     if (payload->data)
       memcpy(message + at, payload->data + run.first, (size_t)run.length);
     else
-      for (int i = 0; i < run.length; i++) message[at + (size_t)i] = (char)moved(payload->salt, run.first + i);
+      for (int i = 0; i < run.length; i++) message[at + (size_t)i] = (char)byte_at(payload->salt, run.first + i);
     at += (size_t)run.length;
   }
   for (; at < (size_t)op->bytes; at++)
-    message[at] = (char)byte_of(pattern(payload, op, at / WORD_BYTES), (long long)at);
+    message[at] = (char)byte_of(pattern_word(payload, op, at / WORD_BYTES), (long long)at);
 }
 
 bool unpack(Payload *payload, const Op *op, const char *message, bool combines)
@@ -103,13 +103,13 @@ bool unpack(Payload *payload, const Op *op, const char *message, bool combines)
       if (payload->data) {
         unsigned char *own = &payload->data[run.first + i];
         *own = combines ? (unsigned char)(*own + arrived) : arrived;
-      } else if (arrived != moved(payload->salt, run.first + i)) {
+      } else if (arrived != byte_at(payload->salt, run.first + i)) {
         return false;
       }
     }
   }
   for (; at < (size_t)op->bytes; at++)
-    if ((unsigned char)message[at] != byte_of(pattern(payload, op, at / WORD_BYTES), (long long)at)) return false;
+    if ((unsigned char)message[at] != byte_of(pattern_word(payload, op, at / WORD_BYTES), (long long)at)) return false;
   return true;
 }
 
@@ -122,7 +122,7 @@ bool results_are_exact(const Payload *payload)
   for (int i = part->count; i < part->count + part->results; i++)
     for (int r = part->ops[i].run; r < part->ops[i].run + part->ops[i].runs; r++)
       for (long long a = part->runs[r].first; a < part->runs[r].first + part->runs[r].length; a++)
-        if (payload->data[a] != (unsigned char)(factors[a % WORD_BYTES] * odd_number(a))) return false;
+        if (payload->data[a] != (unsigned char)(factors[a % WORD_BYTES] * odd_factor(a))) return false;
   return true;
 }
 
