@@ -171,7 +171,7 @@ def test_a_wrong_case_is_refused_in_one_line_before_anything_is_started(bench, t
     ("options", "wanted"),
     [
         (["--launch", "ssh host"], "found no {host} in it"),
-        (["--launch"], "--launch: found nothing after it"),
+        (["--launch"], "--launch: found no value"),
         (["--placement", "x"], "--placement: this program has no ranks"),
         (["--fast", "1"], "unknown option '--fast'"),
     ],

@@ -65,7 +65,7 @@ Options read_options(int argc, char **argv)
     if (!option)
       user_error("unknown option '%s', wanted --cases --out [--meta --placement --cores --sync --precision --min-samples "
                  "--max-samples --max-seconds --warmup --seed] or --describe alone", argv[i]);
-    if (++i == argc) user_error("--%s: found nothing after it, wanted a value", option->name);
+    if (++i == argc) user_error("--%s: found no value, wanted one", option->name);
     set_option(&options, option, argv[i]);
   }
   if (!options.cases) user_error("--cases: not given, wanted the case file");
