@@ -15,7 +15,7 @@ from commodel.models.probes import PLAYER, probe
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import Shape, make_builder, remove_layout, sample_parts
 from commodel.patterns.operations import find_operation, list_summands, make_tiles, required_ranks
-from commodel.patterns.pattern_files import is_written
+from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Schedule
 from commodel.platforms.launchers import LAUNCHERS
@@ -243,4 +243,4 @@ def _count_messages(pattern: Schedule) -> tuple[int, float, float]:
 
 
 def _is_kernel(point: Point) -> bool:
-    return not is_written(point.operation) and find_operation(point.operation).tiles is not None
+    return not is_pattern_file(point.operation) and find_operation(point.operation).tiles is not None
