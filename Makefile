@@ -113,6 +113,7 @@ lab-kernels: $(READY)
 
 # The report is in build/lab-paper/project/reports; PAPER=lop: of another paper.
 lab-paper: $(READY)
+	@: $(or $(wildcard params/experiments/paper-$(or $(PAPER),cluster).yaml),$(error no paper '$(PAPER)': wanted one of $(patsubst params/experiments/paper-%.yaml,%,$(wildcard params/experiments/paper-*.yaml))))
 	rm -rf build/lab-paper
 	.venv/bin/python -m tests.lab.campaign build/lab-paper paper-$(or $(PAPER),cluster)
 

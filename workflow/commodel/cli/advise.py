@@ -66,7 +66,8 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
 )
 @option_group("Models", params_option, set_option, experiment_option)
 @option_group(
-    "Where", click.option("--platform", help="Platform of a run.  [default: that of the last run, if it has only one]")
+    "Where",
+    click.option("--platform", help="Platform of a run.  [default: the only one that is not simulated]"),
 )
 @option_group(
     "For Open MPI's rules",

@@ -91,6 +91,7 @@ class Workbook:
         order = {front.platform: place for place, front in enumerate(report.fronts)}
         known.sort(key=lambda entry: order.get(to_plain_value(entry[0]), len(order)))  # as the first sheets
         self.calculable = [entry for entry in known if entry[1]]
+        self.platforms = {*order, *(to_plain_value(entry[0]) for entry in self.calculable)}
         self.calculator_of: dict[str, tuple[str, str]] = {}  # by platform: links to it, and to L's factor
         self.chart_data = charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `sheet` returns
 
@@ -101,9 +102,11 @@ class Workbook:
             self.formats[key] = self.book.add_format(usual | properties)
         return self.formats[key]
 
-    def sheet(self, name: str, note: str):
-        """Add a sheet with title, banner (if anything is simulated) and note; return it and the next free row."""
-        sheet = self.book.add_worksheet(layout.make_sheet_name(name, self.names))
+    def sheet(self, name: str, note: str, platform: str = ""):
+        """Add a sheet with title, banner (if anything is simulated) and note; return it and the next free row. A sheet
+        of one platform has its name if there are several."""
+        named = f"{name} {platform}" if platform and len(self.platforms) > 1 else name
+        sheet = self.book.add_worksheet(layout.make_sheet_name(named, self.names))
         sheet.hide_gridlines(2)
         sheet.set_landscape()
         sheet.set_paper(9)
@@ -142,7 +145,7 @@ class Workbook:
     def add_overviews(self) -> None:
         """Add the first sheet of each platform, in front of all others; it is filled when these are written."""
         for front in self.report.fronts:
-            sheet, row = self.sheet(OVERVIEW, describe_origin(self.report))
+            sheet, row = self.sheet(OVERVIEW, describe_origin(self.report), front.platform)
             self.first_sheets.append(Overview(self, front, sheet, row))
 
     def add_calculators(self) -> None:
@@ -150,7 +153,7 @@ class Workbook:
         for platform, sets, refused in self.calculable:
             note = f"{to_plain_value(platform)}: change a yellow cell and all predictions follow. "
             note += "Intervals are in Comparison."
-            sheet, row = self.sheet(calculator.SHEET, note)
+            sheet, row = self.sheet(calculator.SHEET, note, to_plain_value(platform))
             writer = calculator.Sheet(self, sheet, row, sets, refused)
             writer.write()
             factor = cell(sheet.get_name(), *writer.latency) if writer.latency else ""
