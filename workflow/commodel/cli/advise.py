@@ -277,7 +277,7 @@ def _alternative_row(row: dict, rows: list[dict]) -> dict:
             "low": row["low"],
             "high": row["high"],
             "slower by [%]": behind,
-            "weight [%]": round(100 * row["support"]),
+            "regret [%]": float(f"{100 * row['regret']:.2g}"),
         }
         | ({"between waves": row["period"]} if streams else {})
         | ({"front": "*" if row["front"] else ""} if front else {})

@@ -48,7 +48,7 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
         ),
         (
             "commodel predict --matrix sample --out sample.csv "
-            "--params results/sample/fitted/fast-ethernet-32/loggp.yaml"
+            "--params results/sample/validated/fast-ethernet-32/loggp.yaml"
         ),
     ),
 )
