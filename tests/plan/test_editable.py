@@ -98,7 +98,7 @@ def test_node_hours_follow_what_is_edited(project, tmp_path):
     (book,) = libreoffice.recalculated([project / "mine.xlsx"], tmp_path)
     assert book[MATRIX_SHEET]["C1"].value == 14
     assert called("plan", "--from", "mine.xlsx", "-o", "back.yaml").exit_code == 0
-    assert node_hours("back.yaml", project) > 1.1 * node_hours("mine", project)
+    assert node_hours("back.yaml", project) > 1.05 * node_hours("mine", project)  # starts of programs are in both
     assert book[MATRIX_SHEET]["H1"].value == pytest.approx(node_hours("back.yaml", project), rel=1e-9)
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from commodel.models.probes import MAX_VECTOR_BYTES, Site, probe
@@ -10,7 +11,7 @@ from commodel.patterns.build import Shape, builder, schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.plan import message_lengths
 from commodel.plan.config import load_experiment
-from commodel.plan.duration import Durations
+from commodel.plan.duration import SIMULATED_START_SECONDS, Durations
 from commodel.plan.prediction_list import SCHEDULE_COST, STEP_COST, estimate_cost, list_shapes, select_part
 from commodel.records import Case
 from tests.patterns.catalogue import catalogue, point
@@ -34,7 +35,7 @@ def test_a_calm_machine_takes_three_times_the_fewest_samples_and_no_more_than_th
     durations = Durations("local", replace(MEASURE, max_samples=most))
     assert MEASURE.min_samples == 10
     seconds = 1e-4 * (samples + MEASURE.warmup) + 1e-3
-    assert durations._estimate_samples(1e-4, simulation=8e-5, upper_bound=False) == pytest.approx(seconds)
+    assert durations._estimate_samples(np.array([1e-4, 2, 2, 16]), 2, upper_bound=False) == pytest.approx(seconds)
 
 
 def test_long_messages_of_probes_take_their_time():
@@ -44,27 +45,47 @@ def test_long_messages_of_probes_take_their_time():
         Case("local", "prtt", 2, {"n": n, "bytes": size}, "block:2")
         for n, size in ((16, 1 << 20), (1, 1 << 24), (1, 1))
     )
-    longer = durations.estimate_cases([one]) - durations.estimate_cases([short])
-    assert durations.estimate_cases([burst]) == durations.estimate_cases([one])
+    longer = durations.estimate_members([one]) - durations.estimate_members([short])
+    assert durations.estimate_members([burst]) == durations.estimate_members([one])
     assert longer == pytest.approx(2 * (1 << 24) / 5e9 * (3 * MEASURE.min_samples + MEASURE.warmup), rel=1e-3)
 
 
 def test_simulating_long_messages_takes_its_time_since_the_player_copies_them():
-    """Every rank of sixteen sends the next one 16 MiB, 256 MiB a sample, at 4e-10 s a byte."""
+    """Every rank of sixteen sends the next one 16 MiB, 256 MiB a sample, at 1e-10 s a byte; one sample is checked."""
     settings = {"level": "node", "how": "all", "procs": 16, "flows": 16, "step": 1, "ways": 1, "bytes": 1 << 24}
     long, short = (Case("mine", "capacity", 16, {**settings, "bytes": size}, "block:1") for size in (1 << 24, 1))
     durations = Durations("simgrid", MEASURE)
-    longer = durations.estimate_cases([long]) - durations.estimate_cases([short])
-    passes = MEASURE.min_samples + max(MEASURE.warmup, 1)
-    assert longer == pytest.approx(16 * (1 << 24) * 4e-10 * passes, rel=1e-3)
+    longer = durations.estimate_members([long]) - durations.estimate_members([short])
+    per_byte = 1.7e-9 + 1e-10 * (1 + MEASURE.min_samples + MEASURE.warmup)
+    assert longer == pytest.approx(16 * (1 << 24) * per_byte, rel=1e-3)
 
     setting = Setting.unlimited()
     points = [
         make_point(setting, {"operation": "bcast", "algorithm": "linear", "ranks": 16, "bytes": size})
         for size in (1 << 24, 0)
     ]
-    more = durations.estimate_points(points[:1]) - durations.estimate_points(points[1:])
-    assert more == pytest.approx(15 * (1 << 24) * 4e-10 * passes, rel=1e-3)
+    more = durations.estimate_members(points[:1]) - durations.estimate_members(points[1:])
+    assert more == pytest.approx(15 * (1 << 24) * per_byte, rel=1e-2)  # its messages are in flight together
+
+
+def test_simulating_messages_that_are_in_flight_together_takes_longer():
+    """Sixteen ranks send 240 messages of 1 KiB at once, or in 15 rounds of 16; shorter ones do not meet."""
+    durations, flows = Durations("simgrid", MEASURE), {}
+    for algorithm, size in ((name, size) for name in ("linear", "pairwise") for size in (8, 1024)):
+        requested = {"operation": "alltoall", "algorithm": algorithm, "ranks": 16, "bytes": size}
+        effort = durations._estimate_sample(make_point(Setting.unlimited(), requested))
+        assert effort[1] == 240
+        flows[algorithm, size] = effort[2]
+    assert flows == {("linear", 8): 0, ("pairwise", 8): 0, ("linear", 1024): 240 * 240, ("pairwise", 1024): 240 * 16}
+
+
+def test_programs_start_once_for_all_members_with_the_same_ranks_and_nodes():
+    durations = Durations("simgrid", MEASURE)
+    cases = [
+        Case("mine", "pingpong", 2, {"bytes": size}, "block:1", where) for size in (1, 8) for where in ((), (1, 2))
+    ]
+    starts = durations.estimate_batch(cases) - durations.estimate_members(cases)
+    assert starts == pytest.approx(2 * SIMULATED_START_SECONDS)
 
 
 MIB = 1 << 20

@@ -17,7 +17,7 @@ from commodel.patterns.operations import operations
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.patterns.trees.topologies import tree
 from commodel.plan import planning
-from commodel.plan.planning import load_plan, record_files
+from commodel.plan.planning import PROBE_SHARE, load_plan, record_files
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
 from commodel.records import LIBRARY
@@ -246,12 +246,12 @@ def test_what_is_planned_of_one_wave_is_as_it_was(planned):
 
 
 def test_a_stream_takes_as_long_as_its_waves_and_the_programs_are_reported(planned):
-    single, many = (planned(STREAMS % waves, platform=SIMULATED) for waves in (1, 1000))
-    work = [sum(batch.seconds - 2 for batch in plan.batches if batch.points) for plan in (single, many)]
-    assert work[1] == pytest.approx(1000 * work[0])
+    single, many, more = (planned(STREAMS % waves, platform=SIMULATED) for waves in (1, 1001, 2001))
+    work = [sum(batch.seconds for batch in plan.batches if batch.points) for plan in (single, many, more)]
+    assert work[2] - work[1] == pytest.approx(work[1] - work[0])
     (batch,) = (batch for batch in many.batches if batch.points)
     rows = [row for start in list_starts(batch, ROOT) for row in start.rows]
-    assert [row["waves"] for row in rows] == [1000] * 3
+    assert [row["waves"] for row in rows] == [1001] * 3
 
 
 @pytest.mark.parametrize("waves", [0, 100_001, -1, "x", 1.5])
@@ -319,3 +319,27 @@ def test_naming_levels_keeps_what_was_measured(planned):
         for nodes in (8, 4)
     )
     assert not set(near) & set(nearer)
+
+
+def mixture_sizes(plan):
+    return sorted({case.settings["bytes"] for batch in plan.batches for case in batch.cases if case.probe == "mixture"})
+
+
+@pytest.mark.parametrize("probes", ["auto", "[auto, mixture]"])
+def test_probes_keep_to_their_share_of_the_time(planned, probes):
+    """With few points on 64 simulated nodes, slow probes have every second size, whoever names them."""
+    matrix = "  - axes: {operation: alltoall, algorithm: linear, ranks: 64, bytes: %s}"
+    more = f"probes: {probes}\nprobe_bytes: {{from: 1, to: 1MiB, factor: 4}}\nmeasure: {{min_samples: 50}}"
+    few, many = (planned(matrix % sizes, more, SIMULATED) for sizes in ("8", "{from: 1024, to: 16KiB, factor: 2}"))
+    assert mixture_sizes(few) == [256, 4096, 65536, 1 << 20]
+    assert mixture_sizes(many) == [4**power for power in range(3, 11)]
+    seconds = [
+        sum(batch.seconds for batch in many.batches if bool(batch.cases) == probing) for probing in (True, False)
+    ]
+    assert seconds[0] <= PROBE_SHARE * sum(seconds)
+
+
+def test_probes_that_only_the_experiment_names_are_not_thinned_out(planned):
+    matrix = "  - axes: {operation: bcast, algorithm: linear, ranks: 64, bytes: 8}"
+    more = "probes: [pingpong, work, memcopy, mixture]\nprobe_bytes: {from: 1, to: 1MiB, factor: 4}"
+    assert len(mixture_sizes(planned(matrix, more, SIMULATED))) == 8

@@ -408,7 +408,7 @@ def measure_now(
     require_job(platform, entry)
     if not entry.image:
         build(ROOT, get_toolchain(entry))
-    upper_bounds = Durations(entry.launcher, settings).estimate_points(points, upper_bound=True)
+    upper_bounds = Durations(entry.launcher, settings).estimate_members(points, upper_bound=True)
     batch = Batch(name, platform, max(point.nodes for point in points), tuple(points), most=upper_bounds)
     planned = record_platform(platform, entry)
     planned = planned if planned.levels else replace(planned, hosts=())  # without levels, other nodes are welcome

@@ -167,7 +167,7 @@ class LibraryTimer:
         """Return the median of each workload in seconds, and the noise of its logarithm. A workload without a valid
         sample is omitted."""
         points = {workload: self.point(workload) for workload in workloads}
-        upper_bounds = Durations(self.platform.launcher, self.measure).estimate_points(
+        upper_bounds = Durations(self.platform.launcher, self.measure).estimate_members(
             list(points.values()), upper_bound=True
         )
         nodes = max(point.nodes for point in points.values())

@@ -5,7 +5,7 @@ They are rough. A measurement is predicted with a Hockney model of typical laten
 launcher. The analysis takes a fixed processor time for each workflow job, case and prediction.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,21 +15,31 @@ from commodel.models.probes import PLAYER, probe
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import Shape, builder, remove_layout, sample_parts
 from commodel.patterns.operations import operation, parts, ranks_of, tiles
+from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import is_written
 from commodel.platforms.launchers import LAUNCHERS
 from commodel.predictions.model import Model
 from commodel.records import Case, Measure, Plan, Point
 
-BATCH_START_SECONDS = 2.0  # start of the driver and its programs
+BATCH_START_SECONDS = 2.0  # start of the driver
+START_SECONDS = 0.3  # start of a program, in each pass
 UNCERTAINTY_FACTOR = 3.0  # ratio of the upper bound to an estimate
 # Ratio of the sample time on a noisy machine to its estimate. The maximum number of samples is assumed there.
 NOISY_SLOWDOWN = 10.0
-SECONDS_PER_SIMULATED_MESSAGE = 4e-5  # wall time; the player is the program that executes schedules
-SECONDS_PER_SIMULATED_BYTE = 4e-10  # wall time: the player copies the data that it sends
+# Wall seconds of simulations, fitted to 1,400 cases on up to 128 ranks, from 8 B to 1 MiB
+SIMULATED_START_SECONDS = 0.07  # of a program
+SIMULATED_CASE_SECONDS = 3e-3  # to write the schedule of a case, and to join its samples
+SIMULATED_PAIR_SECONDS = 5e-4  # the same for two ranks alone, without a schedule
+SECONDS_PER_SIMULATED_RANK = 2e-4  # of a case, not of each sample
+SECONDS_PER_SIMULATED_MESSAGE = 1e-5  # a sample begins with one more message of each rank
+SECONDS_PER_SIMULATED_FLOW = 5e-8  # of a message, for each message in flight with it
+MIN_FLOW_BYTES = 512  # bytes: shorter messages have arrived before many others are sent
+SECONDS_PER_CHECKED_BYTE = 1.7e-9  # once in a case: the player makes the data and compares what arrives
+SECONDS_PER_SIMULATED_BYTE = 1e-10  # the player copies the data that it sends
 # Ratio of the wall time of simulating a kernel to that of its messages: all ranks synchronise before each iteration,
 # and the first pass checks the data.
-SIMULATED_KERNEL_FACTOR = 4.0
+SIMULATED_KERNEL_FACTOR = 16.0
 MAX_SHAPE_RANKS = 256  # ranks; above, the time of an algorithm is assumed to be proportional to their number
 SHAPE_BYTES = (0, 1 << 20)  # sizes at which shapes are predicted; other sizes are interpolated
 MAX_MESSAGES_BUILT = 200_000_000
@@ -73,53 +83,71 @@ class Durations:
         self.typical_network = latency, bandwidth = TYPICAL_NETWORKS["overlay" if overlay else launched_by]
         values = {"alpha.a": Estimate(latency, "s", latency, latency), "beta.a": Estimate(1 / bandwidth, "s/B", 0, 0)}
         self.model = Model.of_set(ParameterSet("hockney", "", "guess", values))
-        # For each size of SHAPE_BYTES: seconds of a sample, and of simulating it
-        self.shape_seconds: dict[Shape, tuple[tuple[float, float], ...]] = {}
+        self.shape_efforts: dict[Shape, np.ndarray] = {}  # for each size of SHAPE_BYTES, a row (see `_estimate_sample`)
         self.messages_built = 0  # of all schedules so far
 
-    def estimate_points(self, points: Iterable[Point], upper_bound: bool = False) -> float:
-        """Return the seconds of points on a quiet machine; with `upper_bound`, the seconds for a time limit."""
-        samples = (self._estimate_samples(*self._estimate_sample(point), upper_bound) for point in points)
+    def estimate_members(self, members: Iterable[Point | Case], upper_bound: bool = False) -> float:
+        """Return the seconds of points and cases of probes on a quiet machine, without starts of programs; with
+        `upper_bound`, the seconds for a time limit."""
+        samples = (
+            self._estimate_case(member, upper_bound)
+            if isinstance(member, Case)
+            else self._estimate_samples(self._estimate_sample(member), member.ranks, upper_bound)
+            for member in members
+        )
         return BATCH_START_SECONDS + sum(self.overlay_seconds + seconds for seconds in samples)
 
-    def estimate_cases(self, cases: Iterable[Case], upper_bound: bool = False) -> float:
-        """Return the same for the cases of probes."""
-        samples = (self._estimate_case(case, upper_bound) for case in cases)
-        return BATCH_START_SECONDS + sum(self.overlay_seconds + seconds for seconds in samples)
+    def estimate_batch(self, members: Sequence[Point | Case], upper_bound: bool = False) -> float:
+        """Return the same with the starts of programs. One start serves all members with the same ranks and nodes."""
+        starts = {
+            (probe(member.probe).runs, member.ranks, member.layout, member.where)
+            if isinstance(member, Case)
+            else (member.predictable, member.ranks, member.layout)
+            for member in members
+        }
+        seconds = SIMULATED_START_SECONDS if self.simulated else START_SECONDS * self.measure.passes
+        seconds *= UNCERTAINTY_FACTOR if upper_bound else 1.0
+        return self.estimate_members(members, upper_bound) + len(starts) * seconds
 
     def _estimate_case(self, case: Case, upper_bound: bool) -> float:
         """Return the seconds of all samples of a case; some probes have a fixed number of samples."""
         if not (samples := probe(case.probe).samples):
-            return self._estimate_samples(*self._estimate_probe_sample(case), upper_bound)
-        seconds, _ = self._estimate_probe_sample(case)
+            return self._estimate_samples(self._estimate_probe_sample(case), case.ranks, upper_bound)
+        seconds = self._estimate_probe_sample(case)[0]
         if self.simulated:
-            seconds = 2 * int(case.settings["trips"]) * _simulation_seconds(1, case.settings["bytes"])
+            messages = 2 * int(case.settings["trips"])
+            seconds = messages * (
+                SECONDS_PER_SIMULATED_MESSAGE + SECONDS_PER_SIMULATED_BYTE * int(case.settings["bytes"])
+            )
             samples = min(max(samples, self.measure.min_samples), self.measure.max_samples)
-        return seconds * (samples + 1) * (UNCERTAINTY_FACTOR if upper_bound else 1.0)
+        fixed = SIMULATED_PAIR_SECONDS if self.simulated else 0.0
+        return (fixed + seconds * (samples + 1)) * (UNCERTAINTY_FACTOR if upper_bound else 1.0)
 
-    def _estimate_probe_sample(self, case: Case) -> tuple[float, float]:
-        """Return the seconds of one sample of a probe, and those of simulating it.
+    def _estimate_probe_sample(self, case: Case) -> np.ndarray:
+        """Return what one sample of a probe takes, as `_estimate_sample` does.
 
         A sample is a round trip. Several messages are assumed to be sent one after the other, as on one link.
         """
         if self.simulated and (schedule := _build_probe_schedule(case)) is not None:
-            return 0.0, _estimate_simulation(schedule)
+            return np.array([0.0, *_count_messages(schedule)])
         repeats = max(int(case.settings.get(name, 1)) for name in MESSAGE_COUNT_SETTINGS)
         seconds = PROBE_SECONDS + 2 * repeats * int(case.settings.get("bytes", 0)) / self.typical_network[1]
-        return seconds, 2 * case.ranks * SECONDS_PER_SIMULATED_MESSAGE
+        return np.array([seconds, 2 * case.ranks, 0, 0])
 
     def estimate_sample(self, point: Point) -> float:
         """Return the seconds of one sample of a point."""
-        return self._estimate_sample(point)[0]
+        return float(self._estimate_sample(point)[0])
 
-    def _estimate_samples(self, seconds: float, simulation: float, upper_bound: bool) -> float:
-        """Return the seconds of all samples of a case.
+    def _estimate_samples(self, effort: np.ndarray, ranks: int, upper_bound: bool) -> float:
+        """Return the seconds of all samples of a case, given what one takes (see `_estimate_sample`).
 
         On a quiet machine, three times the minimum number of samples is assumed; on a noisy one, the maximum.
         """
-        settings = self.measure
+        settings, (seconds, messages, flows, bytes) = self.measure, effort.tolist()
         if self.simulated:
-            estimate = simulation * (settings.min_samples + max(settings.warmup, 1))
+            sample = SECONDS_PER_SIMULATED_MESSAGE * (messages + ranks) + SECONDS_PER_SIMULATED_FLOW * flows
+            estimate = (sample + SECONDS_PER_SIMULATED_BYTE * bytes) * (1 + settings.min_samples + settings.warmup)
+            estimate += SIMULATED_CASE_SECONDS + SECONDS_PER_SIMULATED_RANK * ranks + SECONDS_PER_CHECKED_BYTE * bytes
             return UNCERTAINTY_FACTOR * estimate if upper_bound else estimate
         samples = min(3 * settings.min_samples, settings.max_samples)
         fixed = seconds * settings.warmup + 1e-3
@@ -127,24 +155,28 @@ class Durations:
         noisy = min(NOISY_SLOWDOWN * seconds * settings.max_samples, settings.seconds) + fixed
         return max(UNCERTAINTY_FACTOR * estimate, noisy) if upper_bound else estimate
 
-    def _estimate_sample(self, point: Point) -> tuple[float, float]:
-        """Return the seconds of one sample of a point, and those of simulating it.
+    def _estimate_sample(self, point: Point) -> np.ndarray:
+        """Return what one sample of a point takes: its seconds on a machine, and what a simulation of it takes time
+        for. These are its messages, for each message the number in flight with it, and its bytes.
 
         Waves are assumed to run one after the other. Ranks are rounded up to a power of two, so that few shapes are
         predicted.
         """
         if not point.predictable:
-            return tuple(point.waves * number for number in self._estimate_library_default(point))
-        has_fixed_ranks = point.topology or ranks_of(point.operation)
-        ranks = point.ranks if has_fixed_ranks else min(1 << (point.ranks - 1).bit_length(), MAX_SHAPE_RANKS)
-        shape = Shape.of(remove_layout(point, ranks), SHAPE_BYTES)
-        if shape not in self.shape_seconds:
-            self.shape_seconds[shape] = self._predict_shape(shape)
-        (empty, simulated_empty), (full, simulated_full) = self.shape_seconds[shape]
-        size_ratio, scale = point.bytes / SHAPE_BYTES[1], max(point.ranks / ranks, 1) * point.waves
-        seconds = scale * (empty + (full - empty) * size_ratio) + self._estimate_computation(point)
-        simulation = scale * (simulated_empty + (simulated_full - simulated_empty) * size_ratio)
-        return seconds, simulation * (SIMULATED_KERNEL_FACTOR if _is_kernel(point) else 1.0)
+            effort = point.waves * self._estimate_library_default(point)
+        else:
+            has_fixed_ranks = point.topology or ranks_of(point.operation)
+            ranks = point.ranks if has_fixed_ranks else min(1 << (point.ranks - 1).bit_length(), MAX_SHAPE_RANKS)
+            shape = Shape.of(remove_layout(point, ranks), SHAPE_BYTES)
+            if shape not in self.shape_efforts:
+                self.shape_efforts[shape] = self._predict_shape(shape)
+            empty, full = self.shape_efforts[shape]
+            effort = empty + (full - empty) * (point.bytes / SHAPE_BYTES[1])
+            effort *= max(point.ranks / ranks, 1) * point.waves
+            effort[0] += self._estimate_computation(point)
+            effort[1:] *= SIMULATED_KERNEL_FACTOR if _is_kernel(point) else 1.0
+        effort[2] *= point.bytes >= MIN_FLOW_BYTES
+        return effort
 
     def _estimate_computation(self, point: Point) -> float:
         """Return the seconds of computing the largest rectangle of a kernel in one sample, over all iterations; 0 if
@@ -157,26 +189,28 @@ class Durations:
         operations_each = 2 * numbers**1.5 if operation(point.operation).program == "summa" else OPERATIONS_PER_CELL
         return float(area) * iterations * operations_each / OPERATIONS_PER_SECOND
 
-    def _estimate_library_default(self, point: Point) -> tuple[float, float]:
-        """Return the seconds of a sample of the library default, and those of simulating it.
+    def _estimate_library_default(self, point: Point) -> np.ndarray:
+        """Return what one sample of the library default takes, as `_estimate_sample` does.
 
-        It is assumed to have log2 P steps, each with all bytes that a rank has at the end. An alltoall is assumed to
-        send messages between all pairs of ranks.
+        It is assumed to have log2 P steps, each with all bytes that a rank has at the end. In a simulation, all ranks
+        of an allgather or alltoall are assumed to send to all others at once, as SimGrid's default does.
         """
         steps = (point.ranks - 1).bit_length()
         has_blocks = point.operation in ("gather", "scatter", "allgather", "alltoall")
         bytes_at_end = point.bytes * (point.ranks if has_blocks else 1)
         latency, bandwidth = self.typical_network
-        messages = point.ranks * (point.ranks if point.operation == "alltoall" else steps)
+        at_once = point.operation in ("allgather", "alltoall")
+        messages = point.ranks * (point.ranks if at_once else steps)
+        in_flight = messages if at_once else point.ranks
         seconds = steps * (latency + bytes_at_end / bandwidth)
-        return seconds, _simulation_seconds(messages, point.ranks * bytes_at_end)
+        return np.array([seconds, messages, float(messages) * in_flight, float(point.ranks) * bytes_at_end])
 
-    def _predict_shape(self, shape: Shape) -> tuple[tuple[float, float], ...]:
-        """Return the seconds at each size of a shape, and those of simulating it."""
-        predictions = np.zeros((len(shape.sizes), 2))
+    def _predict_shape(self, shape: Shape) -> np.ndarray:
+        """Return what a sample takes at each size of a shape, as `_estimate_sample` does."""
+        efforts = np.zeros((len(shape.sizes), 4))
         for part, count in sample_parts(shape.point):
             build = builder(part)
-            for size, prediction in zip(shape.sizes, predictions, strict=True):
+            for size, effort in zip(shape.sizes, efforts, strict=True):
                 pattern = build(size)
                 self.messages_built += pattern.messages
                 if self.messages_built > MAX_MESSAGES_BUILT:
@@ -184,8 +218,8 @@ class Durations:
                     raise UserError(f"the patterns of this experiment have more than {limit}")
                 if pattern.overlapped_seconds is not None:  # the estimate includes the computation
                     pattern = replace(pattern, overlapped_seconds=None)
-                prediction += count * self.model.cost(pattern)[0], count * _estimate_simulation(pattern)
-        return tuple(map(tuple, predictions.tolist()))
+                effort += np.multiply(count, [self.model.cost(pattern)[0], *_count_messages(pattern)])
+        return efforts
 
 
 def _build_probe_schedule(case: Case) -> Schedule | None:
@@ -194,16 +228,16 @@ def _build_probe_schedule(case: Case) -> Schedule | None:
     return entry.pattern(case.settings) if entry.pattern and entry.program == PLAYER else None
 
 
-def _estimate_simulation(pattern: Schedule) -> float:
-    """Return the wall time in seconds of simulating a pattern on this machine. Messages of repeated rounds count with
-    their mean size."""
-    parts = [part for part in pattern.parts if part.messages]
-    sent = sum(part.messages * float(getattr(part, "bytes", part.sizes).mean()) for part in parts)
-    return _simulation_seconds(pattern.messages, sent)
-
-
-def _simulation_seconds(messages: int, bytes: float) -> float:
-    return messages * SECONDS_PER_SIMULATED_MESSAGE + bytes * SECONDS_PER_SIMULATED_BYTE
+def _count_messages(pattern: Schedule) -> tuple[int, float, float]:
+    """Return the messages of a pattern, the sum over messages of those that begin in the same step, and the bytes.
+    Messages of repeated rounds count with their mean size."""
+    flows = sent = 0.0
+    for part in pattern.parts:
+        if part.messages:
+            rounds = isinstance(part, Rounds)
+            sent += part.messages * float((part.sizes if rounds else part.bytes).mean())
+            flows += part.messages * part.ranks if rounds else (np.bincount(part.step) ** 2.0).sum()
+    return pattern.messages, float(flows), sent
 
 
 def _is_kernel(point: Point) -> bool:

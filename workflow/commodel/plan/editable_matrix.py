@@ -171,7 +171,7 @@ def _estimate_costs(
         seconds, seconds_of_larger = (
             durations.estimate_sample(replace(point, bytes=point.bytes + added)) for added in (0, SIZE_STEP)
         )
-        all_seconds = durations.estimate_points((point,)) - BATCH_START_SECONDS
+        all_seconds = durations.estimate_members((point,)) - BATCH_START_SECONDS
         per_byte = (seconds_of_larger - seconds) / SIZE_STEP
         return RowCost(nodes.get(point, point.nodes), point.bytes, point.waves, seconds, per_byte, all_seconds)
 

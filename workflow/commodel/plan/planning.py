@@ -6,7 +6,7 @@ an unknown source. It raises an error that names the key if an entry has another
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from itertools import islice
@@ -48,8 +48,12 @@ from commodel.platforms.slurm import make_constraint
 from commodel.platforms.tools import find as find_tool
 from commodel.platforms.tools import find_build_root, native_digest
 from commodel.predictions.papers import paper
-from commodel.records import ArchivedFile, Batch, Measure, Plan, PlannedPlatform, Point, digest
+from commodel.records import ArchivedFile, Batch, Case, Measure, Plan, PlannedPlatform, Point, digest
 from commodel.sources import ROOT
+
+PROBE_SHARE = 0.25  # of the time of a platform's batches: limit of survey and probes
+# Seconds that survey and probes may take even if points take little time. Nothing is waited for in a simulation.
+MIN_PROBE_SECONDS, MIN_SIMULATED_PROBE_SECONDS = 120.0, 10.0
 
 
 def make_batches(
@@ -60,8 +64,9 @@ def make_batches(
     probes: list[str],
     measure: Measure,
     survey: bool = False,
-) -> Iterator[Batch]:
-    """Yield the batches of a platform: one for the survey of the network, one for the probes, and those of the points.
+) -> tuple[Batch, ...]:
+    """Return the batches of a platform: one for the survey of the network, one for the probes, and those of the points.
+    Probes are thinned out as long as survey and probes exceed their share of the time.
 
     Their names contain a digest of the platform, the settings of measurements, and the programs. If any of these
     changes, earlier samples are invalid.
@@ -73,41 +78,55 @@ def make_batches(
     types, fewer = dict(platform.types), dict(platform.fewer_cores)
     probes_local_work = not (platform.simulated or platform.overlay) and not LOCAL.isdisjoint(probes)
     sizes, vectors = choose_probe_sizes(points, experiment.probe_bytes, probes_local_work)
-    platform_size = (
-        platform.nodes,
-        platform.cores,
-        types,
-        platform.simulated,
-        platform.overlay,
-        fewer,
-        platform.hierarchy,
+    site = Site(
+        platform.nodes, platform.cores, types, platform.simulated, platform.overlay, fewer, platform.hierarchy, vectors
     )
-    site = Site(*platform_size, vectors)
-    if survey:
-        pairs = tuple(probe(SURVEY).cases(name, replace(site, levels=FLAT), [0]))
-        duration, time_limit = durations.estimate_cases(pairs), durations.estimate_cases(pairs, upper_bound=True)
-        title = f"{name}{TITLE}{state_digest}"
-        yield Batch(title, name, platform.nodes, cases=pairs, seconds=duration, most=time_limit, budget=budget)
-        probes = [entry for entry in probes if entry != SURVEY]
-        # Before the survey, levels are unknown. The time limit must suffice for the probes of a network with levels.
-        guessed_site = site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))
-        likely_cases = [case for entry in probes for case in probe(entry).cases(name, guessed_site, sizes)]
-    cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))
-    if cases:
-        nodes = max(nodes_of_case(case) for case in cases)
-        duration, time_limit = durations.estimate_cases(cases), durations.estimate_cases(cases, upper_bound=True)
-        time_limit = max(time_limit, durations.estimate_cases(likely_cases, upper_bound=True)) if survey else time_limit
-        yield Batch(
-            f"{name}-probes-{state_digest}", name, nodes, cases=cases, seconds=duration, most=time_limit, budget=budget
+
+    def make_batch(label: str, members: Sequence[Point | Case], likely: Sequence[Case] = ()) -> Batch:
+        """Return a batch of points or of cases. If the `likely` cases take longer, the estimates are theirs."""
+        seconds, most = (
+            max(durations.estimate_batch(own, limit) for own in (members, likely)) for limit in (False, True)
         )
-    for platform_size, members in _group_by_nodes(points, platform.simulated, experiment.batch.smaller):
+        kind = "points" if isinstance(members[0], Point) else "cases"
+        nodes = max(nodes_of_case(member) if kind == "cases" else member.nodes for member in members)
+        about = {"nodes": nodes, kind: tuple(members), "seconds": seconds, "most": most, "budget": budget}
+        return Batch(f"{name}{label}-{state_digest}", name, **about)
+
+    measured, surveys = [], []
+    for size, members in _group_by_nodes(points, platform.simulated, experiment.batch.smaller):
         parts = list(_split_by_budget(members, durations, budget))
         for number, part in enumerate(parts, 1):
-            part_suffix = f"-{number}" if len(parts) > 1 else ""
-            nodes = max(point.nodes for point in part)
-            duration, time_limit = durations.estimate_points(part), durations.estimate_points(part, upper_bound=True)
-            title = f"{name}-{platform_size}n{part_suffix}-{state_digest}"
-            yield Batch(title, name, nodes, points=part, seconds=duration, most=time_limit, budget=budget)
+            measured.append(make_batch(f"-{size}n{f'-{number}' if len(parts) > 1 else ''}", part))
+    likely = site
+    if survey:
+        pairs = tuple(probe(SURVEY).cases(name, replace(site, levels=FLAT), [0]))
+        surveys.append(make_batch(TITLE.removesuffix("-"), pairs))
+        probes = [entry for entry in probes if entry != SURVEY]
+        # Before the survey, levels are unknown. The estimates must suffice for the probes of a network with levels.
+        likely = site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))
+    left = _limit_probes(measured, platform.simulated) - sum(batch.seconds for batch in surveys)
+    for thinning in (1, 2) if _are_automatic(experiment) else (1,):
+        cases, likely_cases = (
+            [case for entry in probes for case in probe(entry).cases(name, replace(own, thinning=thinning), sizes)]
+            for own in (site, likely)
+        )
+        if not cases:
+            return (*surveys, *measured)
+        batch = make_batch("-probes", cases, likely_cases)
+        if batch.seconds <= left:
+            break
+    return (*surveys, batch, *measured)
+
+
+def _are_automatic(experiment: Experiment) -> bool:
+    """Return whether the program chooses probes, possibly beside those that the experiment names."""
+    return experiment.probes == "auto" or "auto" in experiment.probes
+
+
+def _limit_probes(measured: Sequence[Batch], simulated: bool) -> float:
+    """Return the most seconds for survey and probes, given the batches of points."""
+    share = PROBE_SHARE / (1 - PROBE_SHARE) * sum(batch.seconds for batch in measured)
+    return max(share, MIN_SIMULATED_PROBE_SECONDS if simulated else MIN_PROBE_SECONDS)
 
 
 def _guess_levels(nodes: int) -> Hierarchy:
@@ -144,9 +163,9 @@ def _split_by_budget(points: Iterable[Point], durations: Durations, budget: floa
         groups.setdefault(point.workload, []).append(point)
     reserve = min(600.0, budget / 2)  # seconds: ten minutes, as in the time limit, but at most half of the budget
     part: list[Point] = []
-    seconds = start = durations.estimate_points((), upper_bound=True)
+    seconds = start = durations.estimate_members((), upper_bound=True)
     for members in groups.values():
-        added_seconds = durations.estimate_points(members, upper_bound=True) - start
+        added_seconds = durations.estimate_members(members, upper_bound=True) - start
         if part and reserve + seconds + added_seconds > budget:
             yield tuple(part)
             part, seconds = [], start
@@ -279,7 +298,7 @@ def make_plan(name: str, root: Path, only: str | None = None, survey: bool = Tru
 
 def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     experiment = load_experiment(path)
-    survey = survey and experiment.survey and (experiment.probes == "auto" or "auto" in experiment.probes)
+    survey = survey and experiment.survey and _are_automatic(experiment)
     families = _list_families(experiment)
     if experiment.paper:
         with locate_errors(experiment, "paper"):
@@ -397,7 +416,7 @@ def _list_probes(
     for index, name in named.items():
         with locate_errors(experiment, "probes", index):
             probe(name)
-    wanted = dict.fromkeys([*(automatic if "auto" in experiment.probes else ()), *named.values()])
+    wanted = dict.fromkeys([*(automatic if _are_automatic(experiment) else ()), *named.values()])
     for entry in families:
         if missing := set(needed[entry]) - set(wanted):
             raise experiment.error(("probes",), f"family {entry} also needs {', '.join(sorted(missing))}")

@@ -10,6 +10,7 @@ from commodel.files.atomic import temporary_folder, write_atomically
 from commodel.files.cache import MAX_COPY_BYTES
 from commodel.models.probes import probe
 from commodel.plan.duration import estimate_analysis
+from commodel.plan.planning import PROBE_SHARE
 from commodel.records import Plan
 from commodel.units import format_bytes, format_seconds
 
@@ -54,11 +55,7 @@ def summarize_plan(plan: Plan, progress_lines: Iterable[str] = ()) -> list[str]:
         f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
         f"measuring takes about {format_seconds(total_seconds)} if batches run one after the other"
         + (f": {node_hours:.3g} node-hours on real machines, limited to {max_node_hours:.3g}" if real else ""),
-        *(
-            [f"of this, survey and probes take {format_seconds(probe_seconds)}, {probe_seconds / total_seconds:.0%}"]
-            if probe_seconds
-            else []
-        ),
+        *([_describe_probes(probe_seconds, total_seconds)] if probe_seconds else []),
         *progress_lines,
         f"fitting, predicting and reporting take about {format_seconds(estimate_analysis(plan))} on one core",
     ]
@@ -78,6 +75,11 @@ def summarize_plan(plan: Plan, progress_lines: Iterable[str] = ()) -> list[str]:
                     f"platform {platform} lacks the nodes or cores for probe {name}: {needing} may lack data there"
                 )
     return lines
+
+
+def _describe_probes(seconds: float, total_seconds: float) -> str:
+    share = f"{seconds / total_seconds:.0%} (above {PROBE_SHARE:.0%}, probes have fewer sizes)"
+    return f"of this, survey and probes take {format_seconds(seconds)}, {share}"
 
 
 def write_plan_workbook(plan: Plan, path: Path, edited: Callable[[xlsxwriter.Workbook], None] | None = None) -> None:

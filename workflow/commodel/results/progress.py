@@ -64,8 +64,8 @@ class Estimates:
             platform = self.plan.platforms[name]
             self.durations[name] = Durations(platform.launcher, self.plan.measure, platform.substrate == OVERLAY)
         durations = self.durations[name]
-        seconds = {case.id: durations.estimate_cases([case]) - BATCH_START_SECONDS for case in batch.cases}
-        seconds |= {point.id: durations.estimate_points([point]) - BATCH_START_SECONDS for point in batch.points}
+        members = (*batch.cases, *batch.points)
+        seconds = {member.id: durations.estimate_members([member]) - BATCH_START_SECONDS for member in members}
         self.case_seconds[batch.name] = seconds
         return seconds
 

@@ -30,15 +30,27 @@ static unsigned char byte_of(uint64_t word, long long address)
   return (unsigned char)(word >> 8 * (address % WORD_BYTES));
 }
 
-/* The byte at an address of data that are only moved. */
-static unsigned char moved(uint64_t salt, long long address)
+/* Word w of data that are only moved. */
+static uint64_t moved(uint64_t salt, long long w) { return splitmix((uint64_t)w * 0x9e3779b97f4a7c15u + salt + 1); }
+
+/* Writes the bytes of a word from an address on, at most `most`; returns how many. */
+static size_t write_word(uint64_t word, long long address, size_t most, char *to)
 {
-  return byte_of(splitmix((uint64_t)(address / WORD_BYTES) * 0x9e3779b97f4a7c15u + salt + 1), address);
+  size_t skipped = (size_t)(address % WORD_BYTES), count = WORD_BYTES - skipped;
+  if (count > most) count = most;
+  if (count == WORD_BYTES)
+    memcpy(to, &word, WORD_BYTES); /* of known length: one store */
+  else
+    memcpy(to, (const char *)&word + skipped, count);
+  return count;
 }
 
 /* The byte at an address of a rank's vector: a factor of the rank's, one for each of eight addresses in turn, times an
  * odd number of the address's. So the sum over ranks is the sum of their factors, times that number. */
-static unsigned char odd_number(long long address) { return moved(0, address) | 1; }
+static unsigned char product(const unsigned char factors[WORD_BYTES], uint64_t word, long long address)
+{
+  return (unsigned char)(factors[address % WORD_BYTES] * (byte_of(word, address) | 1));
+}
 
 static void add_factors(const Payload *payload, int rank, unsigned char factors[WORD_BYTES])
 {
@@ -48,7 +60,11 @@ static void add_factors(const Payload *payload, int rank, unsigned char factors[
 
 static void fill(unsigned char *data, long long bytes, const unsigned char factors[WORD_BYTES])
 {
-  for (long long a = 0; a < bytes; a++) data[a] = (unsigned char)(factors[a % WORD_BYTES] * odd_number(a));
+  uint64_t word = 0;
+  for (long long a = 0; a < bytes; a++) {
+    if (a % WORD_BYTES == 0) word = moved(0, a / WORD_BYTES);
+    data[a] = product(factors, word, a);
+  }
 }
 
 Payload *open_payload(const Part *part, int rank, bool sums, int wave)
@@ -80,37 +96,38 @@ static uint64_t pattern(const Payload *payload, const Op *op, size_t w)
 
 void pack(const Payload *payload, const Op *op, char *message)
 {
-  size_t at = 0;
+  size_t at = 0, bytes = (size_t)op->bytes;
   for (int r = op->run; r < op->run + op->runs; r++) {
     DataRun run = payload->part->runs[r];
-    if (payload->data)
+    size_t end = at + (size_t)run.length;
+    long long ahead = run.first - (long long)at;
+    if (payload->data) {
       memcpy(message + at, payload->data + run.first, (size_t)run.length);
-    else
-      for (int i = 0; i < run.length; i++) message[at + (size_t)i] = (char)moved(payload->salt, run.first + i);
-    at += (size_t)run.length;
+      at = end;
+    }
+    while (at < end) {
+      long long address = ahead + (long long)at;
+      at += write_word(moved(payload->salt, address / WORD_BYTES), address, end - at, message + at);
+    }
   }
-  for (; at < (size_t)op->bytes; at++)
-    message[at] = (char)byte_of(pattern(payload, op, at / WORD_BYTES), (long long)at);
+  while (at < bytes) at += write_word(pattern(payload, op, at / WORD_BYTES), (long long)at, bytes - at, message + at);
 }
 
 bool unpack(Payload *payload, const Op *op, const char *message, bool combines)
 {
-  size_t at = 0;
-  for (int r = op->run; r < op->run + op->runs; r++) {
+  size_t at = 0, bytes = (size_t)op->bytes;
+  char *expected = allocate(bytes + 1, 1);
+  pack(payload, op, expected);
+  for (int r = op->run; payload->data && r < op->run + op->runs; r++) { /* a partial sum is checked at the end */
     DataRun run = payload->part->runs[r];
     for (int i = 0; i < run.length; i++, at++) {
-      unsigned char arrived = (unsigned char)message[at];
-      if (payload->data) {
-        unsigned char *own = &payload->data[run.first + i];
-        *own = combines ? (unsigned char)(*own + arrived) : arrived;
-      } else if (arrived != moved(payload->salt, run.first + i)) {
-        return false;
-      }
+      unsigned char *own = &payload->data[run.first + i];
+      *own = (unsigned char)((combines ? *own : 0) + (unsigned char)message[at]);
     }
   }
-  for (; at < (size_t)op->bytes; at++)
-    if ((unsigned char)message[at] != byte_of(pattern(payload, op, at / WORD_BYTES), (long long)at)) return false;
-  return true;
+  bool same = memcmp(message + at, expected + at, bytes - at) == 0;
+  free(expected);
+  return same;
 }
 
 bool results_are_exact(const Payload *payload)
@@ -120,9 +137,13 @@ bool results_are_exact(const Payload *payload)
   if (part->results == 0) return true;
   for (int rank = 0; rank < part->ranks; rank++) add_factors(payload, rank, factors);
   for (int i = part->count; i < part->count + part->results; i++)
-    for (int r = part->ops[i].run; r < part->ops[i].run + part->ops[i].runs; r++)
-      for (long long a = part->runs[r].first; a < part->runs[r].first + part->runs[r].length; a++)
-        if (payload->data[a] != (unsigned char)(factors[a % WORD_BYTES] * odd_number(a))) return false;
+    for (int r = part->ops[i].run; r < part->ops[i].run + part->ops[i].runs; r++) {
+      uint64_t word = 0;
+      for (long long first = part->runs[r].first, a = first; a < first + part->runs[r].length; a++) {
+        if (a == first || a % WORD_BYTES == 0) word = moved(0, a / WORD_BYTES);
+        if (payload->data[a] != product(factors, word, a)) return false;
+      }
+    }
   return true;
 }
 

@@ -41,6 +41,7 @@ class Site:
     fewer_cores: Mapping[str, int] = field(default_factory=dict)  # cores of node types that have fewer
     levels: Hierarchy = field(default_factory=Hierarchy)  # network levels of the nodes
     vectors: Mapping[str, int] = field(default_factory=dict)  # bytes of the longest vector that points reduce, and copy
+    thinning: int = 1  # of the sizes of slow probes, every `thinning`-th is left
 
     @property
     def ranks(self) -> int:

@@ -80,7 +80,7 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
         yield from cases(NODE, "out", flows, CasePlacement(len(where), "block:1", where))
     medium = [
         length
-        for power in list_powers_of_two(MIN_CAPACITY_BYTES, size)
+        for power in list_powers_of_two(MIN_CAPACITY_BYTES, size)[:: site.thinning]
         for length in (power, 2 * power - HEADER_BYTES)
         if length < size
     ]

@@ -39,9 +39,10 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
         nodes = np.unique(np.linspace(0, site.nodes - 1, count).round().astype(int)).tolist()
         nodes = [node for node in nodes if site.cores_of(site.type_of(node)) >= per_node]
         place = CasePlacement(per_node * len(nodes), f"block:{per_node}", tuple(nodes))
-        for turn in range((TURN_AROUND + (per_node == 1)) if len(nodes) > 1 else 0):
+        turns = (0, 1, 2)[: 3 if site.thinning == 1 else 2] + ((TURN_AROUND,) if per_node == 1 else ())
+        for turn in turns if len(nodes) > 1 else ():
             about = {"turn": turn, "each": per_node, "procs": place.ranks}
-            yield from ((place, {**about, "bytes": size}) for size in _list_sizes(max(sizes)))
+            yield from ((place, {**about, "bytes": size}) for size in _list_sizes(max(sizes), site.thinning))
     fan_ranks = min(1 + FAN_RECEIVERS, len(site.members()[site.type_of(0)]))  # of one type
     small_patterns = [(TURN_STREAM, CasePlacement(2, "block:1"))]
     small_patterns += [(TURN_FAN, CasePlacement(fan_ranks, "block:1"))] if fan_ranks > 2 else []
@@ -49,7 +50,7 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
     small_patterns += list(_between_types(site))
     for turn, place in small_patterns:
         about = {"turn": turn, "each": 1, "procs": place.ranks}
-        yield from ((place, {**about, "bytes": size}) for size in _list_sizes(max(sizes)))
+        yield from ((place, {**about, "bytes": size}) for size in _list_sizes(max(sizes), site.thinning))
 
 
 def _between_types(site: Site) -> Iterator[tuple[int, CasePlacement]]:
@@ -66,11 +67,11 @@ def _between_types(site: Site) -> Iterator[tuple[int, CasePlacement]]:
             yield TURN_FAN, CasePlacement(1 + len(others), "block:1", (members[hub][0], *others), pair)
 
 
-def _list_sizes(size: int) -> Iterator[int]:
+def _list_sizes(size: int, thinning: int) -> Iterator[int]:
     """Yield sizes from the largest down."""
     while size >= SMALLEST_SIZE:
         yield size
-        size //= SIZE_RATIO
+        size //= SIZE_RATIO**thinning
 
 
 def make_pattern(case: Settings) -> Schedule:
