@@ -127,7 +127,7 @@ def to_extrap(table: Path, style: str, out: Path) -> None:
     name="simgrid",
     examples=(
         (
-            "commodel export simgrid results/sample/validated/fast-ethernet-32/hockney.yaml --nodes 64 "
+            "commodel export simgrid results/sample/fitted/fast-ethernet-32/hockney.yaml --nodes 64 "
             "-o params/platforms/model.yaml"
         ),
         "commodel export simgrid loggp.yaml --nodes 8 -o params/platforms/loggp-8.yaml",

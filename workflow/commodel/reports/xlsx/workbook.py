@@ -2,6 +2,7 @@
 
 A sheet is printed fitted to the page's width, its head repeated, and by its first rows. No text is computed."""
 
+import re
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
@@ -67,6 +68,9 @@ def write_xlsx(report: Report, path: str | Path) -> list[Path]:
     return [path, *(layout.write_parquet(name, table, path.parent) for name, table in book.beyond.items())]
 
 
+PLAIN_NAME = re.compile(r"(?!.*_x)[\w.-]+", re.ASCII)  # a platform that the name of a sheet contains
+
+
 class Workbook:
     """An open file: a report's sections as sheets, and the formats and names already used in it."""
 
@@ -105,7 +109,8 @@ class Workbook:
     def sheet(self, name: str, note: str, platform: str = ""):
         """Add a sheet with title, banner (if anything is simulated) and note; return it and the next free row. A sheet
         of one platform has its name if there are several."""
-        named = f"{name} {platform}" if platform and len(self.platforms) > 1 else name
+        several = len(self.platforms) > 1 and PLAIN_NAME.fullmatch(platform)
+        named = f"{name} {platform}" if several else name
         sheet = self.book.add_worksheet(layout.make_sheet_name(named, self.names))
         sheet.hide_gridlines(2)
         sheet.set_landscape()
