@@ -231,9 +231,9 @@ def test_leaps_over_what_repeats(seed, ranks, times):
     def f(state):
         nonlocal calls
         calls += 1
-        return ((state[0][:, None, :] + costs).max(axis=-1),)
+        return (state + costs).max(axis=-1)[:, None, :]
 
-    (ends,) = repeated_rounds.fast_forward(f, (start,), times)
+    ends = repeated_rounds.fast_forward(f, start[:, None, :], times)[:, 0]
     expected = start
     for _ in range(times):
         expected = (expected[:, None, :] + costs).max(axis=-1)
@@ -246,13 +246,13 @@ def test_few_rounds_are_replayed():
     calls = 0
     placed = next(iter(repeated_rounds.place_rounds(pattern).values()))
 
-    def counted(state, turns):
+    def counted(state, batch):
         nonlocal calls
-        calls += len(turns)
-        assert turns[0].source.shape == (1,)
-        return (state[0] + len(turns),)
+        calls += len(batch.rounds)
+        assert batch.rounds[0].source.shape == (1,)
+        return state + len(batch.rounds)
 
-    (ends,) = placed.run((np.zeros(4096),), counted)
+    ends = placed.run(np.zeros((1, 4096)), counted)
     assert (ends == 4095).all()
     assert calls < 10
     assert model.cost(pattern) > 0

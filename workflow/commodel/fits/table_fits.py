@@ -130,16 +130,17 @@ def compute_intervals(task: SearchTask, logs: Array, equally_good: Array) -> dic
     best, low, high = logs[0], *np.percentile(logs[1:], [2.5, 97.5], axis=0)
     misfit = task.misfit(best[None])[0]
     least_loss, allowed_growth = task.loss(misfit), CHI_SQUARED_95 * task.noise(misfit)
-    reach, covariance = {}, task.linearise(best, misfit)[1] if task.large else None
+    report_step(f"intervals of {', '.join(task.names)}")
+    if task.large:
+        covariance = task.linearise(best, misfit)[1]
+        half_widths = np.clip(np.sqrt(allowed_growth * np.diagonal(covariance)), 0, MAX_LOG_VALUE)
+        crossings = half_widths[:, None] * np.array([-1.0, 1.0])
+    else:
+        offsets, losses = task.profile_values(best)
+        crossings = [_find_crossings(offsets, (loss - least_loss) / allowed_growth) for loss in losses]
+    reach = {}
     for number, name in enumerate(task.names):
-        report_step(f"the interval of {name}, value {number + 1} of {len(task.names)}")
-        if covariance is None:
-            offsets, loss = task.profile_value(best, number)
-            ends = best[number] + _find_crossings(offsets, (loss - least_loss) / allowed_growth)
-        else:
-            ends = best[number] + np.clip(
-                np.sqrt(allowed_growth * covariance[number, number]), 0, MAX_LOG_VALUE
-            ) * np.array([-1.0, 1.0])
+        ends = best[number] + crossings[number]
         logarithms = [low[number], high[number], *equally_good[:, number], *ends]
         reach[name] = tuple(float(end) for end in exp(np.array([min(logarithms), max(logarithms)])))
     return reach

@@ -24,15 +24,13 @@ prediction of a round trip is the measured one. Medians, means and minima are fi
 minimum cannot go below it, so intervals of rtt_min are too narrow.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.evaluation import repeated_rounds
-from commodel.models.evaluation.repeated_rounds import PlacedRounds, State, place_rounds
+from commodel.models.evaluation.repeated_rounds import Batch, PlacedRounds, State, place_rounds
 from commodel.models.evaluation.replay import count_most_rows
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.functions_of_count import CountFunction, fit_pipeline
@@ -153,15 +151,15 @@ def _repeat_rounds(placed: PlacedRounds, values: Values, done: Array) -> Array:
     """Return the clocks after repeated rounds, in which every rank has one partner."""
     rounds, work = time_rounds(values, np.ones(1, dtype=int)), placed.sample.work_seconds(values["gamma"])
 
-    def play_rounds(state: State, some_rounds: Sequence[repeated_rounds.Round]) -> State:
-        (entered,) = state
-        for one_round in some_rounds:
+    def play_rounds(state: State, batch: Batch) -> State:
+        entered = state[..., 0, :]
+        for one_round in batch.rounds:
             arrival = (entered + rounds.first)[..., one_round.source] + rounds.wire
             done = np.maximum(entered + rounds.busy, arrival)
             entered = done + work[..., one_round.received] if work.shape[-1] else done
-        return (entered,)
+        return entered[..., None, :]
 
-    return placed.run((done,), play_rounds)[0]
+    return placed.run(done[..., None, :], play_rounds)[..., 0, :]
 
 
 def _advance_clocks(schedule: Schedule, values: Values, begin: Array) -> Array:
