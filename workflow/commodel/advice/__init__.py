@@ -112,7 +112,8 @@ def advise(
 ) -> Advice:
     """Rank the alternatives of a workload; `only` names those to consider; `streams`: times between waves too."""
     sets = evidence.by_family()
-    points, lacking = _points(workload, evidence, sets, layouts, only)
+    setting = evidence.setting.extended(workload.ranks or workload.leaves + 1)
+    points, lacking = _points(workload, setting, sets, layouts, only)
     points, patterns = _distinct(points)
     panel = assess_alternatives(sets, patterns, streams)
     if not panel.models:
@@ -122,6 +123,7 @@ def advise(
     placements = [find_placement(point) for point in points]
     deciding = select_deciding(select_placement(held_out, placements), workload.operation)
     weights, notes = {}, describe_origins(evidence.sets, evidence.setting.name)  # first: never left out
+    notes += evidence.setting.describe_extension(setting)
     notes += [f"{lacking} more need more room than there is"] if lacking else []
     notes += [f"{name} has weight 0: {why}" for name, why in panel.lacking.items()]
     recommenders = {place: evidence.find_recommender(models, place) for place in dict.fromkeys(placements)}
@@ -265,10 +267,9 @@ def _residuals(
 
 
 def _points(
-    workload: Workload, evidence: Evidence, sets: dict[str, ParameterSet], layouts: Sequence[str], only: Sequence[str]
+    workload: Workload, setting: Setting, sets: dict[str, ParameterSet], layouts: Sequence[str], only: Sequence[str]
 ) -> tuple[list[Point], int]:
     """Return the distinct alternatives that fit on the platform, and the number of those that do not."""
-    setting = evidence.setting
     if workload.leaves:
         choices = [{"topology": spec} for spec in only or list_trees(workload.leaves, _latencies(workload, sets))]
     else:

@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING, Union
 
 from commodel.errors import UserError, mistakes_in
 from commodel.files.quantities import expand_axis
-from commodel.files.safe_paths import AnyPath
+from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.models.families import find_family, unit
-from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes, make_given_set, read_set, replace_by_hand
+from commodel.models.parameter_sets import (
+    BY_HAND_KEY,
+    describe_changes,
+    list_sets,
+    make_given_set,
+    read_set,
+    replace_by_hand,
+)
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import find_algorithms
 from commodel.patterns.build import build_schedule
 from commodel.patterns.operations import canonical_operation, has_size, required_ranks
 from commodel.patterns.pattern_files import is_pattern_file
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.points import Setting, find_ranks, make_point
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.predictions import Prediction
 from commodel.predictions.predictions import predict as predict_points
@@ -104,8 +111,8 @@ def choose_sets(
 
 
 def read_sets(source: Source | AnyPath, model: str | None = None, platform: str | None = None) -> list[ParameterSet]:
-    """Return the parameter sets of a source that belong to a model, or all: those of a file, of a run, or of the
-    calculator of a report's workbook as its reader has changed it (REPORT.xlsx#PLATFORM)."""
+    """Return the parameter sets of a source that belong to a model, or all: those of a file, of a folder of files, of a
+    run, or of the calculator of a report's workbook as its reader has changed it (REPORT.xlsx#PLATFORM)."""
     if isinstance(source, ParameterSet):
         sets = [source]
     elif hasattr(source, "parameter_sets"):
@@ -117,7 +124,8 @@ def read_sets(source: Source | AnyPath, model: str | None = None, platform: str 
 
             sets = read_changed_sets(Path(file.removesuffix(".xlsx") + ".xlsx"), sheet)
         else:
-            sets = [read_set(Path(source) if isinstance(source, str) else source)]
+            files = [source] if isinstance(source, SafePath) else list_sets(Path(source))
+            sets = [read_set(file) for file in files]
     wanted = [parameters for parameters in sets if model in (None, parameters.family)]
     if not wanted:
         names = ", ".join(sorted({parameters.family for parameters in sets}))
@@ -144,7 +152,8 @@ def list_points(
     setting: Setting | None = None,
     waves: str | None = None,
 ) -> list[Point]:
-    """Return every combination of the given names and amounts as a point."""
+    """Return every combination of the given names and amounts as a point. A setting with too few nodes for the ranks is
+    extended."""
     if not operation:
         raise UserError("operation is missing")
     setting = setting or Setting.unlimited()
@@ -173,13 +182,15 @@ def list_points(
     if combinations > MAX_PATTERNS:
         raise UserError(f"found {combinations} patterns, wanted at most {MAX_PATTERNS}")
     common = {"operation": name} | ({"layout": layout} if layout else {})
-    return [
-        make_point(setting, common | alternative | count | {"bytes": length} | repeat)
+    wanted = [
+        common | alternative | count | {"bytes": length} | repeat
         for alternative in alternatives
         for count in counts
         for length in lengths
         for repeat in repeats
     ]
+    extended = setting.extended(max(map(find_ranks, wanted), default=0))
+    return [make_point(extended, combination) for combination in wanted]
 
 
 def build_one_schedule(**pattern) -> Schedule:

@@ -206,7 +206,7 @@ def _format_model(entry: Family) -> str:
         "commodel show topology kary:2^3 --format text",
         (
             "commodel show topology kary:2^3 --operation reduce "
-            "--params results/sample/fitted/fast-ethernet-32/loggp.yaml"
+            "--params results/sample/validated/fast-ethernet-32/loggp.yaml"
         ),
     ),
     arguments={"SPEC": "A form of `commodel show topologies` with its values."},

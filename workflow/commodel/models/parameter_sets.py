@@ -6,6 +6,7 @@ Changes by hand are recorded in the set.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from commodel.errors import UserError, mistakes_in, suggest
 from commodel.files.cache import find_input
@@ -24,6 +25,15 @@ from commodel.units import format_seconds, shown
 def read_set(path: AnyPath) -> ParameterSet:
     """Return the parameter set of a file."""
     return parse_set(read_yaml(path, MAX_FILE_BYTES))
+
+
+def list_sets(path: Path) -> list[Path]:
+    """Return the files of the parameter sets that a path names: itself, or those in its folder."""
+    if not path.is_dir():
+        return [path]
+    if not (inside := sorted(path.glob("*.yaml"))):
+        raise UserError("found no parameter set (.yaml) in this folder", file=path)
+    return inside
 
 
 def parse_set(document: Document) -> ParameterSet:

@@ -44,7 +44,22 @@ class Setting:
 
         Its points therefore remain alternatives of one workload.
         """
-        return replace(self, spread=max((_count_ranks(combination) for combination in combinations), default=0))
+        return replace(self, spread=max((find_ranks(combination) for combination in combinations), default=0))
+
+    def extended(self, ranks: int) -> "Setting":
+        """Return the setting with as many nodes as these ranks need, for predictions. A single node, and nodes that
+        differ, are not continued."""
+        needed = -(-ranks // self.cores)
+        if not 1 < self.nodes < needed or self.types or self.fewer_cores or self.levels:
+            return self
+        return replace(self, nodes=needed, hosts=())
+
+    def describe_extension(self, extended: "Setting") -> list[str]:
+        """Return a note if the extended setting has more nodes than this one."""
+        if extended.nodes <= self.nodes:
+            return []
+        reason = f"platform {self.name} has {self.nodes}; the others are assumed to be like these"
+        return [f"EXTRAPOLATED to {extended.nodes} nodes: {reason}"]
 
     @classmethod
     def unlimited(cls) -> "Setting":
@@ -53,7 +68,7 @@ class Setting:
         return cls("", 1 << 30, 1 << 30, largest_message=1 << 62)
 
 
-def _count_ranks(combination: Mapping[str, object]) -> int:
+def find_ranks(combination: Mapping[str, object]) -> int:
     """Return the ranks of a combination; 0 if a mistake in it leaves them unknown."""
     name, topology = combination["operation"], combination.get("topology")
     try:
