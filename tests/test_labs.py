@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commodel.platforms.mpi_libraries import find_kind
-from commodel.platforms.tools import ROOT, find_sibling, find_tool, version
+from commodel.platforms.tools import ROOT, find_sibling, find_tool, read_version
 from tests.lab.pinned_mpi import first_on_path
 
 LAB = ROOT / "tests" / "lab"
@@ -52,6 +52,8 @@ def test_labs_have_their_own_mpi_whatever_stands_first_on_the_path(tmp_path, mon
         starter = find_sibling("mpicc", "mpiexec")
         run = subprocess.run([starter, "--version"], capture_output=True, text=True, check=True)
         assert find_kind(run.stdout) == "MPICH"
-        assert version([starter, "--version"]).endswith((ROOT / "envs/mpi.lock").read_text().strip().split("==")[1])
+        assert read_version([starter, "--version"]).endswith(
+            (ROOT / "envs/mpi.lock").read_text().strip().split("==")[1]
+        )
     assert find_tool("mpicc") == str(tmp_path / "mpicc")
     find_tool.cache_clear()

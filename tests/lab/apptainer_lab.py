@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.platforms.tools import ROOT, native_digest
+from commodel.platforms.tools import ROOT, compute_native_digest
 
 SCRIPT = Path(__file__).with_name("apptainer.sh")
 # Like container.def's, but what the driver relies on is wrong.
@@ -75,7 +75,7 @@ def wrong_image(apptainer, tmp_path_factory):
     def build(name: str, definition: str) -> Path:
         file, made = folder / f"{name}.def", folder / f"{name}.sif"
         if not made.exists():
-            file.write_text(definition.format(rootfs=lab("rootfs"), root=ROOT, digest=native_digest()))
+            file.write_text(definition.format(rootfs=lab("rootfs"), root=ROOT, digest=compute_native_digest()))
             lab("build", file, made)
         return made
 

@@ -13,7 +13,7 @@ import pytest
 
 from commodel import __version__
 from commodel.platforms.build import build
-from commodel.platforms.tools import ROOT, find_tool, native_digest
+from commodel.platforms.tools import ROOT, compute_native_digest, find_tool
 from tests.lab.apptainer_lab import NO_MPI, OPEN_MPI, OTHER_SOURCES, container
 
 pytestmark = pytest.mark.lab
@@ -83,7 +83,7 @@ def test_commodel_is_in_it_and_says_what_it_is_made_of(project, image):
     commit = project.run("git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=40", "--exclude", "*")
     assert labels["org.opencontainers.image.version"] == __version__
     assert labels["org.opencontainers.image.revision"] == commit.strip()
-    assert labels["commodel.native"] == native_digest()
+    assert labels["commodel.native"] == compute_native_digest()
 
 
 def test_only_what_git_tracks_is_in_it(project, image):

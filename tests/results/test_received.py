@@ -34,7 +34,7 @@ from commodel.patterns.layouts import place_ranks
 from commodel.patterns.pattern_files import read_pattern
 from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.planning import load_plan
-from commodel.predictions.papers import paper, paper_names
+from commodel.predictions.papers import find_paper, list_papers
 from commodel.results.campaign import open_lock, read_lock_holder
 from tests.results.received import FOLDER, NAMED, OTHERS, copy_of
 
@@ -431,9 +431,9 @@ def test_of_too_large_a_file_the_digest_is_kept_and_that_is_stated(here, monkeyp
     assert "has changed since it was planned" in here.invoke("predict").output
 
 
-@pytest.mark.parametrize("name", paper_names())
+@pytest.mark.parametrize("name", list_papers())
 def test_a_paper_s_sets_are_there(name):
-    for called in paper(name).published:
+    for called in find_paper(name).published:
         assert read_published(called).source
 
 

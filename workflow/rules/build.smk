@@ -1,10 +1,10 @@
 from commodel.platforms.build import note_compiler
-from commodel.platforms.tools import native_sources, find_build_root
+from commodel.platforms.tools import list_native_sources, find_build_root
 
 
 rule build:
     input:
-        lambda wildcards: native_sources(wildcards.toolchain),
+        lambda wildcards: list_native_sources(wildcards.toolchain),
         compiler=lambda wildcards: str(note_compiler(find_build_root(), wildcards.toolchain)),
     output:
         touch(str(find_build_root() / "build" / "{toolchain}" / "built")),

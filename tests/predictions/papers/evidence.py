@@ -64,14 +64,14 @@ def table(figure: Figure, title: str) -> Numbers:
 
 def rows(figure: Figure, title: str) -> dict:
     """The rows of a table by what they are about."""
-    return {row.about: row for row in table(figure, title).rows}
+    return {row.subject: row for row in table(figure, title).rows}
 
 
 def column(numbers: Numbers, name: str = "") -> dict:
     """By what a row is about, the paper's numbers, or ours of that name."""
-    place = numbers.here.index(name) if name else None
-    keys = (row.about[0] if len(row.about) == 1 else row.about for row in numbers.rows)
-    return {key: row.paper if place is None else row.here[place] for key, row in zip(keys, numbers.rows, strict=True)}
+    place = numbers.columns.index(name) if name else None
+    keys = (row.subject[0] if len(row.subject) == 1 else row.subject for row in numbers.rows)
+    return {key: row.paper if place is None else row.ours[place] for key, row in zip(keys, numbers.rows, strict=True)}
 
 
 def micro(values: Mapping[object, float]) -> dict[object, float]:

@@ -8,7 +8,7 @@ import pytest
 
 from commodel.models.parameter_sets import read_published
 from commodel.parameters import Estimate, ParameterSet
-from commodel.predictions.papers import paper
+from commodel.predictions.papers import find_paper
 from commodel.predictions.papers.cluster import Machine
 from tests.predictions.papers.evidence import PLATFORM, evidence, rows
 
@@ -38,7 +38,9 @@ FITTED = replace(
 
 @cache
 def figures(measured, fit):
-    return {figure.name: figure for figure in paper("cluster").figures(known(*measured, sets=[FITTED] if fit else []))}
+    return {
+        figure.name: figure for figure in find_paper("cluster").figures(known(*measured, sets=[FITTED] if fit else []))
+    }
 
 
 def figure(name, *measured, fit=False):
@@ -54,23 +56,23 @@ def test_table_1_is_the_printed_formulas():
     wanted = {("O_s", 1500): O_S, ("g_s", 40): 6.73, ("g_r", 1500): G_R, ("O_r", 40): 13.949, ("U_r", 40): 9.93}
     for about, microseconds in wanted.items():
         assert table[about].paper == pytest.approx(microseconds * US, rel=1e-4)
-        assert table[about].here[0] == pytest.approx(table[about].paper)
+        assert table[about].ours[0] == pytest.approx(table[about].paper)
     assert table["L, 16 ranks", 1500].paper == pytest.approx(latency(16) * US, rel=1e-4)
-    assert "100 were found here" in figure("Table 1", fit=True).caption
-    assert "none could be seen here" in figure("Table 1").caption
+    assert "the fit found 100" in figure("Table 1", fit=True).caption
+    assert "the fit found no limit" in figure("Table 1").caption
 
 
 def test_without_a_fit_the_papers_column_stands_alone():
-    assert all(isnan(row.here[0]) for row in numbers("Table 1", "Parameters").values())
+    assert all(isnan(row.ours[0]) for row in numbers("Table 1", "Parameters").values())
 
 
 def test_the_tree_s_packets_are_4_and_4_3_gaps_apart():
     table = numbers("Figures 1 and 3", "In units of the gap")
     for (model, what), gaps in {("LogP", "first packet"): 12, ("LogP", "next packet"): 4}.items():
-        assert (table[model, what].paper, table[model, what].here[0]) == (gaps, pytest.approx(gaps))
-    assert table["the cluster model", "first packet"].here[0] == pytest.approx(12)
+        assert (table[model, what].paper, table[model, what].ours[0]) == (gaps, pytest.approx(gaps))
+    assert table["the cluster model", "first packet"].ours[0] == pytest.approx(12)
     assert table["the cluster model", "next packet"].paper == pytest.approx(4.3)
-    assert table["the cluster model", "next packet"].here[0] == pytest.approx(4.3)
+    assert table["the cluster model", "next packet"].ours[0] == pytest.approx(4.3)
 
 
 @pytest.mark.parametrize(("ranks", "rounds"), [(4, 2), (8, 3), (16, 4)])
@@ -82,15 +84,15 @@ def test_figure_2_is_equations_1_and_2(ranks, rounds, packets):
         ((packets - 1) * ((rounds - 1) * G_S + TAKEN) + rounds * trip) * US, rel=1e-4
     )
     assert by_logp.paper == pytest.approx((rounds * ((packets - 1) * G_S + trip)) * US, rel=1e-4)
-    assert by_logp.here[0] == pytest.approx(by_logp.paper, rel=1e-9)
-    assert 0.72 < by_model.here[0] / by_model.paper < 1.17
+    assert by_logp.ours[0] == pytest.approx(by_logp.paper, rel=1e-9)
+    assert 0.72 < by_model.ours[0] / by_model.paper < 1.17
 
 
 def test_figure_2_has_what_was_measured_where_it_was():
     table = numbers("Figure 2", "By the cluster model", ("bcast", "binomial:1500", 8, 7500, 0.25), fit=True)
-    assert table[8, 7500].here[1] == 0.25
-    assert isnan(table[8, 3000].here[1])
-    assert table[8, 7500].here[2] == pytest.approx(table[8, 7500].here[0])
+    assert table[8, 7500].ours[1] == 0.25
+    assert isnan(table[8, 3000].ours[1])
+    assert table[8, 7500].ours[2] == pytest.approx(table[8, 7500].ours[0])
     drawn = next(
         panel for panel in figure("Figure 2", ("bcast", "binomial:1500", 8, 7500, 0.25)).panels if "8" in panel.title
     )
@@ -112,42 +114,44 @@ def test_figure_4_is_equation_8(ranks, size, packets, last):
 def test_windows_as_printed_and_as_taken():
     """1935 packets: 15 senders of 175 have 2625, of 700 have 10500."""
     table = numbers("Figure 4", "The window")
-    assert (table[16, 1 << 16].paper, table[16, 1 << 16].here) == (15, (15,))
-    assert (table[16, 1 << 18].paper, table[16, 1 << 18].here) == (2, (3,))
+    assert (table[16, 1 << 16].paper, table[16, 1 << 16].ours) == (15, (15,))
+    assert (table[16, 1 << 18].paper, table[16, 1 << 18].ours) == (2, (3,))
     assert isnan(table[16, 1 << 20].paper)
-    assert table[16, 1 << 20].here == (1,)
+    assert table[16, 1 << 20].ours == (1,)
 
 
 def test_the_coordinated_gather_is_the_one_of_the_buffer():
     """Of table 1's buffer where none was found, all at once; of one of 100 packets a window."""
     times = ("gather", "linear", 4, 1 << 18, 0.5), ("gather", "windowed:1", 4, 1 << 18, 0.4)
-    assert numbers("Figure 5", "Times over the optimum", *times)[4, 1 << 18].here[1:5:3] == (0.5, 0.5)
-    assert numbers("Figure 5", "Times over the optimum", *times, fit=True)[4, 1 << 18].here[1:5:3] == (0.5, 0.4)
+    assert numbers("Figure 5", "Times over the optimum", *times)[4, 1 << 18].ours[1:5:3] == (0.5, 0.5)
+    assert numbers("Figure 5", "Times over the optimum", *times, fit=True)[4, 1 << 18].ours[1:5:3] == (0.5, 0.4)
 
 
 def test_the_error_is_that_of_equation_8_and_of_predictions():
     machine = Machine(FITTED)
-    table = numbers("Figure 4", "Error of the prediction over what was simulated", fit=True)
-    assert all(isnan(value) for row in table.values() for value in row.here)
+    table = numbers("Figure 4", "Relative error of the prediction of simulated times", fit=True)
+    assert all(isnan(value) for row in table.values() for value in row.ours)
     times = [
         ("gather", "linear", ranks, 1024, machine.equation_8(ranks, 1024) / over)
         for ranks, over in ((4, 1.2), (8, 1.1))
     ]
-    average, largest = numbers("Figure 4", "Error of the prediction over what was simulated", *times, fit=True).values()
-    assert (average.paper, average.here[0]) == (8, pytest.approx(15))
-    assert (largest.paper, largest.here[0]) == (35, pytest.approx(20))
+    average, largest = numbers(
+        "Figure 4", "Relative error of the prediction of simulated times", *times, fit=True
+    ).values()
+    assert (average.paper, average.ours[0]) == (8, pytest.approx(15))
+    assert (largest.paper, largest.ours[0]) == (35, pytest.approx(20))
     (source,) = {table.source for table in figure("Figure 4", *times, fit=True).numbers if table.unit == "%"}
     assert source.endswith("; here at 4 ranks and 1 KiB")
 
 
 def test_loss_costs_the_simple_gather_a_time_out_and_the_coordinated_none():
     row = numbers("Figure 5", "Times over the optimum")[16, 1 << 20]
-    simple, coordinated = row.here[0], row.here[3]
+    simple, coordinated = row.ours[0], row.ours[3]
     assert simple == pytest.approx(coordinated + 0.2, rel=1e-3)
     assert coordinated == pytest.approx(row.paper, rel=2e-3)
-    share = numbers("Figure 5", "What gets through where all send at once")[16, 1 << 20]
+    share = numbers("Figure 5", "Share of packets that arrive if all send at once")[16, 1 << 20]
     assert share.paper == pytest.approx(100 * (G_S / (15 * G_R) + 1935 / 10500), rel=1e-4)
-    assert share.here[0] == pytest.approx(share.paper, abs=0.3)
+    assert share.ours[0] == pytest.approx(share.paper, abs=0.3)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
@@ -158,7 +162,7 @@ def test_values_from_anywhere_stop_no_figure(name, value):
     for slope in ("g_s.b1", "g_r.b1"):
         values[slope] = replace(values[slope], value=0.0)
     times = [("gather", "linear", ranks, size, 0.0) for ranks in (4, 8, 16) for size in (1024, 1 << 20)]
-    assert len(paper("cluster").figures(known(*times, sets=[replace(FITTED, values=values)]))) == 5
+    assert len(find_paper("cluster").figures(known(*times, sets=[replace(FITTED, values=values)]))) == 5
 
 
 def test_nothing_is_made_of_what_is_not_there():
@@ -175,11 +179,13 @@ def test_three_models_stand_beside_what_was_measured():
     settings = {"levels": {"leaf": [0, 1]}, "classes": ["beyond"]}
     forms = dict.fromkeys(("o_s", "o_r", "g"), "table")
     plogp = ParameterSet("plogp", PLATFORM, "", numbers_of, forms=forms, settings=settings)
-    known_figures = paper("cluster").figures(known(("bcast", "binomial:1500", 8, 1500, 6e-4), sets=[FITTED, plogp]))
+    known_figures = find_paper("cluster").figures(
+        known(("bcast", "binomial:1500", 8, 1500, 6e-4), sets=[FITTED, plogp])
+    )
     drawn = next(own for own in known_figures if own.name == "Figure 2")
-    times = rows(drawn, "Three models fitted here beside what was simulated")
-    assert times[8, 1500].here[0] == 6e-4
-    assert times[8, 1500].here[2:] == pytest.approx((3 * 1.8e-4, 3 * 1.8e-4))
-    errors = rows(drawn, "Mean error of the three, either way (×)")
-    assert errors[8,].here[1:] == pytest.approx((6 / 5.4, 6 / 5.4))
-    assert all(isnan(error) for error in errors[4,].here)
+    times = rows(drawn, "Three models fitted here, and simulated times")
+    assert times[8, 1500].ours[0] == 6e-4
+    assert times[8, 1500].ours[2:] == pytest.approx((3 * 1.8e-4, 3 * 1.8e-4))
+    errors = rows(drawn, "Mean error factor of the three (×)")
+    assert errors[8,].ours[1:] == pytest.approx((6 / 5.4, 6 / 5.4))
+    assert all(isnan(error) for error in errors[4,].ours)

@@ -15,7 +15,7 @@ from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, SUMMARY, list_columns
 from commodel.models import parameter_sets
 from commodel.platforms.tools import ROOT
-from commodel.predictions.papers import NO_NUMBER, STYLES, Evidence, paper, paper_names
+from commodel.predictions.papers import NO_NUMBER, STYLES, Evidence, find_paper, list_papers
 from commodel.records import PlatformKind
 
 PUBLISHED = "params/published/{}.yaml"
@@ -28,9 +28,9 @@ def nothing(kind: PlatformKind = PlatformKind.SIMULATED) -> Evidence:
     return Evidence(comparison, summary, (), {"somewhere": kind})
 
 
-@pytest.fixture(scope="module", params=paper_names())
+@pytest.fixture(scope="module", params=list_papers())
 def entry(request):
-    return paper(request.param)
+    return find_paper(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_an_experiment_names_it(entry):
 
 def test_no_experiment_is_called_after_a_paper_that_is_none():
     named = {name: about["paper"] for name, about in EXPERIMENTS.items() if name.startswith("paper-")}
-    assert set(named.values()) == set(paper_names())
+    assert set(named.values()) == set(list_papers())
     assert all(name == f"paper-{own}" or name.startswith(f"paper-{own}-") for name, own in named.items())
 
 
@@ -78,8 +78,8 @@ def test_figures_have_names_and_titles_of_their_own(figures):
 @pytest.mark.parametrize("kind", [PlatformKind.NAMESPACES, PlatformKind.REAL])
 def test_no_sentence_speaks_of_simulation_where_nothing_is_simulated(entry, kind):
     for figure in entry.figures(nothing(kind)):
-        texts = [figure.title, figure.caption, figure.why]
-        texts += [text for numbers in figure.numbers for text in (numbers.title, *numbers.here)]
+        texts = [figure.title, figure.caption, figure.reason]
+        texts += [text for numbers in figure.numbers for text in (numbers.title, *numbers.columns)]
         assert not [text for text in texts if "simulated" in text.replace("simulated packet by packet", "")]
 
 
@@ -96,9 +96,9 @@ def test_tables_have_the_papers_numbers_and_ours(figures):
             assert numbers.rows, (figure.name, numbers.title)
             assert numbers.source
             assert not numbers.source.endswith(".")
-            assert {len(row.about) for row in numbers.rows} == {len(numbers.about)}
-            assert {len(row.here) for row in numbers.rows} == {len(numbers.here)}
-            assert len(set(numbers.here)) == len(numbers.here) >= 1
+            assert {len(row.subject) for row in numbers.rows} == {len(numbers.subjects)}
+            assert {len(row.ours) for row in numbers.rows} == {len(numbers.columns)}
+            assert len(set(numbers.columns)) == len(numbers.columns) >= 1
 
 
 def test_lines_are_drawn_by_axes_with_units(figures):

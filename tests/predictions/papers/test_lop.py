@@ -6,7 +6,7 @@ from math import inf, isnan
 import numpy as np
 import pytest
 
-from commodel.predictions.papers import paper
+from commodel.predictions.papers import find_paper
 from tests.models.synthetic import truth
 from tests.models.truths.lop import overhead, round_trip
 from tests.predictions.papers.evidence import cases, column, evidence, figure, fitted, micro, table
@@ -15,7 +15,7 @@ PARTNERS = (1, 2, 4, 8, 16, 32, 63)
 
 
 def figures(*arguments, **more):
-    return paper("lop").figures(evidence(*arguments, **more))
+    return find_paper("lop").figures(evidence(*arguments, **more))
 
 
 def trip(p):
@@ -34,9 +34,9 @@ def printed():
 
 
 def test_round_trips_as_printed():
-    send = micro(column(table(printed()["Figure 3"], "Round trip, a message")))
+    send = micro(column(table(printed()["Figure 3"], "Round trip per message")))
     assert send == pytest.approx({n: trip(n) for n in PARTNERS})
-    put = micro(column(table(printed()["Figure 4"], "Round trip, a message")))
+    put = micro(column(table(printed()["Figure 4"], "Round trip per message")))
     assert (put[1], put[8]) == pytest.approx((16.01607, 4.89929), rel=1e-5)
     assert micro(column(table(printed()["Figure 5"], "Overhead of one send")))[2] == pytest.approx(posting(2))
 
@@ -97,7 +97,7 @@ def test_barriers_gain_what_the_formula_states(by, best, gain):
 def test_no_barrier_is_below_the_bound():
     times = table(printed()["Section 5"], "Times by LoP")
     for row in times.rows:
-        bound, best, plain = row.here
+        bound, best, plain = row.ours
         assert bound <= best * (1 + 1e-12) < plain
 
 
@@ -110,7 +110,7 @@ def rebuilt():
 @pytest.mark.parametrize(("name", "how"), [("Figure 3", "isend"), ("Figure 4", "put")])
 def test_what_is_fitted_is_comparable_with_what_was_probed(rebuilt, name, how):
     """The fit's own function has overlapping overheads put on: 1.9 times what was probed, were it drawn."""
-    numbers = table(figure(rebuilt, name), "Round trip, a message")
+    numbers = table(figure(rebuilt, name), "Round trip per message")
     for n in (1, 2, 8, 32):
         wanted = round_trip({"how": how, "n": n}) / n
         assert column(numbers, "simulated, least")[n] == pytest.approx(wanted)
@@ -136,9 +136,7 @@ def test_models_are_judged_by_what_was_measured():
         for name, cost in predictions.items()
     ]
     sections = figures(rows)
-    errors = table(
-        figure(sections, "Section 2.5"), "How far predictions are off what was simulated, either way, mean (×)"
-    )
+    errors = table(figure(sections, "Section 2.5"), "Mean error factor of predictions of simulated times (×)")
     assert column(errors, "LogP")["barrier"] == pytest.approx((1 + 1.5) / 2)
     assert column(errors, "LoP")["barrier"] == pytest.approx((2 + 1.5) / 2)
     assert column(errors, "PRAM")["barrier"] == inf

@@ -4,7 +4,7 @@ from math import isnan, nan
 
 import pytest
 
-from commodel.predictions.papers import paper
+from commodel.predictions.papers import find_paper
 from tests.predictions.papers.evidence import column, evidence, figure, table
 
 g, o, L = 10e-6, 4e-6, 20e-6
@@ -14,7 +14,7 @@ def figures(rows=(), room=None):
     known = evidence(rows)
     if room:
         known.comparison[["processes", "processors"]] = room
-    return paper("mrnet").figures(known)
+    return find_paper("mrnet").figures(known)
 
 
 def row(operation, topology, measured, waves=1, predicted=nan, bytes=8):
@@ -49,7 +49,7 @@ def test_micro_benchmarks_are_of_whole_round_trips_and_rates():
     assert isnan(column(startup, "4-way")[64])
     assert column(table(figure(made, "Figure 5b"), "Round trip"), "flat")[64] == pytest.approx(6e-4)
     assert column(table(figure(made, "Figure 5b"), "Round trip by TAN, fitted here"), "flat")[64] == pytest.approx(4e-4)
-    assert column(table(figure(made, "Figure 5c"), "Reductions a second"), "flat")[64] == pytest.approx(50_000)
+    assert column(table(figure(made, "Figure 5c"), "Reductions per second"), "flat")[64] == pytest.approx(50_000)
 
 
 def test_every_kind_of_tree_has_its_back_ends():
@@ -95,5 +95,5 @@ def test_activities_are_compared_where_both_trees_were_measured():
 
 def test_it_states_where_processes_take_turns():
     rows = [row("overlay-startup", "flat:64", 0.1)]
-    assert "up to 585 take turns on 2 processors" in figure(figures(rows, (585, 2)), "Figure 5a").why
-    assert "take turns" not in figure(figures(rows, (65, 128)), "Figure 5a").why
+    assert "up to 585 take turns on 2 processors" in figure(figures(rows, (585, 2)), "Figure 5a").reason
+    assert "take turns" not in figure(figures(rows, (65, 128)), "Figure 5a").reason

@@ -12,7 +12,7 @@ import pytest
 
 from commodel.files.parameter_sets import read_parameters
 from commodel.platforms.tools import ROOT
-from commodel.predictions.papers import paper, paper_names
+from commodel.predictions.papers import find_paper, list_papers
 from tests.predictions.papers.test_contract import nothing
 
 PRINTED = Path(__file__).parent / "printed"
@@ -28,9 +28,9 @@ def rows(name):
 @cache
 def tables(name):
     """The paper's numbers of all tables of a report, by what they are about."""
-    figures = paper(name).figures(nothing())
+    figures = find_paper(name).figures(nothing())
     return {
-        f"{figure.name}/{numbers.title}": {"|".join(map(str, row.about)): row.paper for row in numbers.rows}
+        f"{figure.name}/{numbers.title}": {"|".join(map(str, row.subject)): row.paper for row in numbers.rows}
         for figure in figures
         for numbers in figure.numbers
     }
@@ -79,7 +79,7 @@ def ours(name, where):
     return tables(name)[where]
 
 
-@pytest.mark.parametrize("name", paper_names())
+@pytest.mark.parametrize("name", list_papers())
 def test_numbers_are_the_printed_ones(name):
     wrong = [
         (row, ours(name, row["where"]).get(row["what"]))
@@ -93,4 +93,4 @@ def test_numbers_are_the_printed_ones(name):
 def test_all_layouts_are_compared_and_250_numbers_in_all():
     compared = Counter(row["where"] for row in rows("taulop"))
     assert sum(where.startswith("layout M") for where in compared) == 16
-    assert sum(len(rows(name)) for name in paper_names()) >= 250
+    assert sum(len(rows(name)) for name in list_papers()) >= 250

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from commodel.models.probes import Site
-from commodel.predictions.papers import paper
+from commodel.predictions.papers import find_paper
 from commodel.records import PlatformKind
 from tests.models.synthetic import truth
 from tests.predictions.papers.evidence import PLATFORM, cases, column, evidence, figure, fitted, micro, table
@@ -22,7 +22,7 @@ def o(x):
 
 
 def figures(*arguments, **more):
-    return paper("tan").figures(evidence(*arguments, **more))
+    return find_paper("tan").figures(evidence(*arguments, **more))
 
 
 @cache
@@ -103,9 +103,11 @@ def test_the_deviation_is_that_of_the_histogram():
     histogram = pd.DataFrame(bins, columns=["bytes", "low", "high", "count", "tail"]).assign(platform=PLATFORM)
     known = replace(evidence(), distributions=histogram)
     (row,) = (
-        row for row in figure(paper("tan").figures(known), "Figure 2").numbers[0].rows if "deviation" in row.about[0]
+        row
+        for row in figure(find_paper("tan").figures(known), "Figure 2").numbers[0].rows
+        if "deviation" in row.subject[0]
     )
-    assert row.here[0] == pytest.approx(np.std([100e-6] * 3 + [200e-6]))
+    assert row.ours[0] == pytest.approx(np.std([100e-6] * 3 + [200e-6]))
 
 
 def wave(topology, family, measured, predicted, waves=1):
@@ -120,7 +122,7 @@ def test_trees_are_judged_by_what_was_measured():
         rows += [wave(spec, "tan", measured, tan), wave(spec, "logp-tan", measured, drawn)]
     seven = figure(figures(rows), "Figure 7")
     assert column(table(seven, "A wave"), "simulated")["all to one"] == 4e-3
-    off = table(seven, "Error factor of what is simulated (×)")
+    off = table(seven, "Error factor of predictions of simulated times (×)")
     assert column(off, "TAN")["binary"] == pytest.approx(2)
     assert column(off, "LogP as drawn")["binomial"] == pytest.approx(3)
     assert isnan(column(off, "LogP")["binary"])
@@ -154,10 +156,10 @@ def test_why_a_model_is_off_is_of_where_it_was_measured():
     for kind, processes in ((PlatformKind.SIMULATED, None), (real, 1), (real, 256)):
         known = evidence(rows)
         known.comparison[["processes", "processors"]] = processes, 2
-        made = paper("tan").figures(replace(known, kinds=dict.fromkeys(known.kinds, kind)))
+        made = find_paper("tan").figures(replace(known, kinds=dict.fromkeys(known.kinds, kind)))
         assert ("Figure 1" in [own.name for own in made]) == (kind is not real)
-        assert all(own.why.count(". ") == 0 and own.why.endswith(".") for own in made)
-        assert all("simulated" not in own.why for own in made) or kind is not real
-        texts.append(figure(made, "Figure 7").why)
+        assert all(own.reason.count(". ") == 0 and own.reason.endswith(".") for own in made)
+        assert all("simulated" not in own.reason for own in made) or kind is not real
+        texts.append(figure(made, "Figure 7").reason)
     assert "up to 256 processes take turns on 2 processors" in texts[2]
     assert len(set(texts)) == 3

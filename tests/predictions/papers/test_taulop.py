@@ -11,8 +11,8 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import build_schedule
 from commodel.platforms.tools import ROOT
 from commodel.predictions.kernel_times import predict_by_sums
-from commodel.predictions.papers import Evidence, paper
-from commodel.predictions.papers.taulop import HOMOGENEOUS, READINGS, examples, runs
+from commodel.predictions.papers import Evidence, find_paper
+from commodel.predictions.papers.taulop import HOMOGENEOUS, INTERPRETATIONS, examples, list_runs
 from commodel.predictions.predictions import predict
 from commodel.records import PlatformKind, Point
 from tests.models.exact import estimates
@@ -37,14 +37,14 @@ def fitted(**settings) -> ParameterSet:
 def figures(*sets, measured=()):
     columns = ("operation", "alternative", "layout", "bytes", "measured")
     seen = known([dict(zip(columns, row, strict=True)) for row in measured], sets=sets)
-    return {figure.name: figure for figure in paper("taulop").figures(seen)}
+    return {figure.name: figure for figure in find_paper("taulop").figures(seen)}
 
 
 @pytest.mark.parametrize("name", ["Figure 8", "Figure 9"])
 def test_our_terms_are_the_papers(name):
     terms = rows(figures()[name], "Terms").values()
     assert terms
-    assert all(row.here == (row.paper,) for row in terms)
+    assert all(row.ours == (row.paper,) for row in terms)
 
 
 def test_equation_10_is_printed_so():
@@ -68,33 +68,33 @@ def test_its_messages_are_those_of_the_rectangles():
 def test_equation_7_lacks_the_rest_that_continues_after_the_network():
     terms = rows(figures()["Figure 6"], "Terms")
     (rest,) = (row for row in terms.values() if isnan(row.paper))
-    assert (rest.about, rest.here) == (("7", "T⁰"), (8,))
-    assert all(row.here == (row.paper,) for row in terms.values() if row is not rest)
+    assert (rest.subject, rest.ours) == (("7", "T⁰"), (8,))
+    assert all(row.ours == (row.paper,) for row in terms.values() if row is not rest)
 
 
 def test_stages_double():
-    terms = rows(figures()["Figure 4"], "Transmissions at once")
-    assert [(row.paper, *row.here) for row in terms.values()] == [(count, count) for count in (1, 2, 4, 8)] * 2
+    terms = rows(figures()["Figure 4"], "Concurrent transmissions")
+    assert [(row.paper, *row.ours) for row in terms.values()] == [(count, count) for count in (1, 2, 4, 8)] * 2
 
 
 def test_costs_are_the_sum_of_terms():
     drawn = figures(fitted())
 
     def cost(name):
-        ((row),) = rows(drawn[name], "What it costs").values()
+        ((row),) = rows(drawn[name], "Times").values()
         return row
 
     ten = cost("Figure 8")
     network, memory = 3 * O_1 + WIRE * KB * (3 * 35 + 2 * 166 + 81), 2 * O_0 + 2 * MEMORY * KB * (2 * 116 + 18)
     assert ten.paper == pytest.approx(network + memory)
-    assert ten.here[0] == pytest.approx(ten.paper)
+    assert ten.ours[0] == pytest.approx(ten.paper)
     seven = cost("Figure 6")
     assert seven.paper == pytest.approx(2 * O_1 + WIRE * KB * (2 * 8 + 24) + O_0 + 2 * MEMORY * KB * 2 * 16)
-    assert seven.here[0] == pytest.approx(seven.paper + O_0 + 2 * MEMORY * KB * 8)
+    assert seven.ours[0] == pytest.approx(seven.paper + O_0 + 2 * MEMORY * KB * 8)
     thirteen = cost("Figure 9")
     assert thirteen.paper == pytest.approx(3 * O_1 + WIRE * 8 * (3 * 48 + 2 * 16 + 32))
-    assert thirteen.here[0] == pytest.approx(thirteen.paper)
-    assert thirteen.here[2] == pytest.approx(thirteen.paper - 2 * O_1)  # a message pays one overhead
+    assert thirteen.ours[0] == pytest.approx(thirteen.paper)
+    assert thirteen.ours[2] == pytest.approx(thirteen.paper - 2 * O_1)  # a message pays one overhead
 
 
 @pytest.mark.parametrize(
@@ -103,17 +103,17 @@ def test_costs_are_the_sum_of_terms():
 def test_the_broadcast_is_equation_4(where, overhead, slope):
     row = rows(figures(fitted())["Figure 4"], "Times")[where, 1024]
     assert row.paper == pytest.approx(3 * O_0 + 2 * MEMORY * 1024 * (1 + 2 + 4) + overhead + slope * 1024 * 8)
-    assert row.here[0] == pytest.approx(row.paper)
+    assert row.ours[0] == pytest.approx(row.paper)
 
 
 def test_what_was_measured_stands_beside_it():
     played = ("file:params/patterns/taulop-summa.csv", "as-written", "block:3", 146 * KB, 0.75)
     bcast = ("bcast", "binomial", "cyclic:8", 256, 0.5)
     drawn = figures(fitted(), measured=[played, bcast])
-    ((row),) = rows(drawn["Figure 8"], "What it costs").values()
-    assert row.here[1] == 0.75
-    assert rows(drawn["Figure 4"], "Times")["two nodes in turn", 256].here[1] == 0.5
-    assert isnan(rows(drawn["Figure 4"], "Times")["one node", 256].here[1])
+    ((row),) = rows(drawn["Figure 8"], "Times").values()
+    assert row.ours[1] == 0.75
+    assert rows(drawn["Figure 4"], "Times")["two nodes in turn", 256].ours[1] == 0.5
+    assert isnan(rows(drawn["Figure 4"], "Times")["one node", 256].ours[1])
 
 
 def test_nodes_of_types_have_no_costs_of_the_papers():
@@ -121,7 +121,7 @@ def test_nodes_of_types_have_no_costs_of_the_papers():
     numbers = estimates(values)
     forms = {"o_0.fat": "constant", "o_1.fat.fat": "constant", "L_0.fat": "table", "L_1.fat.fat": "table"}
     typed = ParameterSet("taulop", PLATFORM, "", numbers, forms=forms, settings={"types": {"fat": 2}})
-    ((row),) = rows(figures(typed)["Figure 8"], "What it costs").values()
+    ((row),) = rows(figures(typed)["Figure 8"], "Times").values()
     assert isnan(row.paper)
 
 
@@ -167,15 +167,17 @@ ROWS = [
 
 def rows_of(figure, place=0):
     numbers = figure.numbers[place]
-    return {row.about: dict(zip(numbers.here, row.here, strict=True)) | {"paper": row.paper} for row in numbers.rows}
+    return {
+        row.subject: dict(zip(numbers.columns, row.ours, strict=True)) | {"paper": row.paper} for row in numbers.rows
+    }
 
 
 def kernel_figures(seen=None):
-    return {figure.name: figure for figure in paper("taulop").figures(seen or evidence(*ROWS))}
+    return {figure.name: figure for figure in find_paper("taulop").figures(seen or evidence(*ROWS))}
 
 
 def test_runs_are_identified_by_their_points():
-    several = runs(evidence(*ROWS), "fermi")
+    several = list_runs(evidence(*ROWS), "fermi")
     measured = {(run.kernel, run.side, run.layout, run.barrier): run.measured for run in several}
     assert measured == {
         ("summa", 128, "M1", True): 1.0,
@@ -222,17 +224,17 @@ def test_tau_lop_is_predicted_with_other_readings_too():
     forms = {"L_0": "table", "L_1": "table", "o_0": "constant", "o_1": "constant"}
     fitted = ParameterSet("taulop", "fermi", "", numbers, forms=forms, settings={"shared": "port"})
     seen = evidence(*ROWS, sets=(fitted,))
-    by_layout = {run.layout: run.predictions for run in runs(seen, "fermi") if run.barrier}
+    by_layout = {run.layout: run.predictions for run in list_runs(seen, "fermi") if run.barrier}
     assert by_layout["M2"]["one channel, joined"] < by_layout["M2"]["one channel"]
     points = [Point("", SUMMA.format("M2"), "paper", "", LAYOUT.format("M2"), 5, 8192)]
-    for name, settings in READINGS.items():
+    for name, settings in INTERPRETATIONS.items():
         (wanted,) = predict(replace(fitted, settings=settings), points)
         assert by_layout["M2"][name] == pytest.approx(wanted.seconds)
     table = rows_of(kernel_figures(seen)["Table 2"], 1)["TCP", "SUMMA", 128]
     assert table["as fitted"] == pytest.approx((1.5 + 2.0) / 2)
     assert table["paper"] == 1.34
     assert table["by node"] > 1
-    assert all(isnan(rows_of(kernel_figures()["Table 2"], 1)["TCP", "SUMMA", 128][name]) for name in READINGS)
+    assert all(isnan(rows_of(kernel_figures()["Table 2"], 1)["TCP", "SUMMA", 128][name]) for name in INTERPRETATIONS)
 
 
 def test_hloggp_is_predicted_by_the_papers_rule_too():
@@ -240,7 +242,9 @@ def test_hloggp_is_predicted_by_the_papers_rule_too():
     numbers = {name: Estimate(value, "s", value, value)
                for name, value in {"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 0.0, "G": 1e-9}.items()}  # fmt: skip
     fitted = ParameterSet("hloggp", "fermi", "", numbers)
-    by_layout = {run.layout: run.predictions["HLogGP, sums"] for run in runs(evidence(*ROWS, sets=(fitted,)), "fermi")}
+    by_layout = {
+        run.layout: run.predictions["HLogGP, sums"] for run in list_runs(evidence(*ROWS, sets=(fitted,)), "fermi")
+    }
     for name, ranks in (("M1", 2), ("M2", 5)):
         points = [Point("", SUMMA.format(name), "paper", "", LAYOUT.format(name), ranks, 8192)]
         (wanted,) = predict(fitted, points, cost=predict_by_sums)

@@ -19,7 +19,7 @@ from commodel.plan.planning import list_named_files
 from commodel.platforms import cores
 from commodel.platforms.container import describe_image
 from commodel.platforms.cores import measure_busy_processors
-from commodel.platforms.tools import native_digest
+from commodel.platforms.tools import compute_native_digest
 from commodel.records import Batch, Plan
 from commodel.results.provenance import find_revision, list_versions
 
@@ -49,7 +49,7 @@ def collect_provenance(
         **list_versions(),
         "commit": commit,
         "uncommitted_changes": dirty,
-        "native_digest": native_digest(platform_entry.substrate),
+        "native_digest": compute_native_digest(platform_entry.substrate),
         "container": describe_image(image) if (image := planned_platform(batch.platform).image) else {},
         "cpu": _read_cpu_name(),
         "cores": os.cpu_count(),

@@ -44,8 +44,8 @@ from commodel.platforms.build import COMPILERS, get_program_folder
 from commodel.platforms.launchers import LAUNCHERS, Launcher, get_toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import make_constraint
-from commodel.platforms.tools import find_build_root, find_tool, native_digest
-from commodel.predictions.papers import paper
+from commodel.platforms.tools import compute_native_digest, find_build_root, find_tool
+from commodel.predictions.papers import find_paper
 from commodel.records import ArchivedFile, Batch, Case, Measure, Plan, PlannedPlatform, Point, digest
 from commodel.sources import ROOT
 
@@ -71,7 +71,7 @@ def make_batches(
     """
     budget = experiment.batch.budget
     sampling = {key: value for key, value in asdict(measure).items() if key != "timeout"}
-    state_digest = digest([platform.digest, sampling, experiment.seed, native_digest(platform.substrate)], 8)
+    state_digest = digest([platform.digest, sampling, experiment.seed, compute_native_digest(platform.substrate)], 8)
     durations = Durations(platform.launcher, measure, platform.overlay)
     types, fewer = dict(platform.types), dict(platform.fewer_cores)
     probes_local_work = not (platform.simulated or platform.overlay) and not LOCAL.isdisjoint(probes)
@@ -203,7 +203,7 @@ def load_plan(path: AnyPath) -> Plan:
         raise UserError(complaint, file=path, key=key)
     if plan.paper:
         with mistakes_in(path, "paper"):
-            paper(plan.paper)
+            find_paper(plan.paper)
     with mistakes_in(path):
         for spec in {name for point in plan.points for name in (point.operation, point.topology, point.layout)}:
             check_inside(spec)
@@ -249,7 +249,7 @@ def record_files(
         path: record_input(kind, path)
         for kind, path in (*list_named_files(points), *(("matrix", path) for path in tables))
     }
-    for name in paper(paper_name).published if paper_name else ():
+    for name in find_paper(paper_name).published if paper_name else ():
         file = name_published_file(name)
         files[file] = record_input("published", file, ROOT, read_published(name).source)
     for name in speeds:
@@ -300,7 +300,7 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     families = _list_families(experiment)
     if experiment.paper:
         with locate_errors(experiment, "paper"):
-            paper(experiment.paper)
+            find_paper(experiment.paper)
     platforms: dict[str, Platform] = {}
     for block in experiment.matrix:
         platform_name = experiment.block_platform(block)

@@ -16,7 +16,7 @@ from pathlib import Path
 from commodel.errors import UserError, one_line
 from commodel.files.safe_reading import open_file
 from commodel.platforms.mpi_libraries import explain_mismatch
-from commodel.platforms.tools import find_tool, native_digest, run_tool, version
+from commodel.platforms.tools import compute_native_digest, find_tool, read_version, run_tool
 
 RUNTIMES = ("apptainer", "singularity")
 IMAGE_PROGRAMS = Path("/opt/commodel/build/mpi")  # inside, where container.def builds them
@@ -89,7 +89,7 @@ def describe_image(image: Image) -> dict[str, object]:
         "mpi": image.mpi,
         "version": labels.get(VERSION_LABEL, "unknown"),
         "commit": labels.get(COMMIT_LABEL, "unknown"),
-        "runtime": version([program, "--version"]),
+        "runtime": read_version([program, "--version"]),
     }
 
 
@@ -117,8 +117,8 @@ def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, sl
         if path and not Path(path).is_dir():
             raise UserError(f"found no folder {path} on this machine")
     sources = _labels(image, runtime).get(NATIVE_LABEL)
-    if sources != native_digest():
-        difference = f"was built from other C sources ({sources}, wanted {native_digest()})"
+    if sources != compute_native_digest():
+        difference = f"was built from other C sources ({sources}, wanted {compute_native_digest()})"
         raise UserError(
             f"image {image.file.name} {difference if sources else 'has no programs of commodel'}; {REBUILD}"
         )

@@ -66,7 +66,7 @@ def run_tool(command: Sequence[str], seconds: float) -> Reply:
     return Reply(run.stdout, run.stderr, f"{name} ended with code {run.returncode}" if run.returncode else "")
 
 
-def version(command: list[str]) -> str:
+def read_version(command: list[str]) -> str:
     """Return the first line with a version number that a version command prints, or why there is none."""
     reply = run_tool(command, 20)
     lines = (reply.output + reply.errors).splitlines()
@@ -119,17 +119,17 @@ TOOLS = (
 )
 
 
-def native_sources(toolchain: str) -> list[Path]:
+def list_native_sources(toolchain: str) -> list[Path]:
     """Return the C sources and makefiles of a build."""
     patterns = SOURCES.get(toolchain, SOURCES["mpi"])
     return sorted(path for pattern in patterns for path in NATIVE.glob(pattern))
 
 
 @lru_cache
-def native_digest(substrate: str = "mpi") -> str:
+def compute_native_digest(substrate: str = "mpi") -> str:
     """Return the digest of the code that measures: another player makes other measurements, comments do not."""
     hashed = hashlib.blake2b(digest_size=6)
-    for path in native_sources(substrate):
+    for path in list_native_sources(substrate):
         content = path.read_bytes()
         code = content if path.name == "Makefile" else LITERALS_AND_COMMENTS.sub(rb"\1 ", content)
         hashed.update(path.name.encode() + b"\0" + b" ".join(code.split()))

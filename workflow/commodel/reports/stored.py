@@ -28,7 +28,7 @@ from commodel.models.families import find_family, meanings
 from commodel.models.parameter_sets import read_set
 from commodel.models.speeds import Speeds, read_speeds
 from commodel.plan.planning import load_plan
-from commodel.predictions.papers import Evidence, paper
+from commodel.predictions.papers import Evidence, find_paper
 from commodel.records import Plan
 from commodel.reports.content import build
 from commodel.reports.sections import conditions, network, overlay, papers
@@ -210,7 +210,7 @@ def _build_report(
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
     oversubscribed = conditions.describe_oversubscription(comparison, provenance)
     (made, unread), (speeds, unreadable) = partitions(plan), _read_speeds(plan)
-    rebuilt = papers.make_sections(paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
+    rebuilt = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
     tree_predictions = fastest_trees(plan, comparison, sets)
     drifted = measure_drift(plan, comparison, sets, read_calibrations(results))
     handed = [comparison]

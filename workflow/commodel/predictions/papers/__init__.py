@@ -1,7 +1,7 @@
-"""Figures and tables of papers: printed numbers next to predictions and measurements.
+"""Figures and tables of papers: printed numbers next to predictions and measurements (`find_paper`).
 
-Each paper is one file; an experiment names it (`paper: cluster`), and its report has a section for each figure. Values
-are in seconds and bytes; the report scales and draws them.
+Each paper is one module. An experiment names it (`paper: cluster`), and its report has a section for each figure.
+Values are in seconds and bytes; the report scales and draws them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STYLES = ("line", "dashed", "dots", "both", "bars")
 
 @dataclass(frozen=True)
 class Line:
-    """A line or cloud of points of a panel. Lines of one colour belong together; a negative colour is grey."""
+    """A line or points of a panel. Related lines have one colour; a negative colour is grey."""
 
     name: str
     x: Sequence[float]
@@ -46,42 +46,42 @@ class Panel:
     y: str
     lines: tuple[Line, ...]
     log: str = "xy"
-    names: tuple[str, ...] = ()  # of the places 0, 1, 2, … along x, where bars stand
-    foot: float | None = None  # of the bars
+    names: tuple[str, ...] = ()  # of the bars at 0, 1, 2, … along x
+    base: float | None = None  # value at which bars begin
 
 
 class Row(NamedTuple):
     """A row of numbers. NaN: not printed, not measured, or without a prediction."""
 
-    about: tuple[str | float, ...]
+    subject: tuple[str | float, ...]
     paper: float
-    here: tuple[float, ...]
+    ours: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table: the subject of a row, the paper's number, and ours with its ratio to the paper's."""
+    """A table: the subject of each row, the paper's number, and ours with their ratios to the paper's."""
 
     title: str
-    about: tuple[str, ...]
-    here: tuple[str, ...]  # what each of ours is: predicted, simulated, …
+    subjects: tuple[str, ...]  # heads of the columns with the subject
+    columns: tuple[str, ...]  # heads of ours: predicted, simulated, …
     source: str  # of the paper's: printed in table 1, by equation 8 with the values of table 1, read off the figure
     rows: tuple[Row, ...]
-    unit: str = "s"  # of all of them; empty where they have none
+    unit: str = "s"  # of all numbers; empty without one
 
 
 def tabulate(
     title: str,
-    about: Mapping[str, Iterable],
-    here: Mapping[str, Iterable[float]],
+    subjects: Mapping[str, Iterable],
+    columns: Mapping[str, Iterable[float]],
     source: str = NO_NUMBER,
     paper: Iterable[float] | None = None,
     unit: str = "s",
 ) -> Numbers:
     """Return the table with these columns: subjects, the paper's numbers if it has any, and ours."""
-    keys, ours = (list(zip(*map(_list, columns.values()), strict=True)) for columns in (about, here))
+    keys, ours = (list(zip(*map(_list, part.values()), strict=True)) for part in (subjects, columns))
     printed = [nan] * len(keys) if paper is None else _list(paper)
-    return Numbers(title, tuple(about), tuple(here), source, tuple(map(Row, keys, printed, ours)), unit)
+    return Numbers(title, tuple(subjects), tuple(columns), source, tuple(map(Row, keys, printed, ours)), unit)
 
 
 def _list(column: Iterable) -> list:
@@ -91,68 +91,67 @@ def _list(column: Iterable) -> list:
 
 @dataclass(frozen=True)
 class Figure:
-    name: str  # as the paper calls it: Figure 4
-    title: str  # in our words
-    caption: str  # what is drawn and listed
-    why: str  # our numbers are not the paper's, in a sentence
+    name: str  # in the paper: Figure 4
+    title: str
+    caption: str  # describes the charts and tables
+    reason: str  # why our numbers differ from the paper's, in a sentence
     numbers: tuple[Numbers, ...]
     panels: tuple[Panel, ...] = ()
-    measured: tuple[str, ...] = ()  # the platforms whose measurements are in it
+    measured: tuple[str, ...] = ()  # platforms with measurements in the figure
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """The results of an experiment."""
 
-    comparison: pd.DataFrame  # a row a point and family, seconds
-    summary: pd.DataFrame  # a row a case of a probe, and a point
+    comparison: pd.DataFrame  # a row for each point and family, in seconds
+    summary: pd.DataFrame  # a row for each case of a probe and each point
     sets: tuple[ParameterSet, ...]  # fitted
     kinds: Mapping[str, PlatformKind]  # of each platform, in the order of the plan
     distributions: pd.DataFrame | None = None  # histograms of half the round trips
 
     @property
     def platform(self) -> str:
-        """The first one: most papers have a single machine."""
+        """The first platform; most papers have a single machine."""
         return next(iter(self.kinds))
 
     @property
     def is_simulated(self) -> bool:
-        """Whether the first platform is."""
+        """Whether the first platform is simulated."""
         return self.kinds[self.platform] is PlatformKind.SIMULATED
 
     def choose(self, simulated: str, namespaces: str, real: str = "") -> str:
-        """Return the text for the kind of the first platform. A real one without a text has that of namespaces."""
+        """Return the text for the kind of the first platform; for a real one by default that of namespaces."""
         texts = {PlatformKind.SIMULATED: simulated, PlatformKind.NAMESPACES: namespaces, PlatformKind.REAL: real}
         return texts[self.kinds[self.platform]] or namespaces
 
     def word(self, platform: str = "") -> str:
-        """Return what a platform's measurements are called."""
+        """Return the word for a platform's measurements."""
         return "simulated" if self.kinds[platform or self.platform] is PlatformKind.SIMULATED else "measured"
 
     def fitted(self, family: str, platform: str = "") -> ParameterSet | None:
-        """Return none where the family is not in the experiment, or could not be fitted."""
-        wanted = (family, platform or self.platform)
-        return next((own for own in self.sets if (own.family, own.platform) == wanted and own.values), None)
+        """Return the fitted set; None if the family is not in the experiment, or could not be fitted."""
+        key = (family, platform or self.platform)
+        return next((entry for entry in self.sets if (entry.family, entry.platform) == key and entry.values), None)
 
     def points(self, platform: str = "", **where: object) -> pd.DataFrame:
-        """Return the points that were measured there: one row each, by ranks and bytes, with all columns equal to
-        `where`."""
+        """Return the points measured on a platform with the column values `where`: one row each, by ranks and bytes."""
         rows = self.comparison
-        wanted = rows["measured"].notna() & (rows["platform"] == (platform or self.platform))
+        selected = rows["measured"].notna() & (rows["platform"] == (platform or self.platform))
         for name, value in where.items():
-            wanted &= rows[name] == value
-        return rows[wanted].drop_duplicates("point").sort_values(["ranks", "bytes"], kind="stable")
+            selected &= rows[name] == value
+        return rows[selected].drop_duplicates("point").sort_values(["ranks", "bytes"], kind="stable")
 
     def predicted(self, family: str, platform: str = "", **where: object) -> pd.DataFrame:
-        """Return the same of those that a family has a prediction for, in `predicted`."""
+        """Return such points for which a family has a prediction, with the column `predicted`."""
         points = self.points(platform, **where, family=family)
         return points[points["predicted"].notna()]
 
     def times(self, sizes: Iterable[int], platform: str = "", **where: object) -> list[float]:
-        """Medians of points that differ in their bytes alone; NaN where none was measured."""
+        """Return the medians of points that differ in their bytes only; NaN for sizes that were not measured."""
         points = self.points(platform, **where)
-        known = dict(zip(points["bytes"], points["measured"], strict=True))
-        return [float(known.get(size, nan)) for size in sizes]
+        medians = dict(zip(points["bytes"], points["measured"], strict=True))
+        return [float(medians.get(size, nan)) for size in sizes]
 
     def deviation(self, bytes: int, platform: str = "") -> float:
         """Return the standard deviation of half the round trips of a size, from their histogram; NaN without one."""
@@ -167,8 +166,7 @@ class Evidence:
         return float(np.sqrt(np.average((middle - mean) ** 2, weights=count)))
 
     def cases(self, probe: str, platform: str = "", **settings: object) -> list[dict[str, Any]]:
-        """Return a probe's cases there with these settings: the row of each in the summary, and its settings as
-        texts."""
+        """Return a probe's cases with these settings: rows of the summary, with settings as texts."""
         rows = self.summary
         rows = rows[
             (rows["kind"] == "probe") & (rows["name"] == probe) & (rows["platform"] == (platform or self.platform))
@@ -182,28 +180,27 @@ class Paper:
     name: str
     citation: str
     figures: Callable[[Evidence], tuple[Figure, ...]]
-    absent: str  # which figures are not rebuilt, and why
-    published: tuple[str, ...] = ()  # sets of values printed there that its figures are predicted with
+    absent: str  # which figures are not reproduced, and why
+    published: tuple[str, ...] = ()  # parameter sets from the paper with which its figures are predicted
 
 
-def paper(name: str) -> Paper:
+def find_paper(name: str) -> Paper:
     return lookup("predictions.papers", "PAPER", name)
 
 
-def paper_names() -> list[str]:
+def list_papers() -> list[str]:
     return list(discover("predictions.papers", "PAPER"))
 
 
-def exact(family: str, values: Mapping[str, float]) -> ParameterSet:
-    """Return values by their full names (`O_s.a`), in seconds and bytes."""
+def make_exact_set(family: str, values: Mapping[str, float]) -> ParameterSet:
+    """Return the set of values by their full names (`O_s.a`), in seconds and bytes."""
     return ParameterSet(family, "", "", {name: Estimate(value, "", value, value) for name, value in values.items()})
 
 
 def predict_patterns(
     parameters: ParameterSet | None, operation: str, choice: str | Sequence[str], ranks: int, sizes: Sequence[int]
 ) -> list[float]:
-    """Return predictions of an algorithm with one rank per node, or of one for each size; NaN without a prediction or
-    values."""
+    """Return predictions of an algorithm, or of one for each size, with one rank per node; NaN without a prediction."""
     choices = [choice] * len(sizes) if isinstance(choice, str) else choice
     pairs = zip(choices, sizes, strict=True)
     points = [Point("", operation, choice, "", "block:1", ranks, int(size)) for choice, size in pairs]
@@ -220,5 +217,6 @@ def predict_pattern(parameters: ParameterSet, pattern: Schedule, waves: float = 
 
 
 def error_factor(predicted: float, measured: float) -> float:
-    """Return by which factor a prediction is off, at least 1; infinity for a prediction of 0."""
+    """Return the ratio of a prediction to the measurement or its inverse, at least 1; infinity for a prediction of "
+    "0."""
     return max(predicted / measured, measured / predicted) if predicted else inf

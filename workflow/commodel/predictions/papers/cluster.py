@@ -1,7 +1,7 @@
-"""Tam and Wang 1999: a broadcast packet by packet, and gathers that lose packets or do not.
+"""Tam and Wang 1999: a pipelined broadcast of packets, and gathers with and without loss of packets.
 
 Table 1 has the model's values. Figures 1 and 3 are the tree of a broadcast, figure 2 its times by the cluster model and
-by LogP, figures 4 and 5 gathers whose senders keep to a window or overflow the network's buffer.
+by LogP, figures 4 and 5 gathers with a window of senders, or that overflow the network's buffer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from commodel.predictions.papers import (
     Paper,
     Row,
     error_factor,
-    exact,
+    make_exact_set,
     predict_patterns,
 )
 from commodel.records import Point
@@ -57,37 +57,39 @@ class Machine:
         gap = self.values.at("g_s", np.array([size]))
         return float(np.ravel(latency(self.values, np.array([size]), ranks, gap))[0])
 
-    def trip(self, size: float, ranks: int) -> float:
-        """O_s + L + O_r + U_r."""
-        return self("O_s", size) + self.latency(size, ranks) + self.taken(size)
+    def one_way_time(self, size: float, ranks: int) -> float:
+        """Return O_s + L + O_r + U_r."""
+        return self("O_s", size) + self.latency(size, ranks) + self.receive_time(size)
 
-    def taken(self, size: float) -> float:
+    def receive_time(self, size: float) -> float:
         return self("O_r", size) + self("U_r", size)
 
     def equation_1(self, ranks: int, packets: int) -> float:
-        """Return the tree once for each packet, by LogP whose L is the whole way of a packet."""
-        return (ranks.bit_length() - 1) * ((packets - 1) * self("g_s", PACKET) + self.trip(PACKET, ranks))
+        """Return the time by LogP whose L is the one-way time of a packet."""
+        return (ranks.bit_length() - 1) * ((packets - 1) * self("g_s", PACKET) + self.one_way_time(PACKET, ranks))
 
     def equation_2(self, ranks: int, packets: int) -> float:
-        """Return the same where node p/2 cannot send while it receives."""
+        """Return the time if node p/2 cannot send while it receives."""
         rounds = ranks.bit_length() - 1
-        further = (rounds - 1) * self("g_s", PACKET) + self.taken(PACKET)
-        return (packets - 1) * further + rounds * self.trip(PACKET, ranks)
+        per_packet = (rounds - 1) * self("g_s", PACKET) + self.receive_time(PACKET)
+        return (packets - 1) * per_packet + rounds * self.one_way_time(PACKET, ranks)
 
     def equation_8(self, ranks: int, size: int) -> float:
-        """D is a packet every g_r; C_1 and C_2, which the paper gives no values, together the whole way of a packet."""
+        """Return the time of a gather. D is a packet every g_r. C_1 + C_2, of which the paper has no values, is the
+        one-way time of a packet."""
         full = ceil(size / PACKET) - 1
         stream = full * self("g_r", PACKET) + self("g_r", size - full * PACKET)
-        return (ranks - 1) * stream + self.trip(min(size, PACKET), ranks)
+        return (ranks - 1) * stream + self.one_way_time(min(size, PACKET), ranks)
 
-    def bottleneck(self, ranks: int, size: int) -> tuple[int, int, float, float, float]:
+    def gather_arguments(self, ranks: int, size: int) -> tuple[int, int, float, float, float]:
         """Return senders, packets of each, g_s, g_r and the buffer of a gather."""
         gaps = (self(name, min(size, PACKET)) for name in ("g_s", "g_r"))
         return ranks - 1, ceil(size / PACKET), *gaps, self("B_L", 0)
 
-    def coordinated(self, ranks: int, size: int) -> str:
-        """Return what the paper's algorithm 1 comes down to: all at once where the buffer holds all, else a window."""
-        senders, packets_each, *gaps, buffer = self.bottleneck(ranks, size)
+    def choose_algorithm(self, ranks: int, size: int) -> str:
+        """Return the gather of the paper's algorithm 1: linear if the buffer has room for all packets, else "
+        "windowed."""
+        senders, packets_each, *gaps, buffer = self.gather_arguments(ranks, size)
         allowed = choose_window(senders, packets_each, *gaps, buffer)[0] if min(gaps) > 0 else senders
         return "linear" if allowed == senders else f"windowed:{allowed}"
 
@@ -96,71 +98,76 @@ PACKETS = (1, 2, 5, 10, 20, 50, 100)  # of a message
 PACKETWISE = f"binomial:{PACKET}"
 
 
-def tree() -> Figure:
-    """Return the example of figures 1 and 3: 16 nodes, a gap of 1, and 3 for the whole way of a packet."""
-    rounds, way, taken = 4, 3.0, 0.6 + 0.7
+def draw_broadcast_tree() -> Figure:
+    """Return the example of figures 1 and 3: 16 nodes, a gap of 1, and a one-way time of 3."""
+    rounds, one_way, receive_time = 4, 3.0, 0.6 + 0.7
     machines = {
-        "LogP": (exact("logp", {"L": way, "o": 0.0, "g": 1.0}), rounds),
+        "LogP": (make_exact_set("logp", {"L": one_way, "o": 0.0, "g": 1.0}), rounds),
         "the cluster model": (
-            exact("cluster", {"O_s.a": 0.4, "g_s.a": 1, "g_r.a": 1, "O_r.a": 0.6, "U_r": 0.7, "L_0": 1.3, "L_m": 0}),
-            rounds - 1 + taken,
+            make_exact_set(
+                "cluster", {"O_s.a": 0.4, "g_s.a": 1, "g_r.a": 1, "O_r.a": 0.6, "U_r": 0.7, "L_0": 1.3, "L_m": 0}
+            ),
+            rounds - 1 + receive_time,
         ),
     }
     rows = []
-    for name, (values, further) in machines.items():
+    for name, (values, per_packet) in machines.items():
         first, second = predict_patterns(values, "bcast", PACKETWISE, 1 << rounds, (PACKET, 2 * PACKET))
         rows += [
-            Row((name, "first packet"), rounds * way, (first,)),
-            Row((name, "next packet"), further, (second - first,)),
+            Row((name, "first packet"), rounds * one_way, (first,)),
+            Row((name, "next packet"), per_packet, (second - first,)),
         ]
-    source = "by equations 1 and 2 with the values that stand under the figures"
+    source = "by equations 1 and 2 with the values printed under the figures"
     return Figure(
         "Figures 1 and 3",
         "the broadcast tree, and the node that its packets wait for",
-        "A packet after the other down a binomial tree over 16 nodes, in units of the gap; the whole way of a packet "
-        "takes 3 of them. By LogP packets wait for the root, by the cluster model for node 8, which cannot send while "
+        "Packets follow each other down a binomial tree over 16 nodes. Times are in units of the gap; the one-way time "
+        "of a packet is 3. In LogP packets wait for the root, in the cluster model for node 8, which cannot send while "
         "it receives.",
-        "they do not, since what the schedule costs, message by message, is what the equations say.",
+        "they do not differ, since predictions of the schedule equal the equations.",
         (Numbers("In units of the gap", ("model", "what"), ("predicted",), source, tuple(rows), "gaps"),),
     )
 
 
-def at_packet_size(fitted: ParameterSet | None) -> dict[str, ParameterSet | None]:
-    """Return LogP and Postal with the values of P-LogP for a packet, which was fitted to round trips of every size."""
+def fit_at_packet_size(fitted: ParameterSet | None) -> dict[str, ParameterSet | None]:
+    """Return LogP and Postal with the values of P-LogP, fitted to round trips of all sizes, for one packet."""
     if fitted is None:
         return {"LogP": None, "Postal": None}
-    known = Machine(fitted)
-    o_s, o_r, g = (known(name, PACKET) for name in ("o_s", "o_r", "g"))
-    way = known("L", PACKET) + max(o_s, o_r, g)
-    logp = {"L": max(way - o_s - o_r, 0.0), "o": (o_s + o_r) / 2, "g": g}
-    return {"LogP": exact("logp", logp), "Postal": exact("postal", {"lam": max(way / g, 1.0) if g else 1.0, "g": g})}
+    machine = Machine(fitted)
+    o_s, o_r, g = (machine(name, PACKET) for name in ("o_s", "o_r", "g"))
+    one_way = machine("L", PACKET) + max(o_s, o_r, g)
+    logp = {"L": max(one_way - o_s - o_r, 0.0), "o": (o_s + o_r) / 2, "g": g}
+    return {
+        "LogP": make_exact_set("logp", logp),
+        "Postal": make_exact_set("postal", {"lam": max(one_way / g, 1.0) if g else 1.0, "g": g}),
+    }
 
 
-def headline(evidence: Evidence, fitted: ParameterSet | None) -> tuple[Numbers, Numbers]:
-    """Return the paper's comparison with values fitted here: predictions of three models beside what was measured, and
-    the mean error of each."""
+def compare_fitted_models(evidence: Evidence, fitted: ParameterSet | None) -> tuple[Numbers, Numbers]:
+    """Return the paper's comparison with values fitted here: predictions of three models, measurements, and the mean
+    error of each model."""
     sizes, sets = [PACKET * packets for packets in PACKETS], {"cluster model": fitted}
-    sets |= at_packet_size(evidence.fitted("plogp"))
+    sets |= fit_at_packet_size(evidence.fitted("plogp"))
     times, errors = [], []
     for ranks in RANKS:
         measured = evidence.times(sizes, operation="bcast", alternative=PACKETWISE, ranks=ranks)
         columns = [predict_patterns(parameters, "bcast", PACKETWISE, ranks, sizes) for parameters in sets.values()]
         times += [Row((ranks, size), nan, tuple(here)) for size, *here in zip(sizes, measured, *columns, strict=True)]
-        errors.append(Row((ranks,), nan, tuple(mean_error(column, measured) for column in columns)))
-    title = f"Three models fitted here beside what was {evidence.word()}"
+        errors.append(Row((ranks,), nan, tuple(find_mean_error(column, measured) for column in columns)))
+    title = f"Three models fitted here, and {evidence.word()} times"
     return (
         Numbers(title, WORKLOAD, (evidence.word(), *sets), NO_NUMBER, tuple(times)),
-        Numbers("Mean error of the three, either way (×)", ("ranks",), tuple(sets), NO_NUMBER, tuple(errors), ""),
+        Numbers("Mean error factor of the three (×)", ("ranks",), tuple(sets), NO_NUMBER, tuple(errors), ""),
     )
 
 
-def mean_error(predicted: Sequence[float], measured: Sequence[float]) -> float:
-    """Return the mean factor by which predictions are off where both are known."""
+def find_mean_error(predicted: Sequence[float], measured: Sequence[float]) -> float:
+    """Return the mean error factor of the predictions with a measurement."""
     pairs = [pair for pair in zip(predicted, measured, strict=True) if all(time > 0 for time in pair)]
     return float(np.mean([error_factor(*pair) for pair in pairs])) if pairs else nan
 
 
-def broadcast(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None) -> Figure:
+def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None) -> Figure:
     paper, word = Machine(printed), evidence.word()
     sizes = [PACKET * packets for packets in PACKETS]
     by_model, by_logp, panels = [], [], []
@@ -168,7 +175,7 @@ def broadcast(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | 
         first = [paper.equation_1(ranks, packets) for packets in PACKETS]
         second = [paper.equation_2(ranks, packets) for packets in PACKETS]
         measured = evidence.times(sizes, operation="bcast", alternative=PACKETWISE, ranks=ranks)
-        logp = exact("logp", {"L": paper.trip(PACKET, ranks), "o": 0.0, "g": paper("g_s", PACKET)})
+        logp = make_exact_set("logp", {"L": paper.one_way_time(PACKET, ranks), "o": 0.0, "g": paper("g_s", PACKET)})
         predicted, refitted, whole = (
             predict_patterns(some, "bcast", PACKETWISE, ranks, sizes) for some in (printed, fitted, logp)
         )
@@ -192,8 +199,8 @@ def broadcast(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | 
         "those "
         f"fitted to probes on {evidence.platform}. The last two tables have the paper's comparison with values fitted "
         "here: LogP and Postal have those of a packet of 1500 bytes.",
-        "a prediction takes the longer of equations 1 and 2, which here is 1, and its L is of the packets in flight at "
-        "once, not of all p; "
+        "a prediction is the maximum of equations 1 and 2, here equation 1, and its L depends on the packets in "
+        "flight, not on all p ranks; "
         + evidence.choose(
             "the simulated processors have no O_r, and the simulated switch has no limit to all packets in flight.",
             "the hosts share the processors of one machine, and TCP acknowledges the packets.",
@@ -202,7 +209,7 @@ def broadcast(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | 
         (
             Numbers("By the cluster model", WORKLOAD, here, f"by equation 2 {TABLE_1}", tuple(by_model)),
             Numbers("By LogP", WORKLOAD, ("predicted",), f"by equation 1 {TABLE_1}", tuple(by_logp)),
-            *headline(evidence, fitted),
+            *compare_fitted_models(evidence, fitted),
         ),
         tuple(panels),
         (evidence.platform,),
@@ -213,21 +220,21 @@ GATHERED = tuple(4**power << 10 for power in range(6))  # B of each sender: 1 Ki
 Table = dict[str, list[float]]
 
 
-def gathers(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None, ranks: int) -> Table:
-    """Seconds at each size: by equation 8, of the simple gather, of the coordinated one. Where no buffer was found, its
-    window is by table 1."""
+def tabulate_gathers(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None, ranks: int) -> Table:
+    """Return seconds at each size: by equation 8, of the simple gather, and of the coordinated one. If no buffer was
+    fitted, its window is that of table 1."""
     paper = Machine(printed)
     here = Machine(fitted) if fitted and "B_L" in fitted.values else paper
 
     def choices(machine: Machine) -> list[str]:
-        return [machine.coordinated(ranks, size) for size in GATHERED]
+        return [machine.choose_algorithm(ranks, size) for size in GATHERED]
 
     def predicted(values: ParameterSet | None, choices: Sequence[str]) -> list[float]:
         return predict_patterns(values, "gather", choices, ranks, GATHERED)
 
     def measured(choices: Sequence[str]) -> list[float]:
         times = {name: evidence.times(GATHERED, operation="gather", alternative=name, ranks=ranks) for name in choices}
-        return [times[choice][place] for place, choice in enumerate(choices)]
+        return [times[choice][index] for index, choice in enumerate(choices)]
 
     simple = ["linear"] * len(GATHERED)
     return {
@@ -241,21 +248,25 @@ def gathers(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | No
     }
 
 
-def rows(tables: Mapping[int, Table], *names: str) -> tuple[Row, ...]:
-    """Return the optimum and the other numbers, for all ranks and sizes."""
+def list_rows(tables: Mapping[int, Table], *names: str) -> tuple[Row, ...]:
+    """Return the optimum and the named columns, for all ranks and sizes."""
     return tuple(
-        Row((ranks, size), table["optimal"][place], tuple(table[name][place] for name in names))
+        Row((ranks, size), table["optimal"][index], tuple(table[name][index] for name in names))
         for ranks, table in tables.items()
-        for place, size in enumerate(GATHERED)
+        for index, size in enumerate(GATHERED)
     )
 
 
-def figures_4_and_5(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None) -> tuple[Figure, Figure]:
-    tables = {ranks: gathers(evidence, printed, fitted, ranks) for ranks in RANKS}
-    return gather(evidence, printed, fitted, tables), two_gathers(evidence, printed, fitted, tables)
+def make_gather_figures(
+    evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None
+) -> tuple[Figure, Figure]:
+    tables = {ranks: tabulate_gathers(evidence, printed, fitted, ranks) for ranks in RANKS}
+    return compare_coordinated_gather(evidence, printed, fitted, tables), compare_two_gathers(
+        evidence, printed, fitted, tables
+    )
 
 
-def gather(
+def compare_coordinated_gather(
     evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None, tables: Mapping[int, Table]
 ) -> Figure:
     paper, word = Machine(printed), evidence.word()
@@ -267,25 +278,25 @@ def gather(
             Line(f"p = {ranks}, equation 8", GATHERED, table["optimal"], "dashed", colour),
         ]
         for size in GATHERED:
-            senders, packets_each, *gaps, buffer = paper.bottleneck(ranks, size)
+            senders, packets_each, *gaps, buffer = paper.gather_arguments(ranks, size)
             packets = senders * packets_each
-            letter = (
+            literal = (
                 senders if buffer > packets else max(admissible_windows(senders, packets, *gaps, buffer), default=nan)
             )
-            windows.append(Row((ranks, size), letter, (choose_window(senders, packets_each, *gaps, buffer)[0],)))
-    times = rows(tables, "predicted", "measured", "predicted as fitted")
-    rule = f"by algorithm 1 and equation 7 {TABLE_1}; blank where no window fulfils it to the letter"
+            windows.append(Row((ranks, size), literal, (choose_window(senders, packets_each, *gaps, buffer)[0],)))
+    times = list_rows(tables, "predicted", "measured", "predicted as fitted")
+    rule = f"by algorithm 1 and equation 7 {TABLE_1}; blank if no window fulfils it literally"
     return Figure(
         "Figure 4",
-        "the gather that keeps its senders to a window: measured and predicted",
-        "Each of p − 1 senders has as many bytes for the root: all at once where the network's buffer holds them, else "
-        "as many senders as equation 7 allows. Dashed is equation 8: how long the root's port takes for all packets.",
-        "a prediction has the tokens that senders pass on, and lets a packet's way and the stream overlap, which "
-        "equation 8 "
-        "adds up; to the letter equation 7 wants senders left over at the end, which we take for a slip.",
+        "the gather with a window of senders: measured and predicted",
+        "Each of p − 1 senders sends as many bytes to the root: all at once if the network's buffer has room for them, "
+        "else as many senders as equation 7 admits. Dashed: equation 8, the time of the root's port for all packets.",
+        "a prediction includes the tokens that senders pass on, and overlaps the one-way time of a packet with the "
+        "stream, while equation 8 adds them; read literally, equation 7 requires that senders remain at the end, which "
+        "we take for a misprint.",
         (
             Numbers("Times", WORKLOAD, ("predicted", word, "predicted as fitted"), f"by equation 8 {TABLE_1}", times),
-            accuracy(times, fitted, word),
+            tabulate_errors(times, fitted, word),
             Numbers("The window", WORKLOAD, ("window",), rule, tuple(windows), "senders"),
         ),
         (Panel("p = 4, 8 and 16", SIZE, TIME, tuple(lines)),),
@@ -293,35 +304,35 @@ def gather(
     )
 
 
-def accuracy(times: Sequence[Row], fitted: ParameterSet | None, word: str) -> Numbers:
+def tabulate_errors(times: Sequence[Row], fitted: ParameterSet | None, word: str) -> Numbers:
     """Return the ratios of equation 8 with fitted values, and of predictions, to measurements."""
     here = Machine(fitted) if fitted else None
     errors = {}
     for row in times:
-        _, measured, predicted_ones = row.here
-        predicted = (here.equation_8(*row.about) if here else nan, predicted_ones)
-        errors[row.about] = [100 * abs(seconds / measured - 1) if measured > 0 else nan for seconds in predicted]
+        _, measured, predicted_ones = row.ours
+        predicted = (here.equation_8(*row.subject) if here else nan, predicted_ones)
+        errors[row.subject] = [100 * abs(seconds / measured - 1) if measured > 0 else nan for seconds in predicted]
     errors = {workload: both for workload, both in errors.items() if all(map(isfinite, both))}
     worst = max(errors, key=errors.__getitem__, default=None)
-    place = f"; here at {worst[0]} ranks and {format_bytes(worst[1])}" if worst else ""
+    worst_here = f"; here at {worst[0]} ranks and {format_bytes(worst[1])}" if worst else ""
     table = np.array(list(errors.values())) if errors else np.full((1, 2), nan)
     entries = (
         Row(("average",), 8, tuple(table.mean(axis=0).tolist())),
         Row(("largest",), 35, tuple(table.max(axis=0).tolist())),
     )
-    source = f"printed in section 5.5, the largest at 4 ranks and 1 KB{place}"
-    title, here = f"Error of the prediction over what was {word}", ("equation 8 as fitted", "predicted as fitted")
+    source = f"printed in section 5.5, the largest at 4 ranks and 1 KB{worst_here}"
+    title, here = f"Relative error of the prediction of {word} times", ("equation 8 as fitted", "predicted as fitted")
     return Numbers(title, ("of all workloads",), here, source, entries, "%")
 
 
-def _recovery(fitted: ParameterSet | None) -> str:
+def _describe_recovery(fitted: ParameterSet | None) -> str:
     """Return how the predictions as fitted treat lost packets."""
     if fitted and fitted.settings.get("recovery") == "tcp":
         return "Predicted as fitted: TCP sends it again, simulated packet by packet; the median of repeats."
     return "Predicted as fitted: the same with fitted values." if fitted else ""
 
 
-def over_tcp(fitted: ParameterSet | None) -> tuple[Numbers, ...]:
+def tabulate_tcp_repeats(fitted: ParameterSet | None) -> tuple[Numbers, ...]:
     """Return the range of repeats of the simple gather, and how many have a timeout, where losses are simulated."""
     values, times, timeouts = Machine(fitted).values if fitted else None, [], []
     for ranks, size in product(RANKS, GATHERED) if values and "B_L" in values else ():
@@ -342,7 +353,7 @@ def over_tcp(fitted: ParameterSet | None) -> tuple[Numbers, ...]:
     )
 
 
-def two_gathers(
+def compare_two_gathers(
     evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None, tables: Mapping[int, Table]
 ) -> Figure:
     paper, word = Machine(printed), evidence.word()
@@ -357,7 +368,7 @@ def two_gathers(
         )
         panels.append(Panel(f"p = {ranks}", SIZE, TIME, lines))
         for size in GATHERED:
-            senders, packets_each, *rest = paper.bottleneck(ranks, size)
+            senders, packets_each, *rest = paper.gather_arguments(ranks, size)
             pattern = build_schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
             through_here = 100 * float(np.ravel(delivered(pattern, paper.values))[0])
             shares.append(
@@ -370,43 +381,47 @@ def two_gathers(
         "coordinated, predicted",
         f"coordinated, {word}",
     )
-    times = rows(tables, "simple, predicted", "simple, measured", "simple, as fitted", "predicted", "measured")
+    times = list_rows(tables, "simple, predicted", "simple, measured", "simple, as fitted", "predicted", "measured")
     return Figure(
         "Figure 5",
-        "two gathers beside the optimum: all at once, and kept to a window",
-        "Simple: all senders at once, which overflow the network's buffer where they have more than it holds. "
+        "two gathers and the optimum: all senders at once, and a window of senders",
+        "Simple: all senders at once, which may overflow the network's buffer. "
         "Predicted: with table 1, and a lost packet is sent again a timeout of 0.2 s later, for which the paper has no "
-        f"number. {_recovery(fitted)} Coordinated: the gather of figure 4. Optimal: equation 8.",
-        "what a loss costs depends on the protocol above, of which the paper says only that it delays; "
+        f"number. {_describe_recovery(fitted)} Coordinated: the gather of figure 4. Optimal: equation 8.",
+        "the time of a loss depends on the transport protocol, of which the paper states only that it adds a delay; "
         + evidence.choose(
-            "no simulated packet is ever lost, so that there the simple gather is as good, unlike over TCP "
-            "(`make lab-paper`).",
-            "here TCP detects most losses by acknowledgements, and few cost a timeout.",
+            "no simulated packet is lost, so the simple gather is as fast, unlike over TCP (`make lab-paper`).",
+            "here TCP detects most losses by acknowledgements, and few cause a timeout.",
         ),
         (
             Numbers("Times over the optimum", WORKLOAD, here, f"by equation 8 {TABLE_1}", times),
             Numbers(
-                "What gets through where all send at once",
+                "Share of packets that arrive if all send at once",
                 WORKLOAD,
                 ("predicted",),
                 f"by equation 4 {TABLE_1}",
                 tuple(shares),
                 "%",
             ),
-            *over_tcp(fitted),
+            *tabulate_tcp_repeats(fitted),
         ),
         tuple(panels),
         (evidence.platform,),
     )
 
 
-def figures(evidence: Evidence) -> tuple[Figure, ...]:
+def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
     printed = read_published("cluster/fast-ethernet-16")
-    known = (evidence, printed, evidence.fitted("cluster"))
-    return (parameters(*known), tree(), broadcast(*known), *figures_4_and_5(*known))
+    arguments = (evidence, printed, evidence.fitted("cluster"))
+    return (
+        tabulate_parameters(*arguments),
+        draw_broadcast_tree(),
+        compare_broadcasts(*arguments),
+        *make_gather_figures(*arguments),
+    )
 
 
-def parameters(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None) -> Figure:
+def tabulate_parameters(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None) -> Figure:
     paper, here = Machine(printed), Machine(fitted) if fitted else None
     rows = [
         Row((name, size), paper(name, size), (here(name, size) if here else nan,))
@@ -417,19 +432,19 @@ def parameters(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet |
         whole = here.latency(PACKET, ranks) if here else nan
         rows.append(Row((f"L, {ranks} ranks", PACKET), paper.latency(PACKET, ranks), (whole,)))
     buffer = Row(("B_L",), paper("B_L", 0), (here("B_L", 0) if here else nan,))
-    held = f"{here('B_L', 0):.0f} were found here" if here and "B_L" in here.values else "none could be seen here"
+    found = f"the fit found {here('B_L', 0):.0f}" if here and "B_L" in here.values else "the fit found no limit"
     return Figure(
         "Table 1",
         "the parameters of the cluster model",
-        "What the formulas of the table give for a packet of 40 and of 1500 bytes, beside the same of what was fitted "
-        f"to probes on {evidence.platform}. Of the network's buffer, in the paper 1935 packets, {held}.",
+        "Values of the table's formulas for packets of 40 and 1500 bytes, and the same of parameters fitted to probes "
+        f"on {evidence.platform}. The network's buffer has 1935 packets in the paper; {found}.",
         "the machine is another one; "
         + evidence.choose(
-            "the simulated one was given O_s, U_r, the ports' throughput and a latency from this table, but no O_r, as "
-            "nothing interrupts a simulated process, and its switch has no limit.",
-            "its processors are of another time, its ports have the paper's 100 Mbit/s, and a port of its switch holds "
-            "as much as `tests/lab/network.sh` gave it.",
-            "its processors and its network are of another time.",
+            "the simulated one has O_s, U_r, the ports' throughput and a latency from this table, but no O_r, since "
+            "simulated processes have no interrupts, and its switch has no limit.",
+            "its processors are newer, its ports have the paper's 100 Mbit/s, and the buffers of its switch are set in "
+            "`tests/lab/network.sh`.",
+            "its processors and its network are newer.",
         ),
         (
             Numbers("Parameters", ("parameter", "packet [B]"), ("fitted",), "by the formulas of table 1", tuple(rows)),
@@ -442,9 +457,9 @@ def parameters(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet |
 PAPER = Paper(
     name="cluster",
     citation="A. Tam, C.-L. Wang, Realistic communication model for parallel computing on cluster, IWCC 1999",
-    figures=figures,
+    figures=make_figures,
     published=("cluster/fast-ethernet-16",),
-    absent="All of its figures and tables are here: figures 1 and 3 by their numbers. No prediction needs T_s, "
-    "which the paper does not explain. What its authors measured is drawn there and not printed, so in figures 2, 4 "
-    "and 5 the curves of its equations stand for it.",
+    absent="All of its figures and tables are reproduced, figures 1 and 3 as numbers. No prediction needs T_s, which "
+    "the paper does not explain. The authors' measurements are drawn and not printed, so figures 2, 4 and 5 have the "
+    "curves of the equations instead.",
 )

@@ -1,7 +1,7 @@
 """Hoefler and others 2005: rounds of one byte to n partners and back on 64 nodes with InfiniBand.
 
 Figures 3 and 4 are round trips, figure 5 overheads, section 4.7 the formulas of L(n), section 2 a comparison of PRAM,
-BSP, LogP and LoP, and section 5 what a barrier gains by several signals a round.
+BSP, LogP and LoP, and section 5 the gain of barriers with several signals per round.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,35 +35,35 @@ from commodel.predictions.papers import (
 
 PARTNERS = np.array([1, 2, 4, 8, 16, 32, 63])
 SMOOTH = np.geomspace(1, 64, 64)
-MESSAGE = "time a message [s]"
+MESSAGE = "time per message [s]"
 
 
 def evaluate_at(parameters: ParameterSet, function: str, partners: Array) -> Array:
     return np.ravel(Model.of_set(parameters).values.at(function, partners))
 
 
-def latency(parameters: ParameterSet, partners: Array) -> Array:
-    """L(n)."""
+def compute_latency(parameters: ParameterSet, partners: Array) -> Array:
+    """Return L(n)."""
     return np.ravel(time_rounds(Model.of_set(parameters).values, partners).wire) / partners
 
 
-def read(parameters: ParameterSet, **settings: str) -> ParameterSet:
-    """Return the same values taken another way."""
+def change_settings(parameters: ParameterSet, **settings: str) -> ParameterSet:
+    """Return the set with some settings of the model replaced."""
     return replace(parameters, settings={**parameters.settings, **settings})
 
 
-def time_per_message(evidence: Evidence, probe: str, how: str, statistic: str) -> dict[int, float]:
+def find_times_per_message(evidence: Evidence, probe: str, how: str, statistic: str) -> dict[int, float]:
     """Return the time over n of a probe with n partners, by n."""
     return {int(case["n"]): case[statistic] / int(case["n"]) for case in evidence.cases(probe, how=how)}
 
 
-def partners_of(*times: Mapping[int, float]) -> Array:
+def list_partners(*times: Mapping[int, float]) -> Array:
     """Return PARTNERS; if there are fewer nodes, also the most partners that were probed."""
     most = max((n for columns in times for n in columns), default=PARTNERS[-1])
     return np.union1d(PARTNERS, [min(most, PARTNERS[-1])])
 
 
-def overlapped(parameters: ParameterSet, how: str, partners: Array) -> Array:
+def compute_overlapping_overheads(parameters: ParameterSet, how: str, partners: Array) -> Array:
     """Return each message's share of the overheads of n − 1 messages, which a prediction includes and a round trip does
     not."""
     overhead = FUNCTIONS[how][1]
@@ -71,57 +71,57 @@ def overlapped(parameters: ParameterSet, how: str, partners: Array) -> Array:
     return (partners - 1) / partners * both
 
 
-def fitted_trip(parameters: ParameterSet | None, how: str, partners: Array) -> Array:
+def compute_fitted_trip(parameters: ParameterSet | None, how: str, partners: Array) -> Array:
     """Return the fitted round trip over n; NaN without measurements."""
     rtt = FUNCTIONS[how][0]
     if parameters is None or f"{rtt}.a" not in parameters.values:
         return np.full(len(partners), nan)
-    return evaluate_at(parameters, rtt, partners) - overlapped(parameters, how, partners)
+    return evaluate_at(parameters, rtt, partners) - compute_overlapping_overheads(parameters, how, partners)
 
 
-def round_trips(evidence: Evidence, name: str, title: str, source: str, why: str) -> Figure:
+def compare_round_trips(evidence: Evidence, name: str, title: str, source: str, why: str) -> Figure:
     how = {"infiniband-send": "isend", "infiniband-rdma-write": "put"}[source]
     paper, fitted, word = read_published(f"lop/{source}"), evidence.fitted("lop"), evidence.word()
-    least, mean = (time_per_message(evidence, "round", how, statistic) for statistic in ("min", "mean"))
-    partners = partners_of(least)
+    least, mean = (find_times_per_message(evidence, "round", how, statistic) for statistic in ("min", "mean"))
+    partners = list_partners(least)
     ours = {
         f"{word}, least": [least.get(n, nan) for n in partners],
         f"{word}, average": [mean.get(n, nan) for n in partners],
-        "fitted": fitted_trip(fitted, how, partners),
+        "fitted": compute_fitted_trip(fitted, how, partners),
     }
     lines = (
         Line("paper, fitted to the least", SMOOTH, evaluate_at(paper, FUNCTIONS[how][0], SMOOTH), "dashed", -1),
         Line(f"{word}, least", tuple(least), tuple(least.values()), "dots"),
         Line(f"{word}, average", tuple(mean), tuple(mean.values()), "dots", 1),
-        Line("fitted to medians", SMOOTH, fitted_trip(fitted, how, SMOOTH)),
+        Line("fitted to medians", SMOOTH, compute_fitted_trip(fitted, how, SMOOTH)),
     )
     return Figure(
         name,
         title,
-        "One byte from a node to each of n others and one back from each: the time over n. The paper prints a function "
-        "for the smallest times; the one for averages is not in its text.",
+        "One byte from a node to each of n others and one back from each: the time divided by n. The paper prints a "
+        "function for the smallest times; that for averages is not in its text.",
         why,
         (
             tabulate(
-                "Round trip, a message",
+                "Round trip per message",
                 {"partners": partners},
                 ours,
                 "by the function printed in section 4.7, which was fitted to the smallest times",
                 evaluate_at(paper, FUNCTIONS[how][0], partners),
             ),
         ),
-        (Panel("round trip a message", "partners", MESSAGE, lines, "x"),),
+        (Panel("round trip per message", "partners", MESSAGE, lines, "x"),),
         (evidence.platform,),
     )
 
 
-def overheads(evidence: Evidence) -> Figure:
+def compare_overheads(evidence: Evidence) -> Figure:
     paper, word = read_published("lop/infiniband-send"), evidence.word()
     posts = {
-        f"{word}, {words}": time_per_message(evidence, "post", how, "median")
-        for how, words in {"isend": "one by one", "list": "as a list", "put": "puts"}.items()
+        f"{word}, {name}": find_times_per_message(evidence, "post", how, "median")
+        for how, name in {"isend": "one by one", "list": "as a list", "put": "puts"}.items()
     }
-    partners = partners_of(*posts.values())
+    partners = list_partners(*posts.values())
     ours = {title: [times.get(n, nan) for n in partners] for title, times in posts.items()}
     about, printed = {"partners": partners}, evaluate_at(paper, "o_s", partners)
     lines = [Line("paper", SMOOTH, evaluate_at(paper, "o_s", SMOOTH), "dashed", -1)]
@@ -132,13 +132,13 @@ def overheads(evidence: Evidence) -> Figure:
     return Figure(
         "Figure 5",
         "the overhead of posting a send",
-        "What posting n sends takes a processor, over n. The paper prints 0.52 + 0.84/(−0.12 + n) µs within its L(n), "
-        "and says that Send/Receive and RDMA Write are alike; of the latter's own function only its constant, 0.5557 "
+        "Processor time of posting n sends, divided by n. The paper prints 0.52 + 0.84/(−0.12 + n) µs within its L(n), "
+        "and states that Send/Receive and RDMA Write are similar; of the latter's function only the constant, 0.5557 "
         "µs, is legible.",
         evidence.choose(
-            "a simulated processor does what in the paper the network interface does, and has no caches to warm up, so "
-            "that its overhead is higher and the same for any number of partners.",
-            "here the processor and the system do what in the paper the network interface does.",
+            "a simulated processor has the work of the paper's network interface and no caches, so its overhead is "
+            "higher, and equal for any number of partners.",
+            "here the processor and the operating system do the work of the paper's network interface.",
         ),
         (tabulate("Overhead of one send", about, ours, "by the numbers printed within L(n)", printed),),
         (Panel("overhead", "partners", MESSAGE, tuple(lines), "x"),),
@@ -147,30 +147,30 @@ def overheads(evidence: Evidence) -> Figure:
 
 
 NODES = (8, 16, 32, 64)
-SIGNALS = range(2, 9)  # of a round: few, and beyond them those that end in fewer rounds
+SIGNALS = range(2, 9)  # of a round; more signals are tried if they need fewer rounds
 GAIN = 40  # %, "up to"
 
 
-def fastest(parameters: ParameterSet, ranks: int) -> tuple[str, float, float]:
-    """Return the cheapest dissemination of those that could be, its prediction, and that of the plain one."""
+def find_fastest_dissemination(parameters: ParameterSet, ranks: int) -> tuple[str, float, float]:
+    """Return the dissemination with the lowest prediction, its prediction, and that of the plain one."""
     names = (DISSEMINATION, *(f"n-way:{n}" for n in sorted({*SIGNALS, *list_radices(ranks)}) if n < ranks))
     costs = {name: predict_patterns(parameters, "barrier", name, ranks, [0])[0] for name in names}
     best = min(costs, key=costs.get)
     return best, costs[best], costs[DISSEMINATION]
 
 
-def rdma_write() -> ParameterSet:
-    """Return the values of RDMA Write with the overhead of figure 5, which the paper has for Send/Receive as well."""
+def read_rdma_write() -> ParameterSet:
+    """Return the values of RDMA Write with the overhead of figure 5, which the paper uses for both."""
     write, send = (read_published(f"lop/infiniband-{name}") for name in ("rdma-write", "send"))
     values = write.values | {f"o_put.{part}": send.values[f"o_s.{part}"] for part in ("a", "b", "c")}
     return replace(write, values=values, forms={**write.forms, "o_put": send.forms["o_s"]})
 
 
-def barriers(evidence: Evidence) -> Figure:
+def compare_barriers(evidence: Evidence) -> Figure:
     """Return the best n-way dissemination, the plain one, and the lower bound of barriers in rounds."""
-    sources = {"RDMA Write": rdma_write(), "Send/Receive": read_published("lop/infiniband-send")}
+    sources = {"RDMA Write": read_rdma_write(), "Send/Receive": read_published("lop/infiniband-send")}
     sets = {
-        f"LoP, {source}, {latency}": read(parameters, latency=latency)
+        f"LoP, {source}, {latency}": change_settings(parameters, latency=latency)
         for source, parameters in sources.items()
         for latency in ("printed", "halved")
     }
@@ -178,7 +178,7 @@ def barriers(evidence: Evidence) -> Figure:
         sets[f"LoP, fitted on {evidence.platform}"] = fitted
     gains, times, panels = [], [], []
     for title, parameters in sets.items():
-        cheapest = [fastest(parameters, ranks) for ranks in NODES]
+        cheapest = [find_fastest_dissemination(parameters, ranks) for ranks in NODES]
         bounds = [find_lower_bound(parameters, ranks).seconds for ranks in NODES]
         for ranks, bound, (best, cost, plain) in zip(NODES, bounds, cheapest, strict=True):
             times.append(Row((title, ranks, best), nan, (bound, cost, plain)))
@@ -207,13 +207,13 @@ def barriers(evidence: Evidence) -> Figure:
         )
     return Figure(
         "Section 5",
-        "what a barrier gains by several signals a round",
-        "The n-way dissemination that LoP finds cheapest, beside the plain one, and beside LoP's lower bound of all "
-        "barriers in rounds: what a rank knows grows at most (n + 1)-fold in a round with n signals. RDMA Write has "
-        "the overhead of figure 5, which is that of Send/Receive. The paper's gain, "
-        "up to 40 % over the best barrier known then, was measured.",
-        "LoP charges a rank for the n signals that it sends in a round or for the n that it takes, not for both, and "
-        "so promises more than a network interface or a processor can keep that does both.",
+        "the gain of barriers with several signals per round",
+        "The n-way dissemination with LoP's lowest prediction, the plain one, and LoP's lower bound of all barriers in "
+        "rounds: the number of ranks whose entry is known to a rank grows at most (n + 1)-fold in a round with n "
+        "signals. RDMA Write has the overhead of figure 5, which is that of Send/Receive. The paper's gain, up to 40 % "
+        "over the best barrier of its time, was measured.",
+        "in LoP a rank pays for the n signals that it sends in a round or for the n that it receives, not for both, so "
+        "it overestimates a network interface or processor that does both.",
         (
             Numbers("Gain on 64 nodes", ("by", "best"), ("gain",), "section 5: up to 40 %", tuple(gains), "%"),
             Numbers(
@@ -235,62 +235,62 @@ DRAWN = (("bcast", "linear"), ("gather", "linear"), ("barrier", "dissemination")
 HALF_TRIPS = "half of n round trips by the function of figure 3"
 
 
-def printed_latency(n: Array) -> Array:
-    """L(n) of Send/Receive with the numbers that stand in section 4.7, of two digits each."""
+def compute_printed_latency(n: Array) -> Array:
+    """Return L(n) of Send/Receive with the numbers printed in section 4.7, of two digits each."""
     trip = 4.58 + 11.23 / (-0.01 + n) + 0.01 * (1 - np.exp(-0.06 * (n - 101.31)))
     return (trip - (0.52 + 0.84 / (-0.12 + 1)) - (0.52 + 0.84 / (-0.12 + n))) * 1e-6
 
 
-def once(parameters: ParameterSet) -> ParameterSet:
-    """Return the same with the overlapping overheads on the round trips again, as a fit here does it; at PARTNERS
-    only."""
-    trips = evaluate_at(parameters, "rtt", PARTNERS) + overlapped(parameters, "isend", PARTNERS)
+def count_overlaps_once(parameters: ParameterSet) -> ParameterSet:
+    """Return the set with overlapping overheads counted once, as in a fit of this program; at PARTNERS only."""
+    trips = evaluate_at(parameters, "rtt", PARTNERS) + compute_overlapping_overheads(parameters, "isend", PARTNERS)
     values = {name: value for name, value in parameters.values.items() if not name.startswith("rtt.")}
     values |= {sample("rtt", n): Estimate(trip, "s", trip, trip) for n, trip in zip(PARTNERS, trips, strict=True)}
-    return replace(read(parameters, latency="halved"), values=values, forms={**parameters.forms, "rtt": TABLE})
+    return replace(
+        change_settings(parameters, latency="halved"), values=values, forms={**parameters.forms, "rtt": TABLE}
+    )
 
 
-def one_to_n(parameters: ParameterSet) -> Array:
-    """o(n) + n·L(n)."""
+def compute_one_to_n(parameters: ParameterSet) -> Array:
+    """Return o(n) + n·L(n)."""
     rounds = time_rounds(Model.of_set(parameters).values, PARTNERS)
     return np.ravel(rounds.first + rounds.wire)
 
 
-def formulas(evidence: Evidence) -> Figure:
-    """L(n), the times that follow from it, and what is left in them of the round trips that all of it came from."""
+def compare_formulas(evidence: Evidence) -> Figure:
+    """Return the figure with L(n), and the times that follow from it compared with the round trips."""
     paper, fitted = read_published("lop/infiniband-send"), evidence.fitted("lop")
-    halved = read(paper, latency="halved")
-    ours = latency(fitted, PARTNERS) if fitted else np.full(len(PARTNERS), nan)
+    halved = change_settings(paper, latency="halved")
+    ours = compute_latency(fitted, PARTNERS) if fitted else np.full(len(PARTNERS), nan)
     half = PARTNERS * evaluate_at(paper, "rtt", PARTNERS) / 2
     return Figure(
         "Section 4.7",
         "L(n), and the time for one to n",
-        "L(n) of Send/Receive as printed, in two digits, beside the same from the exact numbers of the round trip, "
-        "with whole overheads taken off and with halves, and beside a fit of what was probed here. Then o(n) + n·L(n), "
-        "which the paper has for one to n, beside the half of the printed round trip of n messages, for it takes one "
-        "to n and n to one for equally long.",
-        "the paper takes overheads of both ways off one half of the trip, and all of them off each of n messages, "
-        "though they overlap; counted once, as a fit here does, they give the round trips back.",
+        "L(n) of Send/Receive as printed, in two digits, and from the exact numbers of the round trip, minus whole and "
+        "minus half overheads, and fitted to probes here. Then o(n) + n·L(n), the paper's time for one to n, and half "
+        "of the printed round trip of n messages, since the paper assumes equal times for one to n and n to one.",
+        "the paper subtracts the overheads of both directions from one half of the trip, and all of them from each of "
+        "n messages, though they overlap; counted once, as in a fit of this program, they reproduce the round trips.",
         (
             tabulate(
                 "L(n)",
                 {"partners": PARTNERS},
                 {
-                    "as printed": latency(paper, PARTNERS),
-                    "halved": latency(halved, PARTNERS),
+                    "as printed": compute_latency(paper, PARTNERS),
+                    "halved": compute_latency(halved, PARTNERS),
                     "fitted here": ours,
                 },
                 "by the rounded numbers of section 4.7, whose last term is −4.1 µs with one partner, and −9.2/2 "
                 "unrounded",
-                printed_latency(PARTNERS),
+                compute_printed_latency(PARTNERS),
             ),
             tabulate(
                 "One to n",
                 {"partners": PARTNERS},
                 {
-                    "as printed": one_to_n(paper),
-                    "halved": one_to_n(halved),
-                    "overlaps counted once": one_to_n(once(paper)),
+                    "as printed": compute_one_to_n(paper),
+                    "halved": compute_one_to_n(halved),
+                    "overlaps counted once": compute_one_to_n(count_overlaps_once(paper)),
                 },
                 HALF_TRIPS,
                 half,
@@ -301,14 +301,14 @@ def formulas(evidence: Evidence) -> Figure:
 
 
 def predict_one_to_n() -> dict[str, Array]:
-    """Return one to n by every model, for PARTNERS."""
+    """Return the time of one to n by every model, for PARTNERS."""
     paper = read_published("lop/infiniband-send")
     half = PARTNERS * evaluate_at(paper, "rtt", PARTNERS) / 2
     first, slope = fit_line(PARTNERS.astype(float), half[None], 1 / half**2)
     return {
         "paper": half,
-        "LoP as printed": one_to_n(paper),
-        "LoP, overlaps counted once": one_to_n(once(paper)),
+        "LoP as printed": compute_one_to_n(paper),
+        "LoP, overlaps counted once": compute_one_to_n(count_overlaps_once(paper)),
         "LogP or BSP, nearest line": first[0] + slope[0] * PARTNERS,
         "PRAM": np.zeros(len(PARTNERS)),
     }
@@ -333,66 +333,65 @@ def collect_points(evidence: Evidence) -> tuple[Row, ...]:
     )
 
 
-def mean_errors(times: tuple[Row, ...]) -> dict[str, list[float]]:
+def find_mean_errors(times: tuple[Row, ...]) -> dict[str, list[float]]:
     """Return the mean error of each model, for each of OPERATIONS."""
     columns = {name: [] for name in MODELS.values()}
     for operation in OPERATIONS:
-        of_it = [row.here for row in times if row.about[0] == operation]
-        for place, column in enumerate(columns.values(), 1):
-            errors = [error_factor(here[place], here[0]) for here in of_it]
+        rows = [row.ours for row in times if row.subject[0] == operation]
+        for number, column in enumerate(columns.values(), 1):
+            errors = [error_factor(ours[number], ours[0]) for ours in rows]
             column.append(float(np.mean(errors)) if errors else nan)
     return columns
 
 
-def panel(title: str, x: str, over: Sequence[float], columns: Mapping[str, Sequence[float]]) -> Panel:
-    """Return the first column, of what all others are about, in dots."""
+def make_panel(title: str, x: str, over: Sequence[float], columns: Mapping[str, Sequence[float]]) -> Panel:
+    """Return the first column as dots, and the others as lines."""
     lines = [
-        Line(name, over, column, "line" if place else "dots", place)
-        for place, (name, column) in enumerate(columns.items())
+        Line(name, over, column, "line" if number else "dots", number)
+        for number, (name, column) in enumerate(columns.items())
     ]
     return Panel(title, x, "time [s]", tuple(lines))
 
 
-def by_formula() -> Figure:
+def compare_models_on_printed_curve() -> Figure:
     """Return predictions from the paper's own curve."""
     curve = predict_one_to_n()
     ours = {name: column for name, column in curve.items() if name != "paper"}
     return Figure(
         "Section 2",
         "PRAM, BSP, LogP and LoP on the paper's own curve",
-        "One to n by each model, beside half of the printed round trips: for a single round LogP and BSP are both a "
-        "straight line, here the nearest. The paper compares in words: PRAM's messages are free, BSP makes all wait "
-        "for all, LogP is the most accurate of those that were known, and LoP more so with few partners.",
-        "the printed round trips bend where the network interface saturates, which no line follows, and LoP as printed "
-        "loses the overheads that it takes off more than once.",
+        "One to n by each model, and half of the printed round trips. For a single round LogP and BSP are both a "
+        "straight line, here the best fit. The paper compares in words: PRAM's messages are free, in BSP all ranks "
+        "wait for all, LogP is the most accurate earlier model, and LoP is more accurate with few partners.",
+        "the printed round trips bend when the network interface saturates, which no line does, and LoP as printed "
+        "subtracts overheads more than once.",
         (tabulate("One to n", {"partners": PARTNERS}, ours, HALF_TRIPS, curve["paper"]),),
-        (panel("one to n", "partners", PARTNERS, curve),),
+        (make_panel("one to n", "partners", PARTNERS, curve),),
     )
 
 
-def models(evidence: Evidence) -> Figure:
+def compare_models(evidence: Evidence) -> Figure:
     """Return predictions from measurements."""
     word, times = evidence.word(), collect_points(evidence)
     columns = (word, *MODELS.values())
     panels = []
     for pattern in DRAWN:
-        if of_it := [row for row in times if row.about[:2] == pattern]:
-            lines = dict(zip(columns, zip(*(row.here for row in of_it), strict=True), strict=True))
-            panels.append(panel(" ".join(pattern), "nodes", [row.about[2] for row in of_it], lines))
+        if rows := [row for row in times if row.subject[:2] == pattern]:
+            lines = dict(zip(columns, zip(*(row.ours for row in rows), strict=True), strict=True))
+            panels.append(make_panel(" ".join(pattern), "nodes", [row.subject[2] for row in rows], lines))
     return Figure(
         "Section 2.5",
-        f"PRAM, BSP, LogP and LoP beside what was {word}",
+        f"predictions by PRAM, BSP, LogP and LoP, and {word} times",
         "One to n is bcast linear, n to one is gather linear; n-way:2 is a barrier with two signals a round. All "
-        "values are fitted to probes. The paper chooses LogP among those that were known, and measures no pattern by "
-        "any.",
+        "values are fitted to probes. The paper prefers LogP among the earlier models, and measures no pattern.",
         evidence.choose("the simulated machine is LogP, on which LogP is exact; ", "the machine is another one; ")
         + "BSP has every rank wait for all in each step, and LoP neglects that a rank that signals n others in a round "
         "is signalled by n.",
         (
             tabulate(
-                f"How far predictions are off what was {word}, either way, mean (×)",
+                f"Mean error factor of predictions of {word} times (×)",
                 {"operation": OPERATIONS},
-                mean_errors(times),
+                find_mean_errors(times),
                 unit="",
             ),
             *((Numbers("Times", ("operation", "algorithm", "nodes"), columns, NO_NUMBER, times),) if times else ()),
@@ -402,23 +401,23 @@ def models(evidence: Evidence) -> Figure:
     )
 
 
-def figures(evidence: Evidence) -> tuple[Figure, ...]:
+def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
     return (
-        by_formula(),
-        models(evidence),
-        round_trips(
+        compare_models_on_printed_curve(),
+        compare_models(evidence),
+        compare_round_trips(
             evidence,
             "Figure 3",
             "round trips by Send/Receive",
             "infiniband-send",
             evidence.choose(
-                "infiniband-64 was given the paper's round trip with one partner and about its least with several, and "
-                "stays there with many, where the paper's network interface saturates; simulated times hardly vary.",
-                "here messages pass TCP at 100 Mbit/s in place of InfiniBand, and all hosts share one machine.",
+                "infiniband-64 has the paper's round trip with one partner and about its minimum with several, but "
+                "does not saturate with many, as the paper's network interface does; simulated times hardly vary.",
+                "here messages use TCP at 100 Mbit/s instead of InfiniBand, and all hosts share one machine.",
                 "the machine is another one, and its averages contain other work of its processors.",
             ),
         ),
-        round_trips(
+        compare_round_trips(
             evidence,
             "Figure 4",
             "round trips by RDMA Write",
@@ -430,9 +429,9 @@ def figures(evidence: Evidence) -> tuple[Figure, ...]:
                 "partner's processor.",
             ),
         ),
-        overheads(evidence),
-        formulas(evidence),
-        barriers(evidence),
+        compare_overheads(evidence),
+        compare_formulas(evidence),
+        compare_barriers(evidence),
     )
 
 
@@ -440,7 +439,7 @@ PAPER = Paper(
     name="lop",
     citation="T. Hoefler, T. Mehlan, F. Mietke, W. Rehm, A communication model for small messages with InfiniBand, "
     "PARS 2005",
-    figures=figures,
+    figures=make_figures,
     published=("lop/infiniband-send", "lop/infiniband-rdma-write"),
     absent="Figures 1 and 2 are drawings of the model without numbers. Of figures 3 to 5 the text has the functions "
     "that were fitted to the smallest times; averages, inline sends and other ways to post are drawn only.",

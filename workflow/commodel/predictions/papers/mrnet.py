@@ -12,7 +12,17 @@ import numpy as np
 
 from commodel.patterns.algorithms import find_tree_algorithm
 from commodel.patterns.trees.tree import Tree
-from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, exact, predict_pattern, tabulate
+from commodel.predictions.papers import (
+    Evidence,
+    Figure,
+    Line,
+    Numbers,
+    Panel,
+    Paper,
+    make_exact_set,
+    predict_pattern,
+    tabulate,
+)
 from commodel.predictions.predictions import ENDLESS
 
 TREES = {
@@ -24,32 +34,32 @@ BACK_ENDS = "back-ends"
 DRAWN = "the text prints no number of figure 5, which is drawn only; "
 
 
-def room(evidence: Evidence) -> str:
-    """Return where processes take turns, in words for a sentence."""
+def describe_hosts(evidence: Evidence) -> str:
+    """Return how processes share processors, for the end of a sentence."""
     rows = evidence.points()
     if not {"processes", "processors"} <= set(rows) or not (rows["processes"] > rows["processors"]).any():
         return "and it had a host for each process."
     most, least = int(rows["processes"].max()), int(rows["processors"].min())
     return (
         f"and it had a node for each process, while here up to {most} take turns on {least} processors, so that a tree "
-        "gains nothing but what its root is spared."
+        "only reduces the work of its root."
     )
 
 
-def panel(title: str, axis: str, of: Callable[[str], float]) -> tuple[Numbers, Panel]:
+def make_panel(title: str, axis: str, of: Callable[[str], float]) -> tuple[Numbers, Panel]:
     """Return a panel of a quantity `of` each tree's topology, with a line for each kind."""
-    known = {kind: {leaves: of(spec) for leaves, spec in trees.items()} for kind, trees in TREES.items()}
+    values = {kind: {leaves: of(spec) for leaves, spec in trees.items()} for kind, trees in TREES.items()}
     every = sorted({leaves for trees in TREES.values() for leaves in trees})
-    columns = {kind: [known[kind].get(leaves, nan) for leaves in every] for kind in TREES}
+    columns = {kind: [values[kind].get(leaves, nan) for leaves in every] for kind in TREES}
     unit = "s" if axis.endswith("[s]") else ""
     lines = tuple(
-        Line(kind, tuple(values), tuple(values.values()), "both", colour)
-        for colour, (kind, values) in enumerate(known.items())
+        Line(kind, tuple(by_leaves), tuple(by_leaves.values()), "both", colour)
+        for colour, (kind, by_leaves) in enumerate(values.items())
     )
     return tabulate(title, {BACK_ENDS: every}, columns, unit=unit), Panel(title, BACK_ENDS, axis, lines)
 
 
-def microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
+def make_microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
     def median(spec: str, **where: object) -> float:
         return next(iter(evidence.points(topology=spec, **where)["measured"].map(float)), nan)
 
@@ -70,52 +80,53 @@ def microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
 
     def figure(name: str, title: str, caption: str, *panels: tuple[Numbers, Panel]) -> Figure:
         numbers, drawn = zip(*panels, strict=True)
-        why = f"{DRAWN}its machine had 280 nodes of four 332 MHz processors, started processes by rsh, {room(evidence)}"
-        return Figure(name, title, caption, why, numbers, drawn, (evidence.platform,))
+        machine = "its machine had 280 nodes of four 332 MHz processors, started processes by rsh, "
+        reason = f"{DRAWN}{machine}{describe_hosts(evidence)}"
+        return Figure(name, title, caption, reason, numbers, drawn, (evidence.platform,))
 
-    startup = panel("Start-up", "time [s]", lambda spec: median(spec, operation="overlay-startup"))
-    trips = panel("Round trip", "time [s]", trip)
+    startup = make_panel("Start-up", "time [s]", lambda spec: median(spec, operation="overlay-startup"))
+    trips = make_panel("Round trip", "time [s]", trip)
     predictions = [
-        panel(f"Round trip by {name}, fitted here", "time [s]", predicted(family))
+        make_panel(f"Round trip by {name}, fitted here", "time [s]", predicted(family))
         for family, name in (("tan", "TAN"), ("logp", "LogP"))
     ]
-    rates = panel("Reductions a second", "reductions a second", rate)
+    rates = make_panel("Reductions per second", "reductions per second", rate)
     return (
         figure(
             "Figure 5a",
             "start-up of the network",
-            "From the call until every back-end has attached. The paper says that a flat tree's time grows quickly, "
+            "From the call until every back-end has attached. The paper states that a flat tree's time grows quickly, "
             "since processes are created one after the other, and that of 4-way and 8-way trees slowly, since "
-            "sub-trees come up at the same time.",
+            "sub-trees start concurrently.",
             startup,
         ),
         figure(
             "Figure 5b",
             "a broadcast and a reduction",
             "The round trip of a packet (the paper gives no size) down to all back-ends and of their sum up "
-            "again. The paper says that it grows rapidly over a flat tree, where messages go one after the other, and "
-            "slowly over the others.",
+            "again. The paper states that it grows rapidly over a flat tree, whose messages are sent one after the "
+            "other, and slowly over the others.",
             trips,
             *predictions,
         ),
         figure(
             "Figure 5c",
             "reductions in a row",
-            "Reductions a second, of 50 that follow each other. The paper says that moderate fan-outs keep the "
-            "throughput high as back-ends get more.",
+            "Reductions per second, of 50 that follow each other. The paper states that moderate fan-outs keep the "
+            "throughput high with more back-ends.",
             rates,
         ),
     )
 
 
-g, o, L = 10e-6, 4e-6, 20e-6  # the paper leaves them open; of any with g above o the terms can be distinguished
+g, o, L = 10e-6, 4e-6, 20e-6  # the paper has no values; with any g above o the terms can be distinguished
 BALANCED = Tree(np.array([-1, *[0] * 4, *(1 + leaf // 4 for leaf in range(16))]))
 # A binomial tree of four nodes, 0 to 3, and four back-ends at each: the root has six children.
 UNBALANCED = Tree(np.array([-1, 0, 0, 1, *(leaf // 4 for leaf in range(16))]))
 
 
-def topologies() -> Figure:
-    logp = exact("logp", {"L": L, "o": o, "g": g})
+def compare_topologies() -> Figure:
+    logp = make_exact_set("logp", {"L": L, "o": o, "g": g})
     trees = {"balanced": (BALANCED, 8 * g + 4 * o + 2 * L, 4 * g), "unbalanced": (UNBALANCED, float("nan"), 6 * g)}
     casts = {name: find_tree_algorithm("bcast").build(tree, 1) for name, (tree, _, _) in trees.items()}
     single, stream = ([predict_pattern(logp, cast, waves) for cast in casts.values()] for waves in (1, ENDLESS))
@@ -124,10 +135,10 @@ def topologies() -> Figure:
     return Figure(
         "Figure 4",
         "balanced or not, by LogP",
-        "A broadcast to 16 back-ends over a tree with four children a node, and over a binomial tree of four nodes "
+        "A broadcast to 16 back-ends over a tree with four children per node, and over a binomial tree of four nodes "
         "with four back-ends each. The paper has formulas and no values.",
-        "the paper counts a gap after the last child of either level as well, 8·g, and LogP's last child is sent to "
-        "after three: 6·g.",
+        "the paper also counts a gap after the last child of each level, 8·g; in LogP the send to the last child "
+        "starts after three gaps: 6·g.",
         (
             tabulate("One broadcast", {"tree": trees}, {"predicted": single}, f"8·g + 4·o + 2·L, {values}", printed),
             tabulate(
@@ -149,8 +160,8 @@ FASTER = 3.4  # times, all of start-up with 512 daemons
 
 
 CODE_BYTES = 16 << 10  # of each back-end's code resources
-# Activities, operation, bytes of each back-end, and how often its time counts: half of a round trip twice. The paper
-# prints no sizes.
+# Activities, operation, bytes of each back-end, and a factor of its time: 2 for half of a round trip. The paper prints
+# no sizes.
 ACTIVITIES = (
     ("Report Self", "reduce:filter=concat", 64, 2),
     ("Report Metrics", "overlay-classes", 4 << 10, 1),
@@ -169,7 +180,7 @@ def select_times(evidence: Evidence, operation: str, topology: str, size: int | 
     return next(iter(evidence.points(operation=operation, topology=topology, **where)["measured"].map(float)), nan)
 
 
-def activities(evidence: Evidence) -> Figure:
+def compare_activities(evidence: Evidence) -> Figure:
     rows, gains = [], []
     for leaves, pair in PAIRS.items():
         sums = np.zeros(2)
@@ -179,23 +190,23 @@ def activities(evidence: Evidence) -> Figure:
             sums += np.nan_to_num(times) * (not np.isnan(times).any())
         gains.append(float(sums[0] / sums[1]) if sums[1] else nan)
     names, leaves, flat, tree, ratios = zip(*rows, strict=True)
-    places = {"activity": names, BACK_ENDS: leaves}
+    subjects = {"activity": names, BACK_ENDS: leaves}
     return Figure(
         "Figure 6b",
         "activities of a tool's start-up",
-        "The ten activities that communicate, as filters and streams: reports are concatenated, data that back-ends "
-        "have alike come from one of each class, clock skews are found along the tree. Parsing the executable is local "
-        "work, and left out.",
+        "The ten activities that communicate, as filters and streams: reports are concatenated, equal data come from "
+        "one back-end of each class, clock skews are measured along the tree. Parsing of the executable is local work, "
+        "and omitted.",
         "the paper's times contain the tool's own work on 512 nodes, and it prints no sizes: those here are 64 B to "
         "64 KiB for each back-end, of four kinds in classes.",
         (
-            tabulate("Until the front-end has it", places, {"flat": flat, "8-way": tree}),
-            tabulate("Times faster over an 8-way tree", places, {"gain": ratios}, unit=""),
+            tabulate("Time until the front-end has the data", subjects, {"flat": flat, "8-way": tree}),
+            tabulate("Times faster over an 8-way tree", subjects, {"gain": ratios}, unit=""),
             tabulate(
                 "Times faster, all measured activities together",
                 {BACK_ENDS: list(PAIRS)},
                 {"gain": gains},
-                "said in section 4.2",
+                "stated in section 4.2",
                 [nan, FASTER],
                 "",
             ),
@@ -204,20 +215,20 @@ def activities(evidence: Evidence) -> Figure:
     )
 
 
-def skews(evidence: Evidence) -> Figure:
+def compare_skews(evidence: Evidence) -> Figure:
     word = evidence.word()
-    # `tree` is what is taken anyway, and left out of the operation's name
+    # `tree` is the default, which is omitted from the operation's name
     names = ["overlay-skew" if mode == "tree" else f"overlay-skew:mode={mode}" for mode, _ in METHODS.values()]
     off = [select_times(evidence, f"overlay-skew:mode={mode}-error", SKEW_TREE) for mode, _ in METHODS.values()]
     times = [select_times(evidence, name, SKEW_TREE) for name in names]
     return Figure(
         "Clock skew",
         "skews of 64 clocks, over a 4-way tree",
-        "Mean error of the skews that were found, in percent of the true ones: here every back-end's clock is set "
-        "10 ms ahead or behind, in the paper they are those of the machine, known by the switch's clock. Here both "
-        "methods ask 100 times, and only the means are recorded.",
-        "a percentage depends on how large the skews are, which the paper does not say; of 100 round trips the fastest "
-        "counts here, and in the paper the one with the smallest skew; and all processes here are on one machine.",
+        "Mean error of the measured skews, in percent of the true ones: here every back-end's clock is set 10 ms ahead "
+        "or behind; in the paper they are those of the machine, from the switch's clock. Here both methods send 100 "
+        "requests, and only the means are recorded.",
+        "a percentage depends on the size of the skews, which the paper does not state; here the fastest of 100 round "
+        "trips is used, in the paper the one with the smallest skew; and all processes here are on one machine.",
         (
             tabulate(
                 "Error",
@@ -245,26 +256,26 @@ def skews(evidence: Evidence) -> Figure:
     )
 
 
-def classes(evidence: Evidence) -> Figure:
+def compare_classes(evidence: Evidence) -> Figure:
     word = evidence.word()
     rows, gains = [], []
     for leaves, (flat, tree) in PAIRS.items():
         all_of, binned = "overlay-classes:mode=all", "overlay-classes"
-        ways = {
+        times_by_method = {
             "all, flat": select_times(evidence, all_of, flat, CODE_BYTES),
             "all, 8-way": select_times(evidence, all_of, tree, CODE_BYTES),
             "binned, flat": select_times(evidence, binned, flat, CODE_BYTES),
             "binned, 8-way": select_times(evidence, binned, tree, CODE_BYTES),
         }
-        rows += [(way, leaves, time) for way, time in ways.items()]
-        gains.append(ways["binned, flat"] / ways["binned, 8-way"])
+        rows += [(way, leaves, time) for way, time in times_by_method.items()]
+        gains.append(times_by_method["binned, flat"] / times_by_method["binned, 8-way"])
     ways, leaves, times = zip(*rows, strict=True)
     return Figure(
         "Equivalence classes",
-        "data that back-ends have alike",
-        "Every back-end has 16 KiB, of four kinds. Either all send theirs, or all send a checksum, a filter sorts "
+        "equal data of many back-ends",
+        "Every back-end has 16 KiB, of four kinds. Either all send their data, or all send a checksum, a filter sorts "
         "these into classes on their way up, and one back-end of each class sends its data. The paper's Paradyn did "
-        "the latter without MRNet too, sorting in its front-end: that is binned and flat.",
+        "the latter also without MRNet, and sorted in its front-end: that is binned and flat.",
         "the paper's number is of all of Paradyn's start-up with 512 daemons on as many nodes, most of it the tool's "
         "own work, and here every back-end's checksum is computed by the same few processors.",
         (
@@ -275,7 +286,7 @@ def classes(evidence: Evidence) -> Figure:
                 "Times faster over an 8-way tree than without one",
                 {"back-ends": [64, 512]},
                 {"binned": gains},
-                "said in section 4.2 of all activities together",
+                "stated in section 4.2 for all activities together",
                 [nan, FASTER],
                 "",
             ),
@@ -284,17 +295,23 @@ def classes(evidence: Evidence) -> Figure:
     )
 
 
-def figures(evidence: Evidence) -> tuple[Figure, ...]:
-    return topologies(), *microbenchmarks(evidence), activities(evidence), skews(evidence), classes(evidence)
+def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
+    return (
+        compare_topologies(),
+        *make_microbenchmarks(evidence),
+        compare_activities(evidence),
+        compare_skews(evidence),
+        compare_classes(evidence),
+    )
 
 
 PAPER = Paper(
     name="mrnet",
     citation="P. Roth, D. Arnold and B. Miller, MRNet: a software-based multicast/reduction network for scalable "
     "tools, SC 2003",
-    figures=figures,
-    absent="Figures 1 to 3 are drawings and code. Figure 6 is the start-up of Paradyn, a tool that is not here: its "
-    "activities are rebuilt as far as they communicate, without the tool's own work; figure 6a is all of it. The text "
+    figures=make_figures,
+    absent="Figures 1 to 3 are drawings and code. Figure 6 is the start-up of Paradyn, a tool that is not included: "
+    "the communication of its activities is reproduced, without the tool's own work; figure 6a is their sum. The text "
     "prints no number of figure 5; of figure 6 it prints the errors of the skews, and that starting with 512 daemons "
     "was 3.4 times faster over an 8-way tree.",
 )

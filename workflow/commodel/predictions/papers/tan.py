@@ -1,7 +1,7 @@
 """The TAN paper: reductions up trees by MRNet on 256 nodes of Cab.
 
-Figures 1, 2, 4 and 6 with table I are the parameters and the experiments that they come from. Figures 7 and 8 validate
-TAN and LogP on eight trees, equation 2 predicts streams of waves.
+Figures 1, 2, 4 and 6 and table I are the parameters and the experiments to which they are fitted. Figures 7 and 8
+validate TAN and LogP on eight trees, equation 2 predicts streams of waves.
 """
 
 from collections.abc import Iterable
@@ -38,20 +38,20 @@ HEIGHTS, LEAVES = np.array([1, 2, 4, 8, 16, 32]), np.array([1, 2, 4, 8, 16, 32, 
 TIME = "time [s]"
 
 
-def reduction(spec: str) -> Schedule:
+def make_reduction(spec: str) -> Schedule:
     """Return a wave of packets up a tree."""
     return find_tree_algorithm("reduce").build(make_tree(spec), PACKET)
 
 
-def n_to_1(evidence: Evidence) -> Figure:
+def compare_n_to_1(evidence: Evidence) -> Figure:
     word = evidence.word()
     times, growth, lines = [], [], []
-    for place, (size, name) in enumerate(SIZES.items()):
+    for colour, (size, name) in enumerate(SIZES.items()):
         points = evidence.points(operation="gather", algorithm="linear", bytes=size)
         senders, seconds = (points["ranks"] - 1).tolist(), points["measured"].tolist()
         times += [(name, n, time) for n, time in zip(senders, seconds, strict=True)]
         growth.append((name, max(senders, default=0), seconds[-1] / seconds[0] if senders else nan))
-        lines += [Line(name, senders, seconds, "both", place)] if senders else []
+        lines += [Line(name, senders, seconds, "both", colour)] if senders else []
 
     def of_senders(title: str, rows: list[tuple[str, int, float]], unit: str) -> Numbers:
         packets, senders, ours = zip(*rows, strict=True)
@@ -60,11 +60,11 @@ def n_to_1(evidence: Evidence) -> Figure:
     return Figure(
         "Figure 1",
         "N-to-1 with three sizes of packet",
-        "The time until a node has a packet from each of N others; the paper's have 1, 12 and 131 KB. It says in words "
-        "that few senders cost next to nothing, and that with many of them handling comes to dominate.",
+        "The time until a node has received a packet from each of N others; the paper's packets have 1, 12 and 131 KB. "
+        "It states that few senders add almost no time, and that with many the handling of packets dominates.",
         "no number of the figure is in the text, and "
         + evidence.choose("a simulated receiver", "here a receiver")
-        + " takes one message after the other, so that its time grows in line with N from the first on.",
+        + " handles one message after the other, so its time is linear in N from the first message on.",
         (
             of_senders("Times as long as with one sender", growth, ""),
             *((of_senders("N-to-1", times, "s"),) if times else ()),
@@ -74,8 +74,8 @@ def n_to_1(evidence: Evidence) -> Figure:
     )
 
 
-def latencies(evidence: Evidence) -> Figure:
-    """Half of the round trips of one packet, on every platform: a simulated one has no spread to show."""
+def compare_latencies(evidence: Evidence) -> Figure:
+    """Return the figure with half of the round trips of one packet, on every platform."""
     columns = {}
     for platform in evidence.kinds:
         cases = evidence.cases("pingpong", platform, bytes=PACKET)
@@ -92,7 +92,7 @@ def latencies(evidence: Evidence) -> Figure:
         "Half of the round trips of a packet of 1 KiB, in the paper 500 by TCP over InfiniBand, with two modes. The "
         "standard deviation here is from the histogram. A block of the matrix on another platform adds that platform's "
         "column here, and its histogram to the sheet Latency.",
-        "the simulated platform was given the paper's mean, and a simulated round trip is always the same."
+        "the simulated platform has the paper's mean, and simulated round trips are all equal."
         if evidence.is_simulated
         else "the network is another one, and both ends may be on one machine.",
         (tabulate("Latency", about, columns, "printed in section IV A", printed),),
@@ -100,36 +100,36 @@ def latencies(evidence: Evidence) -> Figure:
     )
 
 
-def chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
+def compare_chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
     word = evidence.word()
-    whole, overhead = plot_fit(evidence, tan.CHAIN), plot_fit(evidence, tan.PAPER_CHAIN)
+    wave, overhead = find_fit_curve(evidence, tan.CHAIN), find_fit_curve(evidence, tan.PAPER_CHAIN)
     L, level = table_1.values["L"].value, table_1.values["o.a"].value
     by_line, smooth = (L + 2 * level) * HEIGHTS, np.array([1, 32])
-    equation_1 = [predict_pattern(table_1, reduction(f"chain:{height}")) for height in HEIGHTS]
+    equation_1 = [predict_pattern(table_1, make_reduction(f"chain:{height}")) for height in HEIGHTS]
     about, equation = {"height": HEIGHTS}, "equation 1, the paper's values"
     return Figure(
         "Figure 4",
         "a wave up a chain",
-        "What it takes beyond a latency for every hop, halved, for a level sends and receives, is the overhead of a "
-        "level: 49.3 µs in the paper, R² 0.89. So the wave itself takes h·(L + 2·49.3 µs) by its line; equation 1 has "
-        "one overhead a level, and with the values that came from this chain predicts it a quarter lower.",
-        "MRNet's processes lie above the TCP that the latency was measured on and take time of their own, while here "
-        "chain and ping-pong are messages of one MPI, and nothing is left beyond the latency."
+        "The time minus a latency for every hop, halved since a level sends and receives, is the overhead of a level: "
+        "49.3 µs in the paper, R² 0.89. By this fit a wave takes h·(L + 2·49.3 µs). Equation 1 has one overhead per "
+        "level, so its prediction with the values of this chain is a quarter lower.",
+        "MRNet's processes add time to that of the TCP with which the latency was measured, while here chain and "
+        "ping-pong are messages of one MPI, so nothing remains after subtracting the latency."
         if evidence.is_simulated
-        else "the processes of this overlay network take less time than MRNet's, and what is left beyond the latency "
-        "is theirs; where the network holds messages up, the ping-pong has more of that than a level of a chain.",
+        else "the processes of this overlay network take less time than MRNet's; if the network delays messages, the "
+        "ping-pong has more delay than a level of a chain.",
         (
             tabulate(
                 "A wave",
                 about,
-                {**curve_lines(whole, word, HEIGHTS), equation: equation_1},
-                "by the fit of section IV B 1, with the latencies put on again",
+                {**select_curve_columns(wave, word, HEIGHTS), equation: equation_1},
+                "by the fit of section IV B 1, plus the latencies",
                 by_line,
             ),
             tabulate(
                 "Overhead",
                 about,
-                curve_lines(overhead, word, HEIGHTS),
+                select_curve_columns(overhead, word, HEIGHTS),
                 "by the fit of section IV B 1",
                 level * HEIGHTS,
             ),
@@ -140,7 +140,7 @@ def chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
                 "height",
                 TIME,
                 (
-                    *lines(whole, word, smooth, (L + 2 * level) * smooth),
+                    *make_lines(wave, word, smooth, (L + 2 * level) * smooth),
                     Line(equation, HEIGHTS, equation_1, "dashed", 1),
                 ),
                 "",
@@ -150,54 +150,55 @@ def chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
     )
 
 
-def fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
-    word, curve = evidence.word(), plot_fit(evidence, tan.PAPER_FAN)
+def compare_fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
+    word, curve = evidence.word(), find_fit_curve(evidence, tan.PAPER_FAN)
     b, c = (table_1.values[name].value for name in ("o.b", "o.c"))
     smooth = np.arange(1, 129)
     best = f"; here {curve.form.partition(' through')[0].removeprefix('a + ')} is" if curve else ""
     return Figure(
         "Figure 6",
         "the overhead of N-to-1",
-        "Half of the round trip of a wave to N leaves and back, less a latency and the overhead of a level, fitted "
+        "Half of the round trip of a wave to N leaves and back, minus a latency and the overhead of a level, fitted "
         f"through the origin: in the paper b·x + c·x² is best, R² 0.90{best}.",
-        f"every further child costs the {'simulated ' if evidence.is_simulated else ''}root about the "
-        "same, and the paper's 1 µs at first and 41 µs at 128.",
+        f"every further child takes about the same time of the {'simulated ' if evidence.is_simulated else ''}root, "
+        "but in the paper 1 µs at first and 41 µs at 128.",
         (
             tabulate(
                 "Overhead",
                 {"leaves": LEAVES},
-                curve_lines(curve, word, LEAVES),
+                select_curve_columns(curve, word, LEAVES),
                 "by the fit of section IV B 2",
                 b * LEAVES + c * LEAVES**2,
             ),
         ),
-        (Panel("N-to-1", "leaves", TIME, lines(curve, word, smooth, b * smooth + c * smooth**2), ""),),
+        (Panel("N-to-1", "leaves", TIME, make_lines(curve, word, smooth, b * smooth + c * smooth**2), ""),),
         (evidence.platform,),
     )
 
 
-def plot_fit(evidence: Evidence, title: str) -> Curve | None:
-    """Return what the fit of that title saw, and found."""
+def find_fit_curve(evidence: Evidence, title: str) -> Curve | None:
+    """Return the curve of a fit: measured and fitted values; None without it."""
     fitted = evidence.fitted("tan")
     return next((curve for curve in fitted.curves if curve.title == title), None) if fitted else None
 
 
-def lines(curve: Curve | None, word: str, x: np.ndarray, printed: np.ndarray) -> tuple[Line, ...]:
+def make_lines(curve: Curve | None, word: str, x: np.ndarray, printed: np.ndarray) -> tuple[Line, ...]:
     paper = Line("paper's fit", x, printed, "dashed", -1)
     if curve is None:
         return (paper,)
     return paper, Line(word, curve.x, curve.measured, "dots"), Line("fitted", curve.x, curve.fitted)
 
 
-def curve_lines(curve: Curve | None, word: str, where: np.ndarray) -> dict[str, list[float]]:
-    """Return what was measured there and what was fitted to it; NaN elsewhere."""
-    seen = {x: both for x, *both in zip(curve.x, curve.measured, curve.fitted, strict=True)} if curve else {}
-    ours = [seen.get(float(x), (nan, nan)) for x in where]
+def select_curve_columns(curve: Curve | None, word: str, where: np.ndarray) -> dict[str, list[float]]:
+    """Return the measured and fitted values at some x; NaN where nothing was measured."""
+    by_x = {x: both for x, *both in zip(curve.x, curve.measured, curve.fitted, strict=True)} if curve else {}
+    ours = [by_x.get(float(x), (nan, nan)) for x in where]
     return dict(zip((word, "fitted"), zip(*ours, strict=True), strict=True))
 
 
-def parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
-    """Return values by the paper's recipe and by the joint fit, and the quality of the recipe's two fits."""
+def tabulate_parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
+    """Return the figure with values of the paper's procedure and of the joint fit, and R² of the procedure's two
+    fits."""
     fitted = evidence.fitted("tan")
     values = fitted.numbers if fitted else {}
     names = ("L", "o.a", "o.b", "o.c")
@@ -206,16 +207,16 @@ def parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
         "joint fit": [values.get(name, nan) for name in names],
     }
     printed = [table_1.values[name].value for name in names]
-    curves = {"chain": plot_fit(evidence, tan.PAPER_CHAIN), "N-to-1": plot_fit(evidence, tan.PAPER_FAN)}
-    alone = "with no layer between tree and network, " if evidence.is_simulated else ""
+    curves = {"chain": find_fit_curve(evidence, tan.PAPER_CHAIN), "N-to-1": find_fit_curve(evidence, tan.PAPER_FAN)}
+    no_layer = "with no layer between tree and network, " if evidence.is_simulated else ""
     quality = {"fitted": [curve.r2 if curve else nan for curve in curves.values()]}
     return Figure(
         "Table I",
         "the parameters of TAN",
-        "Of o(x) = o.a + o.b·x + o.c·x²; g and C are left at 0 there. The recipe takes each from an experiment of its "
-        "own; the joint fit takes chain and N-to-1 together, in the form that suits them best.",
-        f"the machine is another one, {alone}and the recipe forces the curve of N-to-1 through the origin, so that it "
-        "makes a parabola of times in line with N.",
+        "Of o(x) = o.a + o.b·x + o.c·x²; the paper sets g and C to 0. Its recipe fits each parameter to a separate "
+        "experiment; the joint fit uses chain and N-to-1 together, with the best form.",
+        f"the machine is another one, {no_layer}and the recipe forces the curve of N-to-1 through the origin, so that "
+        "it fits a parabola to times that are linear in N.",
         (
             tabulate("Values", {"parameter": names}, ours, "printed in table I", printed),
             tabulate(
@@ -241,26 +242,26 @@ FAMILIES = {"tan": TAN, "logp-tan": DRAWN, "logp": "LogP"}
 WAVES = 20  # of a stream
 
 
-def printed_logp(table_1: ParameterSet) -> ParameterSet:
-    """Return LogP as the paper drew it: o is that of the chain."""
+def make_printed_logp(table_1: ParameterSet) -> ParameterSet:
+    """Return LogP as the paper draws it: o is that of the chain."""
     values = {"L": table_1.values["L"], "o": table_1.values["o.a"], "C": table_1.values["C"]}
     return replace(table_1, family="logp-tan", values=values, forms={})
 
 
-def by_recipe(fitted: ParameterSet | None, specs: Iterable[str]) -> list[float]:
+def predict_by_recipe(fitted: ParameterSet | None, specs: Iterable[str]) -> list[float]:
     if fitted is None or "o_paper.a" not in fitted.values:
         return [nan for _ in specs]
-    return [predict_pattern(fitted, reduction(spec), recipe="paper") for spec in specs]
+    return [predict_pattern(fitted, make_reduction(spec), recipe="paper") for spec in specs]
 
 
-def mean(values: list[float]) -> float:
+def find_mean(values: list[float]) -> float:
     """Return the mean of the numbers that are not NaN."""
-    known = [value for value in values if not isnan(value)]
-    return sum(known) / len(known) if known else nan
+    numbers = [value for value in values if not isnan(value)]
+    return sum(numbers) / len(numbers) if numbers else nan
 
 
 def compare_trees(evidence: Evidence, specs: Iterable[str], waves: int) -> tuple[list[float], dict[str, list[float]]]:
-    """Return what was measured of each tree, and every family's predictions."""
+    """Return the measured times of the trees, and every family's predictions."""
 
     def first(column: Iterable[float]) -> float:
         return next(map(float, column), nan)
@@ -275,7 +276,7 @@ def compare_trees(evidence: Evidence, specs: Iterable[str], waves: int) -> tuple
 
 
 def find_oversubscription(evidence: Evidence) -> tuple[int, int] | None:
-    """Return the most processes that shared the processors of a host, and these; None where each had one."""
+    """Return the most processes on a host and the number of its processors; None if each process had one."""
     if not {"processes", "processors"} <= set(evidence.comparison):
         return None
     rows = evidence.comparison[evidence.comparison["processes"] > evidence.comparison["processors"]]
@@ -286,32 +287,31 @@ def explain_errors(evidence: Evidence) -> str:
     """Return a text that explains the error of each model."""
     if evidence.is_simulated:
         return (
-            "TAN lets a node begin when its last child has sent, and a simulated node has handled the early ones by "
-            "then, so that TAN predicts too much where children come one after the other, up a binomial tree, and "
-            "exact "
-            "where all come at once."
+            "in TAN a node begins when its last child has sent, while a simulated node has handled earlier children by "
+            "then, so TAN overestimates a binomial tree, whose children send one after the other, and is exact if all "
+            "send at once."
         )
-    if room := find_oversubscription(evidence):
+    if shared := find_oversubscription(evidence):
         return (
-            f"up to {room[0]} processes take turns on {room[1]} processors here, while every model lets sub-trees go "
-            "on at the same time, so that all are too low on trees of several levels, LogP as drawn the most, and "
-            "only all to one, which is what N-to-1 was fitted to, costs what TAN and LogP say."
+            f"up to {shared[0]} processes take turns on {shared[1]} processors here, while in every model sub-trees "
+            "proceed concurrently, so that all underestimate trees of several levels, LogP as drawn most, and TAN and "
+            "LogP are right only for all to one, to which N-to-1 was fitted."
         )
     return (
-        "TAN counts all children of a node after the last has sent, and predicts too much up a binomial tree, where "
-        "they "
-        "come one after the other; LogP lets only those wait that meet, and is too cheap there; LogP as drawn knows no "
-        "children at all, and is too cheap wherever there are several."
+        "in TAN a node handles all children after the last has sent, so it overestimates a binomial tree, whose "
+        "children send one after the other; in LogP only messages that arrive at the same time wait, and it "
+        "underestimates that tree; LogP as drawn does not model the number of children, and underestimates trees with "
+        "several."
     )
 
 
-def validation(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure:
+def validate_trees(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure:
     trees, word = TREES[leaves], evidence.word()
     measured, predictions = compare_trees(evidence, trees.values(), 1)
-    predictions["TAN, paper's recipe"] = by_recipe(evidence.fitted("tan"), trees.values())
+    predictions["TAN, paper's recipe"] = predict_by_recipe(evidence.fitted("tan"), trees.values())
     by_table, by_levels = (
-        [predict_pattern(values, reduction(spec)) for spec in trees.values()]
-        for values in (table_1, printed_logp(table_1))
+        [predict_pattern(values, make_reduction(spec)) for spec in trees.values()]
+        for values in (table_1, make_printed_logp(table_1))
     )
     errors = {
         title: [error_factor(*pair) for pair in zip(costs, measured, strict=True)]
@@ -335,37 +335,37 @@ def validation(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure
             by_levels,
         ),
         tabulate(
-            f"Error factor of what is {word} (×)",
+            f"Error factor of predictions of {word} times (×)",
             {"tree": [*trees, "their mean"]},
-            {title: [*column, mean(column)] for title, column in errors.items()},
+            {title: [*column, find_mean(column)] for title, column in errors.items()},
             unit="",
         ),
         tabulate(
             "Trees on which TAN is nearer than LogP as drawn",
             {"of four trees": [f"{leaves} leaves"]},
             {"here": [sum(nearer) if nearer else nan]},
-            "said in section V A",
+            "stated in section V A",
             [len(trees)],
             "",
         ),
     )
-    places = range(1, len(trees) + 1)
+    numbers_of_trees = range(1, len(trees) + 1)
     lines = [
-        Line("paper, TAN", places, by_table, "dashed", 1),
-        Line("paper, LogP as drawn", places, by_levels, "dashed", 2),
+        Line("paper, TAN", numbers_of_trees, by_table, "dashed", 1),
+        Line("paper, LogP as drawn", numbers_of_trees, by_levels, "dashed", 2),
     ]
     columns = {word: measured} | predictions
     lines += [
-        Line(title, places, times, "both" if title == word else "dots", colour)
+        Line(title, numbers_of_trees, times, "both" if title == word else "dots", colour)
         for colour, (title, times) in enumerate(columns.items())
         if not isnan(sum(times))
     ]
-    title = ", ".join(f"{place} {name}" for place, name in enumerate(trees, 1))
+    title = ", ".join(f"{number} {name}" for number, name in enumerate(trees, 1))
     return Figure(
         FIGURES[leaves],
         f"a wave up four trees with {leaves} leaves",
-        "LogP as the paper drew it has one overhead a level, LogP itself one for every child. The paper prints no "
-        "errors, and says that TAN is nearer than LogP on every tree.",
+        "LogP as the paper draws it has one overhead per level, LogP itself one for every child. The paper prints no "
+        "errors, and states that TAN is nearer than LogP on every tree.",
         explain_errors(evidence),
         numbers,
         (Panel(title, "tree", TIME, tuple(lines), "y"),),
@@ -373,18 +373,18 @@ def validation(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure
     )
 
 
-def stream(evidence: Evidence, table_1: ParameterSet) -> Figure:
-    """Equation 2: the node with the most children sets the pace, whatever the height."""
+def compare_streams(evidence: Evidence, table_1: ParameterSet) -> Figure:
+    """Return the figure of equation 2: the node with the most children determines the period, at any height."""
     word, names = evidence.word(), [(name, leaves) for leaves, trees in TREES.items() for name in trees]
     specs = [spec for trees in TREES.values() for spec in trees.values()]
     measured, predictions = compare_trees(evidence, specs, WAVES)
-    by_table = [predict_pattern(table_1, reduction(spec), ENDLESS) for spec in specs]
+    by_table = [predict_pattern(table_1, make_reduction(spec), ENDLESS) for spec in specs]
     return Figure(
         "Equation 2",
         "the time between two waves of a stream",
         f"Of {WAVES} waves that follow each other without waiting. The paper has the equation and measured no stream.",
-        "equation 2 adds the latency to every period, while a node handles messages of the next wave during it, as "
-        f"LogP has it{'' if evidence.is_simulated else ', and here packets travel together'}.",
+        "equation 2 adds the latency to every period, while a node handles messages of the next wave during it, as in "
+        f"LogP{'' if evidence.is_simulated else ', and here packets are sent in batches'}.",
         (
             tabulate(
                 "Between two waves",
@@ -398,24 +398,24 @@ def stream(evidence: Evidence, table_1: ParameterSet) -> Figure:
     )
 
 
-def figures(evidence: Evidence) -> tuple[Figure, ...]:
+def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
     table_1 = read_published("tan/cab-mrnet")
     gathered = evidence.is_simulated or len(evidence.points(operation="gather"))
     return (
-        *((n_to_1(evidence),) if gathered else ()),  # an overlay network has no gather
-        latencies(evidence),
-        chain(evidence, table_1),
-        fan_in(evidence, table_1),
-        parameters(evidence, table_1),
-        *(validation(evidence, leaves, table_1) for leaves in TREES),
-        stream(evidence, table_1),
+        *((compare_n_to_1(evidence),) if gathered else ()),  # an overlay network has no gather
+        compare_latencies(evidence),
+        compare_chain(evidence, table_1),
+        compare_fan_in(evidence, table_1),
+        tabulate_parameters(evidence, table_1),
+        *(validate_trees(evidence, leaves, table_1) for leaves in TREES),
+        compare_streams(evidence, table_1),
     )
 
 
 PAPER = Paper(
     name="tan",
     citation="LogP for tree aggregation networks (TAN model), evaluated with MRNet on LLNL Cab",
-    figures=figures,
+    figures=make_figures,
     published=("tan/cab-mrnet",),
     absent="Figures 3 and 5 are drawings of a chain and of N-to-1. No figure shows a stream of waves, which the paper "
     "did not measure; its equation 2 has a section all the same.",

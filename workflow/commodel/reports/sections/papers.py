@@ -44,7 +44,7 @@ def make_first_section(paper: Paper, figures: Sequence[Figure], oversubscribed: 
     rows = []
     for figure in figures:
         compared = [
-            ratio for row in figure.numbers[0].rows if (ratio := compute_ratio(row.here[0], row.paper)) is not None
+            ratio for row in figure.numbers[0].rows if (ratio := compute_ratio(row.ours[0], row.paper)) is not None
         ]
         ends = (float(np.median(compared)), min(compared), max(compared)) if compared else (None, None, None)
         rows.append((figure.name, figure.title, len(compared), *ends))
@@ -69,7 +69,7 @@ def make_figure_section(figure: Figure, evidence: Evidence) -> Section:
         words.append(f"The hosts of {join_words(emulated)} {hosts}.")
     if real:
         words.append(f"Measured values were measured on {join_words(real)}.")
-    words.append(f"Why they differ: {figure.why}")
+    words.append(f"Why they differ: {figure.reason}")
     about = Answer(f"{figure.name}: {figure.title}", tuple(words))
     charts = [make_chart(figure, panel, " (simulated)" if simulated and not real else "") for panel in figure.panels]
     charts = [drawn for drawn in charts if drawn.series]  # nothing was measured or predicted there
@@ -83,9 +83,9 @@ def make_chart(figure: Figure, panel: Panel, mark: str) -> Chart:
     lines = tuple(line for line in lines if line.x)
     if panel.names:
         x = replace(x, names=tuple(map(to_plain_value, panel.names)))
-    if panel.foot is not None:
-        highest = max((value for line in lines for value in line.y), default=panel.foot + 1)
-        y = replace(y, low=panel.foot, high=panel.foot + 1.1 * (highest - panel.foot))
+    if panel.base is not None:
+        highest = max((value for line in lines for value in line.y), default=panel.base + 1)
+        y = replace(y, low=panel.base, high=panel.base + 1.1 * (highest - panel.base))
     return Chart(f"{figure.name} {panel.title}", f"{figure.name}, {panel.title}{mark}", x, y, lines)
 
 
@@ -104,27 +104,27 @@ def make_series(line: Line, across: float, up: float, log: str) -> Series:
 def make_number_table(figure: Figure, numbers: Numbers, place: int) -> Table:
     unit, factor = UNITS.get(numbers.unit, (numbers.unit, 1.0))
     head = f" [{unit}]" if unit else ""
-    about = [[to_plain_value(row.about[at]) for row in numbers.rows] for at in range(len(numbers.about))]
-    columns = [Column(f"about{at}", name, choose_kind(about[at])) for at, name in enumerate(numbers.about)]
-    form = choose_kind([value for row in numbers.rows for value in (row.paper, *row.here) if not math.isnan(value)])
+    subjects = [[to_plain_value(row.subject[at]) for row in numbers.rows] for at in range(len(numbers.subjects))]
+    columns = [Column(f"about{at}", name, choose_kind(subjects[at])) for at, name in enumerate(numbers.subjects)]
+    form = choose_kind([value for row in numbers.rows for value in (row.paper, *row.ours) if not math.isnan(value)])
     form = {"%": "percent"}.get(numbers.unit, form)
     printed = any(math.isfinite(row.paper) for row in numbers.rows)  # else its column and the ratios would be empty
     columns += [Column("paper", f"paper{head}", form, numbers.source)] if printed else []
-    for name in numbers.here:
+    for name in numbers.columns:
         columns.append(Column(name, f"{name}{head}", form))
         columns += [Column(f"{name}/paper", f"{name} / paper", "ratio")] if printed else []
     rows = []
     for at, row in enumerate(numbers.rows):
-        cells = [column[at] for column in about] + ([scale_or_none(row.paper, factor)] if printed else [])
-        for here in row.here:
+        cells = [column[at] for column in subjects] + ([scale_or_none(row.paper, factor)] if printed else [])
+        for value in row.ours:
             cells += (
-                [scale_or_none(here, factor), compute_ratio(here, row.paper)]
+                [scale_or_none(value, factor), compute_ratio(value, row.paper)]
                 if printed
-                else [scale_or_none(here, factor)]
+                else [scale_or_none(value, factor)]
             )
         rows.append(tuple(cells))
     note = f"paper: {numbers.source}."
-    return Table(f"{figure.name} {place}", numbers.title, tuple(columns), tuple(rows), note, len(about))
+    return Table(f"{figure.name} {place}", numbers.title, tuple(columns), tuple(rows), note, len(subjects))
 
 
 def choose_kind(values: Sequence[object]) -> str:
@@ -138,6 +138,6 @@ def scale_or_none(value: float, factor: float) -> float | None:
     return None if math.isnan(value) else to_plain_value(value * factor)
 
 
-def compute_ratio(here: float, paper: float) -> float | None:
+def compute_ratio(ours: float, paper: float) -> float | None:
     """Return the ratio of our number to the paper's; None without either."""
-    return float(here / paper) if math.isfinite(here) and math.isfinite(paper) and paper else None
+    return float(ours / paper) if math.isfinite(ours) and math.isfinite(paper) and paper else None

@@ -1,9 +1,9 @@
-"""Rico-Gallego, Lastovetsky and Díaz-Martín 2017: whole kernels on heterogeneous layouts; `examples` has the worked
-examples of τ–Lop's algebra.
+"""Rico-Gallego, Lastovetsky and Díaz-Martín 2017: whole kernels on heterogeneous layouts; `examples` has the examples
+of τ–Lop's algebra.
 
-A run is SUMMA or the wave equation on a layout of table 1, over clusters like the paper's Fermi in nodes, cores and
-networks. Table 2 and figures 12 to 15 have the errors of models for whole kernels, figure 16 those for a homogeneous
-grid of processes beside those for heterogeneous layouts.
+A run is SUMMA or the wave equation on a layout of table 1, on clusters with the nodes, cores and networks of the
+paper's Fermi. Table 2 and figures 12 to 15 have the errors of models for whole kernels, figure 16 those for a
+homogeneous grid of processes and for heterogeneous layouts.
 """
 
 import re
@@ -31,9 +31,9 @@ FAMILIES = {
     "loggp": "LogGP",
     "hockney": "Hockney",
 }
-SUMS = {family: f"{FAMILIES[family]}, sums" for family in SUMMED_FAMILIES}  # by the paper's own rules for kernels
+SUMS = {family: f"{FAMILIES[family]}, sums" for family in SUMMED_FAMILIES}  # by the paper's rules for kernels
 MODELS = ("τ–Lop", *SUMS.values(), *(name for name in FAMILIES.values() if name != "τ–Lop"))
-READINGS = {  # of τ–Lop, beside the one that was fitted
+INTERPRETATIONS = {  # of τ–Lop, other than the fitted one
     "one channel": {"shared": "channel"},
     "one channel, joined": {"shared": "channel", "join": "yes"},
     "by node": {"shared": "node"},
@@ -56,99 +56,101 @@ class Run:
     predictions: Mapping[str, float]  # by model
 
     def error(self, model: str) -> float:
-        """Proportional: 1 where prediction and time are the same; NaN where either is missing."""
+        """Return the error factor: 1 if prediction and time are equal; NaN without either."""
         prediction = self.predictions.get(model, nan)
         return error_factor(prediction, self.measured) if prediction > 0 and self.measured > 0 else nan
 
 
-def runs(evidence: Evidence, platform: str) -> list[Run]:
-    """Return the runs by layout, that is by processes."""
+def list_runs(evidence: Evidence, platform: str) -> list[Run]:
+    """Return the runs of a platform, sorted by kernel, N and layout."""
     rows = evidence.comparison[evidence.comparison["platform"] == platform]
     predictions = {
         point: dict(zip(part["family"], part["predicted"], strict=True)) for point, part in rows.groupby("point")
     }
-    recognised = [(about, row) for row in evidence.points(platform).to_dict("records") if (about := _about(row))]
+    recognised = [(run, row) for row in evidence.points(platform).to_dict("records") if (run := _parse_run(row))]
     columns = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
     points = [Point("", *(row[column] for column in columns)) for _, row in recognised]
-    more = [dict[str, float]() for _ in points]
-    for name, seconds in _more(evidence, platform, points):
-        for by_family, prediction in zip(more, seconds, strict=True):
+    other_rules = [dict[str, float]() for _ in points]
+    for name, seconds in _predict_by_other_rules(evidence, platform, points):
+        for by_family, prediction in zip(other_rules, seconds, strict=True):
             by_family[name] = prediction
     kernel_runs = []
-    for (about, row), by_family in zip(recognised, more, strict=True):
+    for (run, row), by_family in zip(recognised, other_rules, strict=True):
         by_family |= {
             FAMILIES[family]: prediction
             for family, prediction in predictions[row["point"]].items()
             if family in FAMILIES
         }
-        kernel_runs.append(Run(platform, *about, float(row["measured"]), by_family))
+        kernel_runs.append(Run(platform, *run, float(row["measured"]), by_family))
     return sorted(kernel_runs, key=lambda run: (run.kernel, run.side, len(run.layout), run.layout))
 
 
-def _more(evidence: Evidence, platform: str, points: list[Point]) -> Iterator[tuple[str, list[float]]]:
-    """Yield what the comparison does not have: predictions by the paper's rules, and τ–Lop's other readings. Without
-    intervals."""
+def _predict_by_other_rules(
+    evidence: Evidence, platform: str, points: list[Point]
+) -> Iterator[tuple[str, list[float]]]:
+    """Yield predictions that the comparison does not have: by the paper's rules, and by other interpretations of
+    τ–Lop."""
     for family, name in SUMS.items():
         if fitted := evidence.fitted(family, platform):
-            yield name, _seconds(fitted, points, predict_by_sums)
+            yield name, _predict_seconds(fitted, points, predict_by_sums)
     if fitted := evidence.fitted("taulop", platform):
-        for name, settings in READINGS.items():
-            yield name, _seconds(replace(fitted, settings={**fitted.settings, **settings}), points)
+        for name, settings in INTERPRETATIONS.items():
+            yield name, _predict_seconds(replace(fitted, settings={**fitted.settings, **settings}), points)
 
 
-def _seconds(fitted: ParameterSet, points: list[Point], cost: CostFunction | None = None) -> list[float]:
+def _predict_seconds(fitted: ParameterSet, points: list[Point], cost: CostFunction | None = None) -> list[float]:
     return [prediction.seconds for prediction in predict(fitted, points, strict=False, draws=0, cost=cost)]
 
 
-def _about(row: Mapping) -> tuple[str, int, str, bool] | None:
-    """Kernel, N, layout and whether there is a barrier, of a row that is one of these runs."""
+def _parse_run(row: Mapping) -> tuple[str, int, str, bool] | None:
+    """Return kernel, N, layout and whether there is a barrier; None if the row is no such run."""
     if (row["operation"], row["layout"]) == (GRID, COLUMNS):
         return "summa", 128, HOMOGENEOUS, True
     match = RUN.fullmatch(row["operation"])
     return (match[1], int(match[2]), match[3], not match[4]) if match else None
 
 
-def mean(numbers: Iterable[float]) -> float:
-    known = [number for number in numbers if not isnan(number)]
-    return fmean(known) if known else nan
+def find_mean(numbers: Iterable[float]) -> float:
+    valid = [number for number in numbers if not isnan(number)]
+    return fmean(valid) if valid else nan
 
 
-def of(every: Iterable[Run], platform: str, kernel: str, side: int) -> list[Run]:
+def select_runs(every: Iterable[Run], platform: str, kernel: str, side: int) -> list[Run]:
     return [run for run in every if (run.platform, run.kernel, run.side) == (platform, kernel, side)]
 
 
-def measured_on(every: Iterable[Run]) -> tuple[str, ...]:
+def list_platforms(every: Iterable[Run]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(run.platform for run in every))
 
 
 KINDS, COLOURS = ("homogeneous", "heterogeneous"), (5, 0)
 
 
-def homogeneous(every: list[Run]) -> Figure:
+def compare_homogeneous_grid(every: list[Run]) -> Figure:
     rows, panels = [], []
     for platform, network in NETWORKS.items():
         runs = [run for run in every if run.platform == platform]
         bars = []
         for model in MODELS:
-            grid = mean(run.error(model) for run in runs if run.layout == HOMOGENEOUS)
-            layouts = mean(run.error(model) for run in runs if run.layout != HOMOGENEOUS)
+            grid = find_mean(run.error(model) for run in runs if run.layout == HOMOGENEOUS)
+            layouts = find_mean(run.error(model) for run in runs if run.layout != HOMOGENEOUS)
             rows.append(Row((network, model), nan, (grid, layouts)))
             bars.append((grid, layouts))
-        places = range(len(MODELS))
+        positions = range(len(MODELS))
         lines = tuple(
-            Line(what, places, errors, "bars", colour)
-            for what, errors, colour in zip(KINDS, zip(*bars, strict=True), COLOURS, strict=True)
+            Line(kind, positions, errors, "bars", colour)
+            for kind, errors, colour in zip(KINDS, zip(*bars, strict=True), COLOURS, strict=True)
         )
         panels.append(Panel(f"N = 128 on {network}", "model", "mean proportional error", lines, "", MODELS, 1.0))
     return Figure(
         "Figure 16",
         "errors on a homogeneous grid and on heterogeneous layouts",
-        "SUMMA with N = 128: mean proportional errors of 64 processes on eight like nodes, each with a column "
+        "SUMMA with N = 128: mean proportional errors of 64 processes on eight equal nodes, each with a column "
         "of the grid of 8 × 8, and of the layouts of table 1.",
-        "the paper's bars stand in a drawing alone.",
+        "the paper's bars are only drawn.",
         (tabulate_runs("Mean proportional errors", ("network", "model"), KINDS, rows),),
         tuple(panels),
-        measured_on(every),
+        list_platforms(every),
     )
 
 
@@ -167,30 +169,31 @@ TABLE_2 = {  # τ–Lop and HLogGP
 DRAWN = (("τ–Lop", 1), (SUMS["hloggp"], 3), ("HLogGP", 0))  # and their colours
 
 
-def kernel_figures(evidence: Evidence) -> tuple[Figure, ...]:
-    every = [run for platform in NETWORKS if platform in evidence.kinds for run in runs(evidence, platform)]
-    usual = [run for run in every if run.barrier and run.layout != HOMOGENEOUS]
+def make_kernel_figures(evidence: Evidence) -> tuple[Figure, ...]:
+    every = [run for platform in NETWORKS if platform in evidence.kinds for run in list_runs(evidence, platform)]
+    with_barrier = [run for run in every if run.barrier and run.layout != HOMOGENEOUS]
     return (
-        table_2(evidence, usual),
-        times(evidence, "Figure 12", "summa", usual),
-        times(evidence, "Figure 13", "wave2d", usual),
-        errors(usual),
-        without_barrier([run for run in every if (run.platform, run.kernel, run.side) == ("fermi", "summa", 128)]),
-        homogeneous([run for run in every if (run.kernel, run.side, run.barrier) == ("summa", 128, True)]),
+        compare_errors(evidence, with_barrier),
+        compare_times(evidence, "Figure 12", "summa", with_barrier),
+        compare_times(evidence, "Figure 13", "wave2d", with_barrier),
+        compare_errors_by_layout(with_barrier),
+        compare_without_barrier(
+            [run for run in every if (run.platform, run.kernel, run.side) == ("fermi", "summa", 128)]
+        ),
+        compare_homogeneous_grid([run for run in every if (run.kernel, run.side, run.barrier) == ("summa", 128, True)]),
     )
 
 
 def tabulate_runs(
     title: str, about: tuple[str, ...], here: tuple[str, ...], rows: Sequence[Row], unit: str = ""
 ) -> Numbers:
-    """Return the table; if nothing was measured, with a row that says so."""
+    """Return the table; if nothing was measured, with a row `none`."""
     rows = tuple(rows) or (Row(("none",) * len(about), nan, (nan,) * len(here)),)
     return Numbers(title, about, here, NO_NUMBER, rows, unit)
 
 
-def real_hosts(evidence: Evidence, every: list[Run]) -> Numbers:
-    """Return mean errors of kernels on platforms that are not simulated, beside those of simulated layouts if there are
-    any."""
+def tabulate_real_hosts(evidence: Evidence, every: list[Run]) -> Numbers:
+    """Return mean errors of kernels on platforms that are not simulated, and those of simulated layouts if any."""
     real = [name for name, kind in evidence.kinds.items() if kind is not PlatformKind.SIMULATED]
     columns, rows = ("real", "simulated") if "fermi" in evidence.kinds else ("real",), []
     for platform, kernel in product(real, SIDES):
@@ -200,7 +203,7 @@ def real_hosts(evidence: Evidence, every: list[Run]) -> Numbers:
             points = evidence.predicted(family, platform)
             points = points[points["operation"].str.startswith(f"{kernel}:") & (points["predicted"] > 0)]
             errors = map(error_factor, points["predicted"], points["measured"])
-            here = (mean(errors), mean(run.error(model) for run in simulated))[: len(columns)]
+            here = (find_mean(errors), find_mean(run.error(model) for run in simulated))[: len(columns)]
             if not isnan(here[0]):
                 rows.append(Row((platform, TITLES[kernel], model), printed if family == "taulop" else nan, here))
     source = "printed in table 2 for TCP and the smaller N"
@@ -208,36 +211,36 @@ def real_hosts(evidence: Evidence, every: list[Run]) -> Numbers:
     return replace(table, source=source) if rows else table
 
 
-def table_2(evidence: Evidence, every: list[Run]) -> Figure:
+def compare_errors(evidence: Evidence, every: list[Run]) -> Figure:
     rows, readings = [], []
     for platform, kernel in product(NETWORKS, SIDES):
         for side in SIDES[kernel]:
             about = NETWORKS[platform], TITLES[kernel], side
-            runs = of(every, platform, kernel, side)
+            runs = select_runs(every, platform, kernel, side)
             printed = dict(zip(("τ–Lop", SUMS["hloggp"]), TABLE_2[about], strict=True))
-            errors = {model: mean(run.error(model) for run in runs) for model in (*MODELS, *READINGS)}
+            errors = {model: find_mean(run.error(model) for run in runs) for model in (*MODELS, *INTERPRETATIONS)}
             rows += [Row((*about, model), printed.get(model, nan), (errors[model],)) for model in MODELS]
-            readings.append(Row(about, printed["τ–Lop"], tuple(errors[name] for name in ("τ–Lop", *READINGS))))
-    layouts, hosts = len({run.layout for run in every}), real_hosts(evidence, every)
+            readings.append(Row(about, printed["τ–Lop"], tuple(errors[name] for name in ("τ–Lop", *INTERPRETATIONS))))
+    layouts, hosts = len({run.layout for run in every}), tabulate_real_hosts(evidence, every)
     return Figure(
         "Table 2",
         "mean proportional errors of whole kernels on heterogeneous layouts",
         "SUMMA and the wave equation on layouts of table 1, balanced over declared speeds by `commodel partition`. The "
-        f"communication of every iteration after a barrier, added up, was {_word(evidence)} and predicted; means are "
-        f"over {layouts or 16} layouts. Sums: by the paper's rule for HLogGP and its relatives, messages of a process "
-        "added up as if each were alone, which the printed numbers are; without it, their messages replayed. τ–Lop: "
-        "what shares a node's memory or one way of its port counts, and the column goes on while the row is sent. One "
-        "channel: all nodes' transfers count (equation 4); joined: by A1 as in equations 8 to 11; by node: those into "
-        "one node, as in the authors' library. mlognP's copies are from round trips within nodes"
-        + evidence.choose(", as copying takes no simulated time.", "."),
-        "the paper's are of a cluster with noise and TCP's delays, "
+        f"communication of every iteration after a barrier was {_describe_times(evidence)} and predicted, and added "
+        f"up; means are over {layouts or 16} layouts. Sums are the printed numbers: the paper's rule for HLogGP and "
+        "its relatives adds the messages of a process as if each were alone. Models without sums replay the messages. "
+        "τ–Lop counts transfers that share a node's memory or one direction of its port, and sends the column during "
+        "the row. One channel: all nodes' transfers count (equation 4); joined: by A1 as in equations 8 to 11; by "
+        "node: those into one node, as in the authors' library. mlognP's copies are fitted to round trips within nodes"
+        + evidence.choose(", since copying takes no simulated time.", "."),
+        "the paper's times are from a cluster with noise and TCP's delays, "
         + evidence.choose(
-            "where this is a simulated switch; ",
-            "and here all hosts share the processors of one machine: overheads of ranks follow one another, and "
+            "these from a simulated switch; ",
+            "and here all hosts share the processors of one machine: overheads of ranks are sequential, and "
             "most of an iteration with short messages is overhead; ",
             "and this is another machine; ",
         )
-        + _off(every),
+        + _describe_worst_error(every),
         (
             Numbers(
                 "Mean proportional errors",
@@ -248,9 +251,9 @@ def table_2(evidence: Evidence, every: list[Run]) -> Figure:
                 "",
             ),
             Numbers(
-                "τ–Lop read in other ways",
+                "Other interpretations of τ–Lop",
                 ("network", "kernel", "N"),
-                ("as fitted", *READINGS),
+                ("as fitted", *INTERPRETATIONS),
                 "printed in table 2",
                 tuple(readings),
                 "",
@@ -258,45 +261,45 @@ def table_2(evidence: Evidence, every: list[Run]) -> Figure:
             hosts,
         ),
         measured=(
-            *measured_on(every),
-            *(name for name in evidence.kinds if name in {row.about[0] for row in hosts.rows}),
+            *list_platforms(every),
+            *(name for name in evidence.kinds if name in {row.subject[0] for row in hosts.rows}),
         ),
     )
 
 
-def _off(every: list[Run]) -> str:
-    """Return where τ–Lop is off by most, and which way."""
-    known = [run for run in every if not isnan(run.error("τ–Lop"))]
-    if not known:
+def _describe_worst_error(every: list[Run]) -> str:
+    """Return the run with the largest error of τ–Lop, and the reason, as text."""
+    predicted = [run for run in every if not isnan(run.error("τ–Lop"))]
+    if not predicted:
         return "no layout of table 1 was measured here."
-    worst = max(known, key=lambda run: run.error("τ–Lop"))
+    worst = max(predicted, key=lambda run: run.error("τ–Lop"))
     ratio = worst.predictions["τ–Lop"] / worst.measured
     where = f"{TITLES[worst.kernel]} with N = {worst.side} and layout {worst.layout} on {NETWORKS[worst.platform]}"
-    why = (
-        "for it has all that passes one way of a port follow one another"
+    reason = (
+        "since in it all messages in one direction of a port are sequential"
         if ratio > 1
-        else "for in it ports and processors go on side by side, and what blocks one rank after another is left out"
+        else "since in it ports and processors work concurrently, and ranks that block each other are not modelled"
     )
-    return f"τ–Lop is off by most in {where}: {ratio:.2f} times what it took, {why}."
+    return f"the largest error of τ–Lop is that of {where}: its prediction is {ratio:.2f} times the time, {reason}."
 
 
-def _word(evidence: Evidence) -> str:
-    """Return what the times of the runs are called."""
+def _describe_times(evidence: Evidence) -> str:
+    """Return the word for the times of the runs: measured or simulated."""
     return evidence.word(next((platform for platform in NETWORKS if platform in evidence.kinds), ""))
 
 
-def times(evidence: Evidence, name: str, kernel: str, every: list[Run]) -> Figure:
-    rows, panels, word = [], [], _word(evidence)
+def compare_times(evidence: Evidence, name: str, kernel: str, every: list[Run]) -> Figure:
+    rows, panels, word = [], [], _describe_times(evidence)
     for platform, side in product(NETWORKS, SIDES[kernel]):
-        runs = of(every, platform, kernel, side)
+        runs = select_runs(every, platform, kernel, side)
         about = NETWORKS[platform], side
-        rows += [Row((*about, run.layout), nan, (run.measured, *_predictions(run))) for run in runs]
-        place = [int(run.layout[1:]) for run in runs]
+        rows += [Row((*about, run.layout), nan, (run.measured, *_select_predictions(run))) for run in runs]
+        numbers = [int(run.layout[1:]) for run in runs]
         lines = [
-            Line(model, place, [run.predictions.get(model, nan) for run in runs], "both", colour)
+            Line(model, numbers, [run.predictions.get(model, nan) for run in runs], "both", colour)
             for model, colour in DRAWN
         ]
-        lines.append(Line(word, place, [run.measured for run in runs], "dots", 2))
+        lines.append(Line(word, numbers, [run.measured for run in runs], "dots", 2))
         panels.append(Panel(f"N = {side} on {NETWORKS[platform]}", "layout M", "time [s]", tuple(lines), "y"))
     return Figure(
         name,
@@ -304,80 +307,81 @@ def times(evidence: Evidence, name: str, kernel: str, every: list[Run]) -> Figur
         "Time of the communication of "
         + ("all N iterations" if kernel == "summa" else "an iteration")
         + " over the layouts, from few processes to many.",
-        "the paper's points stand in a drawing alone, and its machine is not this one.",
+        "the paper's points are only drawn, and its machine is another one.",
         (tabulate_runs("Times", ("network", "N", "layout"), (word, *MODELS), rows, "s"),),
         tuple(panels),
-        measured_on(every),
+        list_platforms(every),
     )
 
 
-def _predictions(run: Run) -> tuple[float, ...]:
+def _select_predictions(run: Run) -> tuple[float, ...]:
     return tuple(run.predictions.get(model, nan) for model in MODELS)
 
 
-def errors(every: list[Run]) -> Figure:
+def compare_errors_by_layout(every: list[Run]) -> Figure:
     rows, panels = [], []
     for kernel in SIDES:
         for platform, side in product(NETWORKS, SIDES[kernel]):
-            runs = of(every, platform, kernel, side)
+            runs = select_runs(every, platform, kernel, side)
             about = TITLES[kernel], NETWORKS[platform], side
             rows += [Row((*about, run.layout), nan, tuple(map(run.error, MODELS))) for run in runs]
-            place = [int(run.layout[1:]) for run in runs]
-            lines = [Line(model, place, [run.error(model) for run in runs], "both", colour) for model, colour in DRAWN]
+            numbers = [int(run.layout[1:]) for run in runs]
+            lines = [
+                Line(model, numbers, [run.error(model) for run in runs], "both", colour) for model, colour in DRAWN
+            ]
             title = f"{TITLES[kernel]}, N = {side} on {NETWORKS[platform]}"
             panels.append(Panel(title, "layout M", "proportional error", tuple(lines), "y"))
     return Figure(
         "Figure 14",
         "proportional errors layout by layout",
-        "What figures 12 and 13 draw as times: how far every model is off, 1 where it is not.",
-        "the paper's points stand in a drawing alone, and their means in table 2.",
+        "Error factors of the predictions of figures 12 and 13; 1: no error.",
+        "the paper's points are only drawn; table 2 has their means.",
         (tabulate_runs("Proportional errors", ("kernel", "network", "N", "layout"), MODELS, rows),),
         tuple(panels),
-        measured_on(every),
+        list_platforms(every),
     )
 
 
-def without_barrier(every: list[Run]) -> Figure:
-    with_it = {run.layout: run for run in every if run.barrier}
-    freely = [run for run in every if not run.barrier]
+def compare_without_barrier(every: list[Run]) -> Figure:
+    with_barrier = {run.layout: run for run in every if run.barrier}
+    without_barrier = [run for run in every if not run.barrier]
     columns = ("no barrier", "barrier", *(model for model, _ in DRAWN))
     rows = []
-    for run in freely:
-        usual = with_it.get(run.layout)
-        known = (
-            (usual.measured, *(usual.predictions.get(model, nan) for model in columns[2:]))
-            if usual
+    for run in without_barrier:
+        other = with_barrier.get(run.layout)
+        values = (
+            (other.measured, *(other.predictions.get(model, nan) for model in columns[2:]))
+            if other
             else (nan,) * (len(columns) - 1)
         )
-        rows.append(Row((run.layout,), nan, (run.measured, *known)))
-    place = [int(run.layout[1:]) for run in freely]
+        rows.append(Row((run.layout,), nan, (run.measured, *values)))
+    layouts = [int(run.layout[1:]) for run in without_barrier]
     lines = tuple(
-        Line(column, place, [row.here[number] for row in rows], "dots" if number == 0 else "both", number)
+        Line(column, layouts, [row.ours[number] for row in rows], "dots" if number == 0 else "both", number)
         for number, column in enumerate(columns)
     )
     return Figure(
         "Figure 15",
-        "SUMMA where iterations follow one another without a barrier",
+        "SUMMA without barriers between iterations",
         "N = 128 on TCP: the time of all iterations with and without a barrier before each, and predictions, which "
-        "take all "
-        "processes to begin an iteration together.",
-        "the paper's time without a barrier is longer, since processes then wait for what others still compute, where "
-        "nothing is computed here and iterations overlap.",
+        "assume that all processes begin an iteration together.",
+        "the paper's time without a barrier is longer, since processes then wait for others that still compute, while "
+        "here nothing is computed and iterations overlap.",
         (tabulate_runs("Times", ("layout",), columns, rows, "s"),),
         (Panel("N = 128 on TCP", "layout M", "time [s]", lines, "y"),),
-        measured_on(every),
+        list_platforms(every),
     )
 
 
-def figures(evidence: Evidence) -> tuple[Figure, ...]:
-    return (*examples.figures(evidence), *kernel_figures(evidence))
+def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
+    return (*examples.make_figures(evidence), *make_kernel_figures(evidence))
 
 
 PAPER = Paper(
     name="taulop",
     citation="J.-A. Rico-Gallego, A. L. Lastovetsky, J.-C. Díaz-Martín, Model-based estimation of the communication "
     "cost of hybrid data-parallel applications on heterogeneous clusters, IEEE TPDS 28, 2017",
-    figures=figures,
-    absent="Table 1 is in params/layouts/fermi, and what figure 10 draws, a partition for M10, in "
-    "params/partitions/fermi/summa-128/M10.csv; section Kernels draws it. Figures 1 to 3, 5, 7 and 11 draw no data.",
+    figures=make_figures,
+    absent="Table 1 is in params/layouts/fermi, and the partition of figure 10, for M10, in "
+    "params/partitions/fermi/summa-128/M10.csv; section Kernels draws it. Figures 1 to 3, 5, 7 and 11 have no data.",
 )
