@@ -29,6 +29,7 @@ RIDDLES = {  # what must not be written, and what to write instead
     r"crowd(?:s|ed|ing)?": "contention",
     r"pric(?:e|es|ed)|unpriced": "prediction, predict",
     r"shaky|in doubt": "limited validity",
+    r"beside what was|to the letter|as near as can be|what gets through": "and measured times, literally, name it",
     r"as good as told|last words|sign of life": "outcome",
     r"byte for byte what|say which|goes? on from there|no program minds|going on with": "a named subject and its verb",
 }
@@ -52,15 +53,16 @@ def compile_words(words: Iterable[str]) -> re.Pattern:
 
 PROSE, SPOKEN = compile_words(RIDDLES), compile_words((*RIDDLES, *SPEECH))
 NAMES = """
-    a_level a_message after_all_was_done aloud anew asked asked_by astray beats believe bends beside
-    beside_estimates blind bracketed came carrier_of crowd crowded crowding dear dearer died_in downs dust
-    each few following_default forgive forgiven give_back grace handed_down haste heard heard_by hears hider
-    hollow identified in_a_row in_image is_whole knows lasting learns likeliest misfits moment offs
-    on_the_curve on_trial our_name owed patience placed_lines price priced prices pricing
-    refuse_what_cannot_be remembered remembering rests_on rig rung runs_in says shortened siblings
-    sign_of_life simulates singles sizes_follow slowed_by speaks spoiled standing_on steadied stories story
-    supported supposing talking TALKING tell telling tells told told_apart _told_apart unheard unplaced
-    unpriced unsaid unsure USED_UP vote voted votes whence whose workshop worth_a_proof
+    a_level a_message after_all_was_done aloud anew asked asked_by astray at_its_ranks beats begun believe
+    bends beside beside_estimates blind bracketed came carrier_of cores_of crowd crowded crowding dear dearer
+    died_in downs dust each few following_default forgive forgiven give_back given_of grace handed_down haste
+    heard heard_by hears hider hollow identified in_a_row in_image is_whole keeps_cores kinds_of knows lacking
+    lasting learns library_beside likeliest misfits moment noted offs on_the_curve on_trial our_name owed
+    patience placed_lines price priced prices pricing refuse_what_cannot_be remembered remembering rests_on
+    rig rung runs_in says shortened siblings sign_of_life simulates singles sizes_follow slowed_by speaks
+    spoiled standing_on steadied stories story supported supposing talking TALKING tell telling tells told
+    told_apart _told_apart unheard unplaced unpriced unsaid unsure USED_UP vote voted votes whence whose
+    workshop worth_a_proof
 """
 IDENTIFIERS = set(NAMES.split())
 ALLOWED = {  # a path, words, and the reason

@@ -16,7 +16,7 @@ from commodel.models.speeds import KernelSpeeds, Speeds
 from commodel.plan.planning import record_files
 from commodel.records import Batch, Point
 from commodel.reports.html.page import page_html
-from commodel.reports.pictures.render import pictures
+from commodel.reports.pictures.render import list_pictures
 from commodel.reports.sections.kernels import UNIFORM_COLOUR, format_speed, make_sections
 from commodel.reports.shape import MAX_RECTANGLES, Report, Tiling, mix_scale_colour
 from commodel.reports.xlsx.workbook import write_xlsx
@@ -118,7 +118,7 @@ def test_without_speeds_processes_are_coloured_by_kind(tmp_path, tiles):
 def test_page_and_workbook_draw_it_with_a_text(made, tmp_path):
     report, section = made
     (tiling,) = [block for block in section.blocks if isinstance(block, Tiling)]
-    assert "Partition 1" in dict(pictures(report, every=True))
+    assert "Partition 1" in dict(list_pictures(report, every=True))
     page = page_html(report)
     (drawing,) = re.findall(r'id="tiling-1" role="img"[^>]*aria-label="([^"]*)">(.*?)</svg>', page, re.DOTALL)
     assert drawing[0] == tiling.alt

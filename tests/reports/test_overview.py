@@ -20,7 +20,7 @@ from commodel.predictions.prediction_intervals import UNMEASURED
 from commodel.reports import build, write_pictures, write_xlsx
 from commodel.reports.frames import prepare_comparison
 from commodel.reports.html.page import page_html
-from commodel.reports.pictures.render import pictures, svg
+from commodel.reports.pictures.render import list_pictures, render_svg
 from commodel.reports.pictures.specifications import fit_text, grid, lines, share_width, width
 from commodel.reports.sections.front import (
     FLAGGED_COLOUR,
@@ -194,7 +194,7 @@ def test_simulated_platforms_are_marked(report):
     for front in report.fronts:
         screen = page[page.index(f'data-platform="{front.platform}"') :].partition("</section>")[0]
         assert ("SIMULATED" in screen) == front.simulated
-    titles = [specification["title"]["text"] for _, specification in pictures(report)]
+    titles = [specification["title"]["text"] for _, specification in list_pictures(report)]
     assert len(titles) == 4 * len(report.fronts)
     for title in titles:
         assert ("(simulated)" in title) == ("fattree" in title)
@@ -203,7 +203,7 @@ def test_simulated_platforms_are_marked(report):
 def test_dots_lie_where_their_values_are():
     dots = Series("a", (1.0, 10.0, 1000.0), (10.0, 1.0, 100.0), labels=("one", "two", "three"))
     axes = (Axis("x [µs]", low=1.0, high=1000.0), Axis("y [µs]", low=1.0, high=100.0))
-    drawn = ET.fromstring(svg(lines(Chart("c", "c", *axes, (dots,)), 300, 200)))
+    drawn = ET.fromstring(render_svg(lines(Chart("c", "c", *axes, (dots,)), 300, 200)))
     marks = [
         group for group in drawn.iter() if "role-mark" in group.get("class", "") and "symbol" in group.get("class")
     ]
@@ -289,7 +289,7 @@ def test_columns_are_alike_where_there_is_room():
 
 def test_a_dot_of_a_picture_is_a_circle():
     clouds = tuple(Series(name, (1.0, 2.0, 4.0), (1.0, 3.0, 9.0), "dots", at) for at, name in enumerate(("a", "b")))
-    text = svg(lines(Chart("c", "c", Axis("x"), Axis("y"), clouds)))
+    text = render_svg(lines(Chart("c", "c", Axis("x"), Axis("y"), clouds)))
     assert len(re.findall(r'<circle transform="[^"]+" r="2\.5\d*" fill="#[0-9A-F]{6}" opacity="0\.8"/>', text)) == 6
     assert vl_convert.svg_to_png(text).startswith(b"\x89PNG")
 

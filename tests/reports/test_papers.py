@@ -13,7 +13,7 @@ from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, 
 from commodel.records import PlatformKind
 from commodel.reports import build_stored_report, write_xlsx
 from commodel.reports.html.page import page_html
-from commodel.reports.pictures.render import drawn
+from commodel.reports.pictures.render import specify_chart
 from commodel.reports.sections.papers import make_sections
 from commodel.reports.shape import Axis, Chart, Remark, Report, Section, Series
 
@@ -82,7 +82,7 @@ def test_bars_stand_above_their_names_where_one_is_missing_too(tmp_path):
     _, section = make_sections(paper, Evidence(None, None, (), {"there": PlatformKind.SIMULATED}))
     (chart,) = section.charts
     assert (chart.x.names, chart.y.low, chart.y.high) == (names, 1.0, pytest.approx(3.2))
-    bars = {(row["s"], row["t"]): row for layer in drawn(chart)["layer"] for row in layer["data"]["values"]}
+    bars = {(row["s"], row["t"]): row for layer in specify_chart(chart)["layer"] for row in layer["data"]["values"]}
     assert set(bars) == {("left", "one"), ("left", "three"), *(("right", name) for name in names)}
     for (side, name), bar in bars.items():
         middle = names.index(name)

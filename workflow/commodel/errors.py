@@ -71,9 +71,9 @@ def _print_note(text: str) -> None:
 
 def note_old_names(file: str | Path, now: Mapping[str, str]) -> None:
     """Print which old names a file has and their present ones, in one line and once for all files of its folder."""
-    noted = _noted_names(os.path.dirname(os.path.abspath(str(file))))
-    if new := {old: name for old, name in now.items() if old not in noted}:
-        noted.update(new)
+    recorded = _noted_names(os.path.dirname(os.path.abspath(str(file))))
+    if new := {old: name for old, name in now.items() if old not in recorded}:
+        recorded.update(new)
         names = ", ".join(f"'{old}' is now '{name}'" for old, name in new.items())
         _print_note(f"{file}: {names}; the old names are read until the next release")
 

@@ -113,19 +113,19 @@ def advise(
     """Rank the alternatives of a workload; `only` names those to consider; `streams`: times between waves too."""
     sets = evidence.by_family()
     setting = evidence.setting.extended(workload.ranks or workload.leaves + 1)
-    points, lacking = _points(workload, setting, sets, layouts, only)
+    points, missing = _points(workload, setting, sets, layouts, only)
     points, patterns = _distinct(points)
     panel = assess_alternatives(sets, patterns, streams)
     if not panel.models:
-        why = "; ".join(f"{name}: {reason}" for name, reason in panel.lacking.items())
+        why = "; ".join(f"{name}: {reason}" for name, reason in panel.missing.items())
         raise UserError(f"no model predicts all alternatives: {why}")
     held_out, models = evidence.predicted_points(), list(panel.models)
     placements = [find_placement(point) for point in points]
     deciding = select_deciding(select_placement(held_out, placements), workload.operation)
     weights, notes = {}, describe_origins(evidence.sets, evidence.setting.name)  # first: never left out
     notes += evidence.setting.describe_extension(setting)
-    notes += [f"{lacking} more need more room than there is"] if lacking else []
-    notes += [f"{name} has weight 0: {why}" for name, why in panel.lacking.items()]
+    notes += [f"{missing} more need more room than there is"] if missing else []
+    notes += [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
     recommenders = {place: evidence.find_recommender(models, place) for place in dict.fromkeys(placements)}
     for place, recommender in recommenders.items():
         unprobed = panel.unprobed([number for number, own in enumerate(placements) if own == place])
@@ -278,7 +278,7 @@ def _points(
         )
         specs = only or list_algorithms(workload.operation, workload.ranks, workload.bytes, windows)
         choices = [{"algorithm": spec, "ranks": workload.ranks} for spec in specs]
-    points, lacking = {}, []
+    points, missing = {}, []
     for choice in choices:
         for layout in layouts or list_layouts(setting, workload.ranks):
             combination = {"operation": workload.operation, "bytes": workload.bytes, "layout": layout, **choice}
@@ -287,14 +287,14 @@ def _points(
             except UserError as error:
                 if layouts or only or error.key not in ("ranks", "topology") or not setting.name:
                     raise
-                lacking.append(error.message)
+                missing.append(error.message)
                 continue
             if point:  # with one rank a node all layouts are equal if all nodes are
                 distinct = point.nodes < point.ranks or setting.levels
                 points.setdefault((point.alternative, point.layout if distinct else ""), point)
     if not points:
-        raise UserError(f"{workload.text}: no alternative fits: {lacking[0]}")
-    return list(points.values()), len(lacking)
+        raise UserError(f"{workload.text}: no alternative fits: {missing[0]}")
+    return list(points.values()), len(missing)
 
 
 def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:

@@ -219,7 +219,7 @@ class Panel:
     """Predictions of all models that can predict all alternatives, and why the others cannot."""
 
     models: Mapping[str, Sequence[Assessment]]
-    lacking: Mapping[str, str]
+    missing: Mapping[str, str]
 
     def values(self, field: str) -> dict[str, np.ndarray]:
         """Return a field of the assessments by model, with alternatives on the last axis."""
@@ -244,10 +244,10 @@ class Panel:
         """Return the models that were not probed for some of these alternatives, each with the text of that
         validity."""
         return {
-            name: lacking[0]
+            name: missing[0]
             for name, assessments in self.models.items()
             if (
-                lacking := [
+                missing := [
                     assessments[number].validity.text
                     for number in numbers
                     if assessments[number].validity.kind is ValidityKind.NOT_PROBED
@@ -321,21 +321,21 @@ def _by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 def assess_alternatives(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams: bool = True) -> Panel:
     """Predict all alternatives by every model, and streams of them if wanted. A model that cannot predict one, or that
-    ignores message size, is lacking. Long schedules get fewer draws."""
+    ignores message size, is missing. Long schedules get fewer draws."""
     draws = max(FEWEST_DRAWS, CELLS // max(*(pattern.messages for pattern in patterns), 1))
-    models, lacking = {}, {}
+    models, missing = {}, {}
     assessments: dict[str, list[Assessment]] = {name: [] for name in sets}
     for name, parameters in sets.items():
         try:
             models[name] = Model.of_set(parameters, draws)
         except UserError as error:
-            lacking[name] = error.message
+            missing[name] = error.message
     for number, pattern in enumerate(patterns, 1):
         stream = Stream(pattern) if streams else None  # one for all models: its steps are cached
-        for name in [name for name in models if name not in lacking]:
+        for name in [name for name in models if name not in missing]:
             try:
                 with report_within(f"alternative {number} of {len(patterns)} by {name}"):
                     assessments[name].append(Assessment.of(models[name], sets[name], pattern, stream))
             except UserError as error:
-                lacking[name] = error.message
-    return Panel({name: assessments[name] for name in models if name not in lacking}, lacking)
+                missing[name] = error.message
+    return Panel({name: assessments[name] for name in models if name not in missing}, missing)

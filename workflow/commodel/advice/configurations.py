@@ -145,19 +145,19 @@ def write_core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection
     counts = sorted({1 << power for power in range(setting.nodes.bit_length())} | {setting.nodes})
     made = []
     for kept in dict.fromkeys(cores):
-        lacking: set[str] = set()
+        missing: set[str] = set()
         before = len(made)
         for nodes in counts:
             where = [node for node in range(nodes) for _ in range(room.cores(node) // kept)]
-            lacking |= {f"{find_node_type(node, types)}/{kept}" for node in set(where)} - set(kinds)
-            if len(where) < MIN_RANKS or lacking:
+            missing |= {f"{find_node_type(node, types)}/{kept}" for node in set(where)} - set(kinds)
+            if len(where) < MIN_RANKS or missing:
                 continue
             path = folder / f"{kept}-cores-on-{nodes}.csv"
             rows = [f"{rank},{node},{kept},cpu\n" for rank, node in enumerate(where)]
             write_text(path, "".join(["rank,node,cores,device\n", *rows]))
             made.append(f"processes:{path}")
         if len(made) == before:
-            why = f"no speeds of '{min(lacking)}'" if lacking else f"no node has {kept} cores"
+            why = f"no speeds of '{min(missing)}'" if missing else f"no node has {kept} cores"
             raise UserError(f"no layout of processes with {kept} cores: {why}")
     return made
 

@@ -132,12 +132,12 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
 
 def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:
     """Return a note on the alternatives without an interval from residuals, if others have one."""
-    lacking = Counter(filter(None, (IntervalBasis.parse(text).unmeasured for text in intervals)))
+    missing = Counter(filter(None, (IntervalBasis.parse(text).unmeasured for text in intervals)))
     return [
         f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}, "
         f"{'families count alike there' if where in PLACEMENT_NAMES.values() else 'weights come from nearer ranks'}, "
         "and low and high are what the parameters leave open"
-        for where, number in lacking.items()
+        for where, number in missing.items()
     ]
 
 

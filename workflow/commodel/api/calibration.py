@@ -128,8 +128,12 @@ def choose_folder(source: RecalibrationSource, requested: RecalibrationRequest, 
     if out is None and source.results is None:
         out = Path(f"calibrated-{called}")
     folder = source.results.calibrated(called) if out is None else SafePath.given(out, out.parent)
-    if out is None and (noted := read_calibrations(source.results).get(called)) and noted.setting != requested.setting:
-        raise UserError(f"found the sets of setting '{noted.setting}' there; wanted another --setting", file=folder)
+    if (
+        out is None
+        and (recorded := read_calibrations(source.results).get(called))
+        and recorded.setting != requested.setting
+    ):
+        raise UserError(f"found the sets of setting '{recorded.setting}' there; wanted another --setting", file=folder)
     return folder
 
 

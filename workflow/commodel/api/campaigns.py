@@ -119,11 +119,12 @@ class Run:
     @cached_property
     def charts(self) -> dict[str, dict]:
         """The Vega-Lite specification of every chart of the report, by name."""
-        from commodel.reports.pictures.render import choose_file_name, pictures
+        from commodel.reports.pictures.render import choose_file_name, list_pictures
 
         names: set[str] = set()
         return {
-            choose_file_name(name, names): specification for name, specification in pictures(self._report, every=True)
+            choose_file_name(name, names): specification
+            for name, specification in list_pictures(self._report, every=True)
         }
 
     def plot(self, chart: str = "predicted") -> altair.Chart:

@@ -268,7 +268,7 @@ def count_progress(items: Sequence[Item], what: str) -> Iterator[Item]:
 def show_waiting(what: str, plain_lines: bool = False) -> Iterator[None]:
     """Show on a terminal the running work, its duration and its step, if it takes long. With `plain_lines`, a line is
     printed every 30 seconds if there is no terminal, except in jobs, whose logs have no progress."""
-    line, begun, done = ProgressLine(quiet=False), time.monotonic(), threading.Event()
+    line, start, done = ProgressLine(quiet=False), time.monotonic(), threading.Event()
     if not (line.live or (plain_lines and not os.environ.get(JOB_VARIABLE))):
         yield
         return
@@ -281,7 +281,7 @@ def show_waiting(what: str, plain_lines: bool = False) -> Iterator[None]:
         pause = PROGRESS_DELAY if line.live else PLAIN_PROGRESS_DELAY
         while not done.wait(pause):
             pause = REFRESH_INTERVAL
-            line.show_progress(f"{what}: {time.monotonic() - begun:.0f} s{texts[0]}")
+            line.show_progress(f"{what}: {time.monotonic() - start:.0f} s{texts[0]}")
 
     thread = threading.Thread(target=show_elapsed_time, daemon=True)
     thread.start()

@@ -105,11 +105,11 @@ def _factor_row(entry: Calibrated, style: str) -> dict[str, object]:
         return {"model": entry.moved.family, **factors, **errors}
     from commodel.api.calibration import record_factors
 
-    noted = record_factors(entry)
+    recorded = record_factors(entry)
     flat = {
-        f"{name}_{end}": getattr(getattr(noted, name), end) if getattr(noted, name).known else None
+        f"{name}_{end}": getattr(getattr(recorded, name), end) if getattr(recorded, name).known else None
         for name in ("latency", "per_byte")
         for end in ("value", "low", "high")
     }
-    rest = {name: getattr(noted, name) for name in ("together", "points", "scatter", "before", "after", "checked")}
+    rest = {name: getattr(recorded, name) for name in ("together", "points", "scatter", "before", "after", "checked")}
     return {"family": entry.moved.family, **flat, **rest}

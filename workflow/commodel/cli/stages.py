@@ -107,8 +107,8 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     plan_file = plan_file / PLAN if plan_file.is_dir() else plan_file
     results = plan_file.parent
     plan = load_plan(SafePath.given(plan_file, results))
-    begun = [entry.name for entry in plan.batches if entry.name.startswith(batch)]
-    batch = begun[0] if len(begun) == 1 else batch
+    matching = [entry.name for entry in plan.batches if entry.name.startswith(batch)]
+    batch = matching[0] if len(matching) == 1 else batch
     out = out or results / "raw" / batch
     with use_archived_inputs(Results.of(results), plan.files):
         measure_batch(
@@ -144,9 +144,9 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     results = Results.of(plan_file.parent)
     plan = load_plan(SafePath.given(plan_file, plan_file.parent))
     with show_waiting("collecting the samples"):
-        observations, lacking = gather(plan, results.all_raw, unfinished)
+        observations, missing = gather(plan, results.all_raw, unfinished)
         out = SafePath.given(out or plan_file.with_name("observations.csv"), plan_file.parent)
-        write_table(out.with_name("unmeasured.csv"), lacking)
+        write_table(out.with_name("unmeasured.csv"), missing)
         write_table(out.with_name("summary.csv"), summarize_raw(observations))
         write_table(out.with_name("distributions.csv"), tabulate_distributions(observations))
         write_table(out, observations)

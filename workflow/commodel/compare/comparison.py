@@ -27,7 +27,7 @@ from commodel.stats import NEGLIGIBLE_DIFFERENCE
 
 EQUAL = 1e-9  # predictions that differ by less, relatively, are equal: the order of a sum can do as much
 ERRORS = ["mu", "validity", "relative_error", "covered"]  # the columns that `summarize` needs
-UNSTEADY = 2.0  # between the ends of the interval of a median: samples scatter, or passes differ
+STEADY_RATIO = 2.0  # between the ends of the interval of a median: samples scatter, or passes differ
 NOT_PREDICTED = Validity(ValidityKind.LIBRARY_DEFAULT, "measured, not predicted").text
 NO_SCHEDULE = Validity(ValidityKind.MEASURED_ONLY, "no schedule describes it").text
 WORKLOAD_OF_MODEL = ["family", "workload"]
@@ -47,7 +47,7 @@ class Measurement:
     def text(self) -> str:
         if not self.measured:
             return f"not measured: {self.reason}" if self.reason else "not measured"
-        spread = f"known to a factor of {round_to_two_digits(self.spread)}" if self.spread > UNSTEADY else ""
+        spread = f"known to a factor of {round_to_two_digits(self.spread)}" if self.spread > STEADY_RATIO else ""
         return ", ".join(filter(None, ["ok", self.passes, spread]))
 
     @classmethod
@@ -86,10 +86,10 @@ def compare(
     )
     # False: the point is in the model's fit. Without the column, all points are held out.
     frame["held_out"] = frame["held_out"].ne(False) if "held_out" in frame else True
-    why = {} if unmeasured is None else dict(zip(unmeasured["id"], unmeasured["status"], strict=True))
+    reasons = {} if unmeasured is None else dict(zip(unmeasured["id"], unmeasured["status"], strict=True))
     planned = {name: plan.passes(name) for name in plan.platforms}
     frame["measurement"] = [
-        _measurement(row, why.get(row.point, ""), planned[row.platform], spread).text
+        _make_measurement(row, reasons.get(row.point, ""), planned[row.platform], spread).text
         for row, spread in zip(frame.itertuples(), compute_spreads(frame), strict=True)
     ]
     frame["raw"] = [
@@ -97,8 +97,8 @@ def compare(
         for row in frame.itertuples()
     ]
     frame = add_choices(add_errors(add_intervals(frame)))
-    lacking = {"single_message_ratio"} - set(predictions) | ({"setting"} if frame["setting"].eq("").all() else set())
-    return frame[[name for name in list_columns(COMPARISON) if name not in lacking]]
+    omitted = {"single_message_ratio"} - set(predictions) | ({"setting"} if frame["setting"].eq("").all() else set())
+    return frame[[name for name in list_columns(COMPARISON) if name not in omitted]]
 
 
 def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None) -> dict:
@@ -118,8 +118,8 @@ def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None
 
 
 def _summarize_samples(observations: pd.DataFrame) -> pd.DataFrame:
-    noted = observations.assign(setting="") if "setting" not in observations else observations
-    points = iterate_cases(noted[noted["kind"] == "point"])
+    with_settings = observations.assign(setting="") if "setting" not in observations else observations
+    points = iterate_cases(with_settings[with_settings["kind"] == "point"])
     rows = [{"point": case, "setting": group["setting"][0], **summarize_case(group)} for case, group in points]
     columns = [
         "point",
@@ -139,9 +139,9 @@ def _summarize_samples(observations: pd.DataFrame) -> pd.DataFrame:
     return frame.astype(dict.fromkeys((*renamed.values(), *LATENCY_COLUMNS), float))  # also where nothing was measured
 
 
-def _measurement(row, why: str, planned: int, spread: float) -> Measurement:
+def _make_measurement(row, reason: str, planned: int, spread: float) -> Measurement:
     if np.isnan(row.measured):
-        return Measurement(False, why or ("no valid sample" if row.invalid else ""))
+        return Measurement(False, reason or ("no valid sample" if row.invalid else ""))
     passes = "" if row.passes >= planned else f"{row.passes:.0f} of {planned} passes"
     return Measurement(True, passes=passes, spread=spread)
 
@@ -158,8 +158,8 @@ def round_to_two_digits(spread: float) -> str:
 def add_errors(frame: pd.DataFrame) -> pd.DataFrame:
     """Add the error of each prediction, and whether its interval covers the measurement."""
     ratio = frame["predicted"] / frame["measured"]
-    inside = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
-    return frame.assign(relative_error=ratio - 1, mu=np.maximum(ratio, 1 / ratio), covered=inside)
+    covered = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
+    return frame.assign(relative_error=ratio - 1, mu=np.maximum(ratio, 1 / ratio), covered=covered)
 
 
 def add_choices(frame: pd.DataFrame) -> pd.DataFrame:
@@ -192,8 +192,8 @@ def add_choices(frame: pd.DataFrame) -> pd.DataFrame:
 
 def is_clearly_faster(first: Mapping, second: Mapping) -> bool:
     """Return whether the first measurement is faster than the second significantly, and by enough to matter."""
-    apart = second["measured_low"] > first["measured_high"]
-    return bool(apart and second["measured"] > (1 + NEGLIGIBLE_DIFFERENCE) * first["measured"])
+    separated = second["measured_low"] > first["measured_high"]
+    return bool(separated and second["measured"] > (1 + NEGLIGIBLE_DIFFERENCE) * first["measured"])
 
 
 def summarize_choices(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -230,8 +230,8 @@ def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     absolute and median signed error, and the share of measurements inside the interval."""
     needed = list(dict.fromkeys([*by, *ERRORS]))  # of wide tables the rest would be copied for nothing
     rows = comparison.loc[comparison["held_out"] & comparison["mu"].notna(), needed]
-    reached = rows["mu"].where(rows["validity"] == ValidityKind.VALID.value)
-    groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_valid=reached).groupby(by, sort=False)
+    valid_mu = rows["mu"].where(rows["validity"] == ValidityKind.VALID.value)
+    groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_valid=valid_mu).groupby(by, sort=False)
     columns = {  # one by one, without what `agg` adds to each
         "points": groups.size(),
         "mu_mean": groups["mu"].mean(),

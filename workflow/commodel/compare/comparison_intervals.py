@@ -122,8 +122,8 @@ def combine_intervals(
     averaged by weight, because their errors are correlated. If the set of one model keeps none, the interval is that of
     its parameters only."""
     intervals = {name: find_residual_interval(bands[name], workload) for name, share in shares.items() if share > 0}
-    if lacking := [interval for interval in intervals.values() if not interval.bases[0].of_residuals]:
-        return lacking[0]
+    if missing := [interval for interval in intervals.values() if not interval.bases[0].of_residuals]:
+        return missing[0]
     logs = (
         sum(shares[name] * getattr(interval, end) for name, interval in intervals.items())
         for end in ("low", "high", "corrected")

@@ -244,11 +244,16 @@ def measure_drift(
 
 
 def _calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
-    for noted in calibrations.values():
-        if noted.families:
-            family, factors = min(noted.families.items(), key=lambda entry: entry[1].after or inf)
-            name = noted.setting + (f", on {noted.measured_on}" if noted.measured_on != noted.platform else "")
-            row = {"platform": noted.platform, "simulated": noted.simulated, "allocation": name, "date": noted.date}
+    for record in calibrations.values():
+        if record.families:
+            family, factors = min(record.families.items(), key=lambda entry: entry[1].after or inf)
+            name = record.setting + (f", on {record.measured_on}" if record.measured_on != record.platform else "")
+            row = {
+                "platform": record.platform,
+                "simulated": record.simulated,
+                "allocation": name,
+                "date": record.date,
+            }
             row |= {"against": CALIBRATED, "family": family, **_factors(factors)}
             yield row | {key: getattr(factors, key) for key in ("points", "before", "after", "checked")}
 

@@ -49,8 +49,8 @@ def convert_parameters(parameters: ParameterSet, unit: str = "ns") -> tuple[floa
         raise UserError(f"found parameters of family '{parameters.family}', wanted loggp or loggops")
     values = parameters.numbers
     ends = ("o_s", "o_r") if parameters.family == "loggp" else ("o",)
-    if lacking := [name for name in ("L", *ends, "g", "G") if name not in values]:
-        raise UserError(f"the set has no value of {lacking[0]}")
+    if missing := [name for name in ("L", *ends, "g", "G") if name not in values]:
+        raise UserError(f"the set has no value of {missing[0]}")
     o = sum(values[name] for name in ends) / len(ends)
     return values.get("gamma"), _format_arguments(values | {"o": o}, unit)
 

@@ -143,11 +143,11 @@ class LibraryTimer:
         if not record.exists():
             operations = {choice.operation for choice in choices}
             settings = self.environment(folder / self.dialect.file, operations) if choices else {}
-            begun = time.monotonic()
+            start = time.monotonic()
             times = self._measure(folder / RAW_FOLDER, workloads, settings)
             write_json(
                 record,
-                {"took": time.monotonic() - begun, "workloads": [[*workload, *row] for workload, row in times.items()]},
+                {"took": time.monotonic() - start, "workloads": [[*workload, *row] for workload, row in times.items()]},
             )
         return _read_times(record)
 

@@ -273,9 +273,9 @@ class Rectangle:
     fill: str
     about: str = ""  # the tooltip
 
-    def letters(self, unit: float) -> float:
-        """Return the size of the letters of its label, in pixels, for a unit of the square of this many pixels; 0 if
-        none fits."""
+    def font_size(self, unit: float) -> float:
+        """Return the font size of the label in pixels, if a unit of the square has `unit` pixels; 0 if it does not
+        fit."""
         size = min(15.0, 0.7 * self.height * unit, 1.3 * self.width * unit / max(1, len(self.label)))
         return size if size >= MIN_LETTER_PIXELS else 0.0
 
@@ -361,7 +361,7 @@ class Table:
     fixed: int = 1
     folded: int = 0
     marks: frozenset[tuple[int, int]] = frozenset()  # (row, column) of highlighted values
-    grounds: Mapping[tuple[int, int], str] = field(default_factory=dict)  # background colours by (row, column)
+    backgrounds: Mapping[tuple[int, int], str] = field(default_factory=dict)  # background colours by (row, column)
 
     def column(self, key: str) -> list:
         return self.values([column.key for column in self.columns].index(key))
@@ -583,31 +583,33 @@ class Matrix:
     unit: str
     high_is_good: bool = False
     note: str = ""
-    marks: frozenset[int] = frozenset()  # places of highlighted labels
+    marks: frozenset[int] = frozenset()  # indices of highlighted labels
     alt: str = ""  # description of the picture in words
     expected: tuple[tuple[float, ...], ...] = ()  # value between two groups, for pairs that were not measured
 
     @cached_property
-    def ends(self) -> tuple[float, float]:
-        known = [value for row in self.values for value in row if is_finite_number(value) and value > 0]
-        return (min(known), max(known)) if known else (1.0, 1.0)
+    def value_range(self) -> tuple[float, float]:
+        positive = [value for row in self.values for value in row if is_finite_number(value) and value > 0]
+        return (min(positive), max(positive)) if positive else (1.0, 1.0)
 
     @property
     def borders(self) -> tuple[int, ...]:
-        """Places of the first labels of all groups but the first."""
-        return tuple(place for place in range(1, len(self.groups)) if self.groups[place] != self.groups[place - 1])
+        """Indices of the first labels of all groups except the first."""
+        return tuple(index for index in range(1, len(self.groups)) if self.groups[index] != self.groups[index - 1])
 
     @property
     def blocks(self) -> tuple[tuple[int, int], ...]:
-        """The first place of every group, and the place after its last."""
+        """The index of the first label of every group, and the index after its last."""
         edges = (0, *self.borders, len(self.groups))
         return tuple(pairwise(edges))
 
     def colour(self, value: float, pale: bool = False) -> str:
         if not (is_finite_number(value) and value > 0):
             return EMPTY
-        worse = self.ends[1] / value if self.high_is_good else value / self.ends[0]
-        return mix_scale_colour(math.log(worse) / math.log(max(self.ends[1] / self.ends[0], MIN_COLOUR_RATIO)), pale)
+        worse = self.value_range[1] / value if self.high_is_good else value / self.value_range[0]
+        return mix_scale_colour(
+            math.log(worse) / math.log(max(self.value_range[1] / self.value_range[0], MIN_COLOUR_RATIO)), pale
+        )
 
 
 def mix_scale_colour(share: float, pale: bool = False) -> str:

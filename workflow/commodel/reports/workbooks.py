@@ -238,7 +238,7 @@ def tabulate_decisions(decided: pd.DataFrame) -> Table:
         for row, way in enumerate(decided["algorithm"])
         if name_without_argument(way) in colours
     }
-    return make_table("Decisions", "Workloads", columns, shown, fixed=len(columns) - 8, grounds=behind)
+    return make_table("Decisions", "Workloads", columns, shown, fixed=len(columns) - 8, backgrounds=behind)
 
 
 def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
@@ -265,7 +265,7 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
         values = [
             (number, *(getattr(rows_at.get((number, length)), key, None) for length in sizes)) for number in counts
         ]
-        return Table(f"{name} {key}", title, columns, tuple(values), note=note, grounds=behind)
+        return Table(f"{name} {key}", title, columns, tuple(values), note=note, backgrounds=behind)
 
     note = f"{TIED_PREFIX.strip()}: statistically tied with others, which the sheet Decisions lists."
     note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."

@@ -114,12 +114,14 @@ def _fit_buffer_by_arrivals(observed: Observed, sent: np.ndarray, passed: Cases)
     buffer may hold a part of one more packet, so the draws are spread over one packet.
     """
     overfull = passed["packets"][passed.seconds[0] < (1 - OVERFULL_SHARE) * sent]
-    held = observed.cases("flood", MEDIAN_COUNT)
-    held = held.pick((held["what"] == "held") & np.isin(held["packets"], overfull) & (held.seconds > 0).all(axis=0))
-    if not len(held):
+    floods = observed.cases("flood", MEDIAN_COUNT)
+    floods = floods.pick(
+        (floods["what"] == "held") & np.isin(floods["packets"], overfull) & (floods.seconds > 0).all(axis=0)
+    )
+    if not len(floods):
         return np.empty(0)
-    shortest = int(np.argmin(held["packets"]))
-    packets = held.seconds[:, shortest] / held["bytes"][shortest]
+    shortest = int(np.argmin(floods["packets"]))
+    packets = floods.seconds[:, shortest] / floods["bytes"][shortest]
     spread = np.random.default_rng(observed.seed).permutation(len(packets) - 1)
     return packets + np.concatenate([[0.5], (spread + 0.5) / len(spread)])
 

@@ -55,11 +55,11 @@ class Site:
             first += count
         return members
 
-    def cores_of(self, type: str) -> int:
+    def count_cores(self, type: str) -> int:
         """Return the cores of a node of this type."""
         return self.fewer_cores.get(type, self.cores)
 
-    def type_of(self, node: int) -> str:
+    def find_type(self, node: int) -> str:
         """Return the type of a node."""
         return next(name for name, nodes in self.members().items() if node in nodes)
 
@@ -79,7 +79,7 @@ ProbePlan = Iterable[tuple[CasePlacement, Settings]]  # the cases of a probe
 
 def place_spread(site: Site, ranks: int) -> CasePlacement:
     """Return ranks in blocks over as many nodes as there are. Two ranks are a pair."""
-    pair = str(Pair(site.type_of(0), SAME if site.nodes == 1 else site.type_of(1))) if ranks == 2 else ""
+    pair = str(Pair(site.find_type(0), SAME if site.nodes == 1 else site.find_type(1))) if ranks == 2 else ""
     return CasePlacement(ranks, f"block:{-(-ranks // site.nodes)}", pair=pair)
 
 
@@ -103,14 +103,14 @@ def place_on_one_node(site: Site, ranks: int) -> list[CasePlacement]:
     return [
         CasePlacement(ranks, f"block:{ranks}", (nodes[0],), str(Pair(name, SAME)))
         for name, nodes in site.members().items()
-        if ranks <= site.cores_of(name)
+        if ranks <= site.count_cores(name)
     ]
 
 
 def place_on_node_pairs(site: Site, per_node: int = 1) -> list[CasePlacement]:
     """Return `per_node` ranks on each of two nodes, in turn, once for each pair of node types. For two types these are
     the last node of one and the first node of the other."""
-    members = {name: nodes for name, nodes in site.members().items() if per_node <= site.cores_of(name)}
+    members = {name: nodes for name, nodes in site.members().items() if per_node <= site.count_cores(name)}
     pairs = [(name, name, nodes[:2]) for name, nodes in members.items() if len(nodes) > 1]
     pairs += [(one, two, (members[one][-1], members[two][0])) for one, two in combinations(members, 2)]
     return [
@@ -141,7 +141,7 @@ def find_farther_nodes(site: Site, count: int, type: str = "") -> list[tuple[int
 def place_in_other_classes(site: Site) -> list[CasePlacement]:
     """Return two ranks at every distance class that the first two nodes do not have, also within a node; on nodes of
     the first type."""
-    first = site.type_of(0)
+    first = site.find_type(0)
     far = find_farther_nodes(site, 1, first if site.types else "")
     places = [CasePlacement(2, "block:1", nodes, str(Pair(first, first))) for nodes in far]
     inside = place_on_one_node(site, 2) if site.levels.groups and site.nodes > 1 else []

@@ -70,7 +70,7 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
         return [(place, {**about, "ways": count}) for count in ways]
 
     for ranks in list_counts(site.cores)[1:]:
-        if large_nodes := [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) >= ranks]:
+        if large_nodes := [node for node in range(site.nodes) if site.count_cores(site.find_type(node)) >= ranks]:
             place = CasePlacement(ranks, f"block:{ranks}", (large_nodes[len(large_nodes) // 2],))
             shorter = [length for length in sizes if SUCCESSIVE_BYTES <= length < size]  # they fit into caches
             for length in (size, *(shorter if ranks == site.cores else ())):

@@ -55,7 +55,7 @@ def list_dense_sizes(most: int) -> list[int]:
 
 def place_pairs_within_nodes(site: Site) -> list[CasePlacement]:
     """Return two ranks of a node, on a few of the nodes."""
-    nodes = [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) > 1]
+    nodes = [node for node in range(site.nodes) if site.count_cores(site.find_type(node)) > 1]
     return [CasePlacement(2, "block:2", (nodes[number],)) for number in sorted(set(find_middles(len(nodes))))]
 
 
@@ -81,7 +81,7 @@ def plan_evenness(site: Site, sizes: list[int]) -> ProbePlan:
     """
     if site.levels.groups:
         return
-    nodes = list(site.members()[site.type_of(0)])
+    nodes = list(site.members()[site.find_type(0)])
     pairs = []
     if len(nodes) >= MIN_NODES:
         pairs = [(step, nodes[one], nodes[two]) for step, one, two in pairs_by_step(len(nodes))]

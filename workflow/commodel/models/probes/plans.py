@@ -158,7 +158,7 @@ def triplets(site: Site, first: str, nodes: range) -> list[CasePlacement]:
         return [CasePlacement(3, "block:3", (nodes[0],), str(Pair(first, SAME)))]
     others = [node for node in range(site.nodes) if node not in nodes][:2]
     if len(others) == 2 and place_on_node_pairs(site):
-        return [CasePlacement(3, "block:1", (nodes[0], *others), str(Pair(first, site.type_of(others[0]))))]
+        return [CasePlacement(3, "block:1", (nodes[0], *others), str(Pair(first, site.find_type(others[0]))))]
     return []
 
 
@@ -187,7 +187,7 @@ def fan_on_overlay(case: Settings) -> OnOverlay | None:
 def plan_ring(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield τ concurrent transfers on each channel: on one node, and over two nodes in turn so that every message
     crosses the network."""
-    counts, pair = list_counts(site.cores), str(Pair(site.type_of(0), site.type_of(0)))
+    counts, pair = list_counts(site.cores), str(Pair(site.find_type(0), site.find_type(0)))
     rings = [place for count in counts if count > 1 for place in place_on_one_node(site, count)]
     rings += [place for count in counts for place in place_on_node_pairs(site, count)]
     rings += [

@@ -23,7 +23,7 @@ from commodel.files.streams import return_freed_memory
 from commodel.reports.charts import PALETTE
 from commodel.reports.content import list_commands
 from commodel.reports.glossary import explain_terms
-from commodel.reports.pictures.render import TAG, DrawingError, find_obstacle, library, svg
+from commodel.reports.pictures.render import TAG, DrawingError, bundle_scripts, find_obstacle, render_svg
 from commodel.reports.pictures.specifications import GREY, config, grid, lines, stride, tiling
 from commodel.reports.shape import (
     COLOURS,
@@ -117,7 +117,7 @@ def cell(table: Table, at: int, place: int, results: str) -> tuple[str, str, str
     elif column.kind == "figure" and text:
         target = f"#fit-{text}"
     names = classes(column, value, text, (at, place) in table.marks)
-    return text, names, target, table.grounds.get((at, place), "")
+    return text, names, target, table.backgrounds.get((at, place), "")
 
 
 def classes(column: Column, value: object, text: str, marked: bool) -> str:
@@ -202,7 +202,7 @@ class Picture:
 def inline(specification: str, place: str) -> str:
     """Return the static drawing for the page: without the background and the default attributes, which the page has
     already, and with ids that are unique on it."""
-    text = GROUND.sub("", svg(json.loads(specification)))
+    text = GROUND.sub("", render_svg(json.loads(specification)))
 
     def tidied(tag: re.Match) -> str:
         short = DIGITS.sub(r"\1", IDLE.sub("", tag[0]))
@@ -353,7 +353,7 @@ def _labels(matrix: Matrix, place: int, margin: float, side: float) -> str:
 
 
 def _legend(matrix: Matrix) -> str:
-    low, high = matrix.ends
+    low, high = matrix.value_range
     steps = [low * (high / low) ** (step / 8) for step in range(9)]
     colours = ",".join(matrix.colour(value) for value in steps)
     return (
@@ -445,7 +445,7 @@ def page_html(report: Report) -> str:
         policy=POLICY,
         style=Markup(STYLE + shades()),  # noqa: S704 – ours
         script=Markup("".join(SCRIPTS)),  # noqa: S704 – ours
-        library=Markup(library()) if pictures else "",  # noqa: S704 – Vega's
+        library=Markup(bundle_scripts()) if pictures else "",  # noqa: S704 – Vega's
         undrawn=find_obstacle() if pictures else "",
         specifications=data({picture.place: picture.specification | {"config": None} for picture in pictures}),
         look=data({"config": config(), "colours": PALETTE, "grey": GREY, "families": families_of(report)}),

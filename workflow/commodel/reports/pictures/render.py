@@ -1,6 +1,6 @@
-"""Vega-Lite specifications as SVG and PNG, drawn by a process of its own (`scripts.py`): `svg` and `png`. A report is
-written even if charts cannot be drawn. `library` returns the scripts of a page, and `write_pictures` writes all charts
-of a report as files."""
+"""SVG and PNG pictures of Vega-Lite specifications (`render_svg`, `render_png`), drawn by a separate process
+(`scripts.py`). A report is written even if charts cannot be drawn. `bundle_scripts` returns the scripts of a page, and
+`write_pictures` writes all charts of a report as files."""
 
 import atexit
 import json
@@ -26,11 +26,11 @@ from commodel.sources import ROOT
 TAG = re.compile(r"<[a-zA-Z][^<>]*>")  # text has no < in it
 CLIP = re.compile(r'(id="|url\(#)clip(\d+)')
 CIRCLE = re.compile(r'<path (.*)d="M([0-9.]+),0A\2,\2,0,1,1,-\2,0A\2,\2,0,1,1,\2,0"(.*)/>')  # as Vega writes one
-EDGE = ' stroke-width="2"'
-MOST_SCRIPT = 8 * MIB  # of the scripts of a page
+EDGE_WIDTH = ' stroke-width="2"'
+MAX_SCRIPT_BYTES = 8 * MIB  # of the scripts of a page
 PROGRAM = Path(scripts.__file__)
-LONGEST_DRAWING = 120.0  # seconds of one chart, or until the process has started
-SMALLEST = {"data": {"values": []}, "mark": "point"}  # a chart that shows whether any can be drawn
+MAX_DRAWING_SECONDS = 120.0  # seconds of one chart, or until the process has started
+MINIMAL_CHART = {"data": {"values": []}, "mark": "point"}  # a chart that shows whether any can be drawn
 
 
 class DrawingError(UserError):
@@ -44,22 +44,22 @@ class _Drawer:
         self.process = None
         self.obstacle = ""  # why it cannot draw
 
-    def ask(self, kind: str, specification: dict) -> bytes:
+    def draw(self, kind: str, specification: dict) -> bytes:
         if self.obstacle:
             raise DrawingError(self.obstacle)
         try:
-            return self._ask(kind, specification)
+            return self._send_request(kind, specification)
         except (OSError, ValueError) as error:
             self.obstacle = self._explain(error)
             self.close()
             raise DrawingError(self.obstacle) from None
 
-    def _ask(self, kind: str, specification: dict) -> bytes:
+    def _send_request(self, kind: str, specification: dict) -> bytes:
         if self.process is None:
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
             self.process = subprocess.Popen([sys.executable, os.fspath(PROGRAM)], **pipes)
             atexit.register(self.close)
-        watch = threading.Timer(LONGEST_DRAWING, self.process.kill)
+        watch = threading.Timer(MAX_DRAWING_SECONDS, self.process.kill)
         watch.start()
         try:
             self.process.stdin.write(json.dumps([kind, specification]).encode() + b"\n")
@@ -99,49 +99,49 @@ _DRAWER = _Drawer()
 def find_obstacle() -> str:
     """Return why no chart can be drawn here, empty if charts can be drawn."""
     try:
-        _DRAWER.ask("svg", SMALLEST)
+        _DRAWER.draw("svg", MINIMAL_CHART)
     except DrawingError as error:
         return error.message
     return ""
 
 
-def svg(spec: dict) -> str:
+def render_svg(spec: dict) -> str:
     """Return a drawing as SVG. Vega numbers clip paths through all drawings of a process; here each drawing begins at
     0. Dots become circles without the attributes of an invisible edge, because dots are a third of a page's
     pictures."""
-    text = _DRAWER.ask("svg", spec).decode()
+    text = _DRAWER.draw("svg", spec).decode()
     numbers: dict[str, int] = {}
 
-    def shorter(tag: re.Match) -> str:
+    def shorten(tag: re.Match) -> str:
         own = CLIP.sub(lambda clip: f"{clip[1]}clip{numbers.setdefault(clip[2], len(numbers))}", tag[0])
-        own = own if " stroke=" in own else own.replace(EDGE, "")
+        own = own if " stroke=" in own else own.replace(EDGE_WIDTH, "")
         return CIRCLE.sub(r'<circle \1r="\2"\3/>', own)
 
-    return TAG.sub(shorter, text)
+    return TAG.sub(shorten, text)
 
 
-def png(spec: dict) -> bytes:
-    return _DRAWER.ask("png", spec)
+def render_png(spec: dict) -> bytes:
+    return _DRAWER.draw("png", spec)
 
 
 @cache
-def library() -> str:
+def bundle_scripts() -> str:
     """Return the scripts of a page; empty if they cannot be made. In a clone they are cached beside the compiled
     programs; an installation has them."""
     build = ROOT / "build"
-    kept = build / scripts.NAME
-    if kept.is_file():
-        return read_text(kept, MOST_SCRIPT, "the scripts that vl-convert bundles")
+    cached = build / scripts.NAME
+    if cached.is_file():
+        return read_text(cached, MAX_SCRIPT_BYTES, "the scripts that vl-convert bundles")
     try:
-        text = _DRAWER.ask("bundle", {}).decode()
+        text = _DRAWER.draw("bundle", {}).decode()
     except DrawingError:
         return ""
     if os.access(build, os.W_OK):
-        write_text(kept, text)
+        write_text(cached, text)
     return text
 
 
-LONGEST_NAME = 80  # characters of a file's name
+MAX_NAME_LENGTH = 80  # characters of a file's name
 SIMULATED = " (simulated)"
 
 
@@ -150,33 +150,33 @@ def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Pa
     `what-to-use-mycluster.svg`."""
     folder.mkdir(parents=True, exist_ok=True)
     written, taken = [], set()
-    for name, specification in pictures(report, every):
+    for name, specification in list_pictures(report, every):
         stem = choose_file_name(name, taken)
         svg_path, png_path = folder / f"{stem}.svg", folder / f"{stem}.png"
-        write_text(svg_path, svg(specification))
+        write_text(svg_path, render_svg(specification))
         with write_atomically(png_path) as stream:
-            stream.write(png(specification))
+            stream.write(render_png(specification))
         written += [svg_path, png_path]
     return written
 
 
-def pictures(report: Report, every: bool = False) -> Iterator[tuple[str, dict]]:
+def list_pictures(report: Report, every: bool = False) -> Iterator[tuple[str, dict]]:
     """Yield names and specifications, those of the first screen first."""
     shown = set()
     for front in report.fronts:
-        yield from maps(front)
+        yield from list_maps(front)
         for chart in (front.scatter, front.times):
             if chart is not None:
                 shown.add(chart.name)
-                yield chart.name, drawn(chart)
+                yield chart.name, specify_chart(chart)
     for chart in report.charts if every else ():
         if chart.name not in shown:
-            yield chart.name, drawn(chart)
+            yield chart.name, specify_chart(chart)
     for content in report.tilings if every else ():
         yield content.name, add_title(tiling(content), content.title, content.note)
 
 
-def maps(front: Front) -> Iterator[tuple[str, dict]]:
+def list_maps(front: Front) -> Iterator[tuple[str, dict]]:
     mark = SIMULATED if front.simulated else ""
     for content in (front.use, front.trust):
         if content.cells:
@@ -184,14 +184,15 @@ def maps(front: Front) -> Iterator[tuple[str, dict]]:
             yield f"{content.title} {front.platform}", add_title(grid(content), title, content.note)
 
 
-def drawn(chart: Chart) -> dict:
+def specify_chart(chart: Chart) -> dict:
     return add_title(lines(chart), chart.title, chart.note)
 
 
 def choose_file_name(name: str, taken: set[str]) -> str:
     """Return a safe file name of letters, digits and hyphens; a number is added to a name that is taken."""
     plain = (
-        re.sub(r"[^a-z0-9]+", "-", name.lower().encode("ascii", "ignore").decode()).strip("-")[:LONGEST_NAME] or "chart"
+        re.sub(r"[^a-z0-9]+", "-", name.lower().encode("ascii", "ignore").decode()).strip("-")[:MAX_NAME_LENGTH]
+        or "chart"
     )
     stem, number = plain, 1
     while stem in taken:

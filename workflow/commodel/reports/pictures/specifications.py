@@ -441,7 +441,7 @@ def tiling(content: Tiling) -> dict:
     for part in content.rectangles:
         ends = {"x": part.x, "x2": part.x + part.width, "y": part.y, "y2": part.y + part.height}
         cells.append({key: round(unit * end, 2) for key, end in ends.items()} | {"f": part.fill, "a": part.about})
-        if size := part.letters(unit):
+        if size := part.font_size(unit):
             middle = {"x": unit * (part.x + part.width / 2), "y": unit * (part.y + part.height / 2)}
             middle = {key: round(value, 2) for key, value in middle.items()}
             numbers.append(middle | {"t": part.label, "z": round(size, 1)})

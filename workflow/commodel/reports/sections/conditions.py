@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 import pandas as pd
 
 from commodel.compare.comparison import (
-    UNSTEADY,
+    STEADY_RATIO,
     Measurement,
     compute_spreads,
     has_schedule,
@@ -124,19 +124,21 @@ def describe_conditions(comparison: pd.DataFrame, provenance: Mapping[str, Mappi
     """Return remarks on measured points. Simulated machines have no caches and no other users."""
     real = comparison.loc[comparison["measured"].notna() & ~comparison["simulated"].astype(bool), NEEDED_COLUMNS]
     real = real.assign(spread=compute_spreads(real))
-    steady = real[real["spread"] <= UNSTEADY]
+    steady = real[real["spread"] <= STEADY_RATIO]
     return [*_find_unsteady_medians(real), *_find_slow_kernels(steady), *_find_busy_machines(real, provenance)]
 
 
 def _find_unsteady_medians(real: pd.DataFrame) -> list[Remark]:
     lines = []
     for platform, points in real.drop_duplicates("point").groupby("platform"):
-        if wild := int((points["spread"] > UNSTEADY).sum()):
+        if wild := int((points["spread"] > STEADY_RATIO).sum()):
             verb = "is" if wild == 1 else "are"
             known = f"{wild} of {format_count(len(points), 'median')} {verb} uncertain by a factor of"
             worst = round_to_two_digits(points["spread"].max())
             lines.append(
-                Remark(platform, f"{known} {UNSTEADY:g} or more ({worst} at worst). Measure again on an idle machine.")
+                Remark(
+                    platform, f"{known} {STEADY_RATIO:g} or more ({worst} at worst). Measure again on an idle machine."
+                )
             )
     return lines
 
@@ -269,13 +271,13 @@ def list_unmeasured(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
 
 def describe_unmeasured_points(once: pd.DataFrame) -> list[str]:
     """Return sentences on unmeasured points and the consequences. The comparison has one row a point."""
-    lacking = once[once["measured"].isna()]
-    if lacking.empty:
+    missing = once[once["measured"].isna()]
+    if missing.empty:
         return []
-    reasons = [Measurement.parse(text).reason or "reason unknown" for text in lacking["measurement"]]
-    verb = "was" if len(lacking) == 1 else "were"
-    lines = [f"{len(lacking)} of {format_count(len(once), 'point')} {verb} not measured: {format_counts(reasons)}."]
-    incomplete = set(lacking["workload"]) & set(once.loc[once["measured"].notna(), "workload"])
+    reasons = [Measurement.parse(text).reason or "reason unknown" for text in missing["measurement"]]
+    verb = "was" if len(missing) == 1 else "were"
+    lines = [f"{len(missing)} of {format_count(len(once), 'point')} {verb} not measured: {format_counts(reasons)}."]
+    incomplete = set(missing["workload"]) & set(once.loc[once["measured"].notna(), "workload"])
     if incomplete:
         verb = "lacks" if len(incomplete) == 1 else "lack"
         lines.append(
@@ -300,9 +302,9 @@ def describe_unmeasured_probes(
 ) -> list[Remark]:
     """Return remarks on probe cases without samples, and on those with fewer passes than planned on their platform."""
     lines = []
-    for platform, lacking in frame[frame["kind"] == "probe"].groupby("platform"):
-        line = f"{format_count(len(lacking), 'probe case')} {'was' if len(lacking) == 1 else 'were'} not measured: "
-        lines.append(Remark(platform, f"{line}{format_counts(lacking['status'])} ({format_tally(lacking['name'])})."))
+    for platform, missing in frame[frame["kind"] == "probe"].groupby("platform"):
+        line = f"{format_count(len(missing), 'probe case')} {'was' if len(missing) == 1 else 'were'} not measured: "
+        lines.append(Remark(platform, f"{line}{format_counts(missing['status'])} ({format_tally(missing['name'])})."))
     if raw is not None:
         incomplete = raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(passes))]
         for platform, rows in incomplete.groupby("platform"):
@@ -349,9 +351,9 @@ def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     fitted = predicted[~predicted["held_out"]]
     if len(fitted):
         lines.append(f"{len(fitted)} of {all_of} are not held out ({format_tally(fitted['family'])}): not counted.")
-    lacking = predicted[predicted["predicted"].isna()]
-    if len(lacking):
-        lines.append(f"{len(lacking)} of {all_of} are missing ({format_tally(lacking['family'])}).")
+    missing = predicted[predicted["predicted"].isna()]
+    if len(missing):
+        lines.append(f"{len(missing)} of {all_of} are missing ({format_tally(missing['family'])}).")
     flagged = predicted[predicted["predicted"].notna() & ~predicted["validity"].isin([ValidityKind.VALID.value, ""])]
     if len(flagged):
         kinds = flagged["family"] + " " + flagged["validity"].map(lambda text: Validity.parse(text).label)

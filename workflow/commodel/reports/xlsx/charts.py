@@ -8,7 +8,7 @@ import re
 from io import BytesIO
 
 from commodel.reports.charts import PALETTE
-from commodel.reports.pictures.render import DrawingError, png
+from commodel.reports.pictures.render import DrawingError, render_png
 from commodel.reports.pictures.specifications import tiling as draw_tiling
 from commodel.reports.shape import Axis, Chart, Matrix, Series, Tiling, choose_number_format, is_finite_number
 
@@ -169,7 +169,7 @@ def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
     row = book.heading(sheet, row, tiling.title, tiling.note)
     specification = draw_tiling(tiling)
     try:
-        picture = png(specification)
+        picture = render_png(specification)
     except DrawingError as error:
         sheet.write_string(row, 0, f"Not drawn: {error.message}.")
         return row + 2

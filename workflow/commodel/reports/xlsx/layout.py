@@ -71,7 +71,7 @@ def column_widths(tables: tuple[Table, ...], alone: bool = True, filters: bool =
             longest = (
                 max((len(format_value(column.kind, value)) for value in set(table.values(place))), default=0) * 1.1 + 3
             )
-            if not alone and column.kind == "text" and place + 1 == len(table.columns) and not table.grounds:
+            if not alone and column.kind == "text" and place + 1 == len(table.columns) and not table.backgrounds:
                 longest = 0
             word = max(map(len, f"{column.header} ".split(" "))) * 1.15 + (4 if filters else 1)
             widths[place] = max(widths[place], min(WIDEST, int(max(longest, word, 7)) + 1))

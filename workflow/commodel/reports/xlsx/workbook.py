@@ -289,22 +289,26 @@ class Workbook:
         return last + 1
 
     def write_cell(self, sheet, row: int, table: Table, at: int, place: int, value: object) -> None:
-        column, marked, ground = table.columns[place], (at, place) in table.marks, table.grounds.get((at, place), "")
+        column, marked, background = (
+            table.columns[place],
+            (at, place) in table.marks,
+            table.backgrounds.get((at, place), ""),
+        )
         if is_finite_number(value):
             sheet.write_number(
-                row, place, value, self.look(choose_number_format(column.kind, value), marked, ground=ground)
+                row, place, value, self.look(choose_number_format(column.kind, value), marked, background=background)
             )
             return
         text, wordy = format_value(column.kind, value), column.kind in TEXT_KINDS
         target = self.target(column.key, column.kind, value)
         if target:
-            sheet.write_url(row, place, target, self.look("", marked, wordy, LINK, ground=ground), string=text)
+            sheet.write_url(row, place, target, self.look("", marked, wordy, LINK, background=background), string=text)
             return
         endless = has_rank(value)  # Excel has no infinity: a text, which sorts after every number
         tone = "" if endless or (wordy and text not in TONES) else TONES.get(text, "#8A8A8A")
-        ground = COLOURS["bad"] if endless and column.scale is not None else ground  # colour scales skip texts
+        background = COLOURS["bad"] if endless and column.scale is not None else background  # colour scales skip texts
         runs_on = len(table.columns) > BROAD or place + 1 == len(table.columns)
-        look = self.look("", marked, wordy, tone, len(text) > WIDEST and not runs_on, ground)
+        look = self.look("", marked, wordy, tone, len(text) > WIDEST and not runs_on, background)
         if text:
             sheet.write_string(row, place, text, look)
         else:
@@ -330,14 +334,14 @@ class Workbook:
         return layout.rows_of(self.report, self.report.samples) if self.report.samples else {}
 
     def look(
-        self, numbers: str, marked: bool, wordy: bool = False, tone: str = "", wrap: bool = False, ground: str = ""
+        self, numbers: str, marked: bool, wordy: bool = False, tone: str = "", wrap: bool = False, background: str = ""
     ) -> object:
         """Return the format of a cell. Every cell of a large table needs one, so formats are cached."""
-        key = (numbers, marked, wordy, tone, wrap, ground)
+        key = (numbers, marked, wordy, tone, wrap, background)
         if key not in self.looks:
             look: dict[str, object] = {"bottom": 4, "bottom_color": RULE}
             look |= {"num_format": numbers} if numbers else {}
-            look |= {"bg_color": ground} if ground else {}
+            look |= {"bg_color": background} if background else {}
             look |= {"bold": True, "bg_color": "#CFE8E0"} if marked else {}
             look |= {"align": "left", "indent": 1} if wordy else {"align": "right"}
             look |= {"font_color": tone} if tone else {}

@@ -113,9 +113,9 @@ def binomial_up(row: Row, name: str, ranks: Term, message: Message, work: Term) 
     below = row.put(f"{name} up 0", 0)
     for j in range(1, BITS + 1):
         top, rest = low_bits(ranks, j)
-        begun = [whole(j - 1), below + there]
-        begun += [there + (j - 2) * step + message.gap_in] if j > 1 else []
-        below = row.put(f"{name} up {j}", when(top, when(rest.same(0), whole(j - 1), largest(*begun) + taken), below))
+        starts = [whole(j - 1), below + there]
+        starts += [there + (j - 2) * step + message.gap_in] if j > 1 else []
+        below = row.put(f"{name} up {j}", when(top, when(rest.same(0), whole(j - 1), largest(*starts) + taken), below))
     return below
 
 
@@ -261,17 +261,17 @@ def find_bounds(row: Row, known: Known, pattern: Pattern) -> dict[str, Term]:
     fewest = row.put("bounds fewest", up(g_s / g_r))
     if "B_L" not in known:
         return {"fewest": smallest(fewest, senders), "most": senders, "window": senders}
-    held = known["B_L"]
-    lossless = smallest(senders, down(g_s * packets / (g_r * (packets - held))))
-    most = row.put("bounds most", when(packets <= held, senders, lossless))
+    buffer = known["B_L"]
+    lossless = smallest(senders, down(g_s * packets / (g_r * (packets - buffer))))
+    most = row.put("bounds most", when(packets <= buffer, senders, lossless))
     even = row.put("bounds even", _best(senders, fewest, most, rest=False))
     printed = row.put("bounds printed", _best(senders, fewest, most, rest=True))
     both = largest(even, printed)
     tried = when(both.same(0), largest(1, smallest(most, senders)), both)
-    window = row.put("bounds window", when(held > packets, senders, tried))
-    through = row.put("bounds through", smallest(1, g_s / (senders * g_r) + held / packets))
+    window = row.put("bounds window", when(buffer > packets, senders, tried))
+    through = row.put("bounds through", smallest(1, g_s / (senders * g_r) + buffer / packets))
     surplus = senders / g_s - 1 / g_r
-    full = row.put("bounds full", when(surplus > 0, held / surplus, 0))
+    full = row.put("bounds full", when(surplus > 0, buffer / surplus, 0))
     return {"fewest": smallest(fewest, senders), "most": most, "window": window, "through": through, "full": full}
 
 
