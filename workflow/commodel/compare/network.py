@@ -24,7 +24,9 @@ from commodel.units import format_ranges
 APART = float(np.log(1.1))  # times that differ by less are equal, even without noise
 NOISES = 3.0  # half confidence intervals, within which times are equal
 MIN_GAIN = 0.05  # description length that a level saves, in nats a pair
-PERMUTATIONS = 39  # of times: a level that gains more than in all of them is due to chance in 2.5 %
+PERMUTATIONS = 39  # of times: a level that gains more than in all of them is due to chance in 2.5 % of networks
+FIRST_PERMUTATIONS = 9  # they suffice if the level gains twice as much as in any of them
+CHANCE_MARGIN = 1.25  # permutations do not include the choice of slow nodes
 MIN_TESTED_NODES = 6  # the times of fewer nodes either form groups but for noise, or show none
 NODE_EFFECT = 3.0  # nats that a constant of a node costs
 NODE_EFFECT_STEPS = 12  # of the iteration that finds these constants
@@ -214,8 +216,8 @@ def _find_level(levels: list[np.ndarray], times: PairTimes) -> tuple[float, list
 
 
 def _occurs_by_chance(gain: float, levels: list[np.ndarray], times: PairTimes) -> bool:
-    """Return whether one more level gains as much in one of PERMUTATIONS of the times. The residuals of these levels,
-    in units of the spread of their class, are exchanged between pairs of which the same messages were measured."""
+    """Return whether one more level gains nearly as much in one of PERMUTATIONS of the times. The residuals, in units
+    of the spread of their class, are exchanged between pairs of which the same messages were measured."""
     if times.nodes - len(times.slow) < MIN_TESTED_NODES:
         return True
     residuals = _describe_times(levels, times, times.measured)[1]
@@ -224,13 +226,15 @@ def _occurs_by_chance(gain: float, levels: list[np.ndarray], times: PairTimes) -
     for number in np.unique(of):
         spreads[of == number] = np.maximum(np.sqrt(np.nanmean(residuals[of == number] ** 2, axis=0)), 1e-9)
     kinds = [np.flatnonzero(np.isnan(residuals[:, 1]) == missing) for missing in (False, True)]
-    for _ in range(PERMUTATIONS):
+    most = 0.0
+    for number in range(PERMUTATIONS):
         order = np.arange(len(of))
         for kind in kinds:
             order[kind] = rng.permutation(kind)
         exchanged = times.measured - residuals + (residuals / spreads)[order] * spreads
-        if _find_level(levels, replace(times, measured=exchanged))[0] >= gain:
-            return True
+        most = max(most, _find_level(levels, replace(times, measured=exchanged))[0])
+        if CHANCE_MARGIN * most >= gain or (number >= FIRST_PERMUTATIONS and 2 * most < gain):
+            return CHANCE_MARGIN * most >= gain
     return False
 
 
