@@ -156,19 +156,21 @@ class SearchTask:
             MIN_GAIN_OF_BEST,
         )
 
-    def profile_value(self, best: Array, number: int) -> tuple[Array, Array]:
-        """Return the profile likelihood of one value: offsets below and above its best logarithm, and the loss at each
-        offset after a fit of the other values."""
+    def profile_values(self, best: Array) -> tuple[Array, Array]:
+        """Return the profile likelihood of every value: offsets below and above its best logarithm, and the loss of
+        each value at each offset after a fit of the other values."""
         offsets = np.concatenate([-PROFILE_OFFSETS[::-1], PROFILE_OFFSETS])
-        start = np.tile(best, (len(offsets), 1))
-        start[:, number] += offsets
+        number = np.repeat(np.arange(len(best)), len(offsets))  # the value that a row moves
+        start = np.tile(best, (len(number), 1))
+        start[np.arange(len(number)), number] += np.tile(offsets, len(best))
 
         def residuals(rows: np.ndarray, logs: Array) -> Array:
-            logs[:, number] = start[rows, number]
+            logs[np.arange(len(rows)), number[rows]] = start[rows, number[rows]]
             return self.residuals(self.misfit(logs))
 
         bounds = best - 2 * MAX_LOG_VALUE, best + 2 * MAX_LOG_VALUE
-        return offsets, descend(residuals, start, bounds, MAX_STEPS_FROM_FAR, rests=MIN_GAIN_OF_DRAW, **SEARCH_STEPS)[1]
+        loss = descend(residuals, start, bounds, MAX_STEPS_FROM_FAR, rests=MIN_GAIN_OF_DRAW, **SEARCH_STEPS)[1]
+        return offsets, loss.reshape(len(best), -1)
 
 
 def _descend(residuals: Residuals, start: Array, steps: int, min_gain: float) -> tuple[Array, Array]:

@@ -33,7 +33,7 @@ from commodel.patterns.schedule import Schedule, Work, check_rows
 ROUNDING_SHARE = 1e-13  # tolerance, relative to the spread of the clocks and to the increase by f
 MIN_SKIPPED_PERIODS = 64  # applications of f; a search that skips fewer takes longer than replaying them
 
-State = tuple[Array, ...]  # clocks by rank (last axis)
+State = Array  # clocks (second last axis) of each rank (last axis)
 
 
 def fast_forward(f: Callable[[State], State], state: State, remaining: int) -> State:
@@ -41,20 +41,20 @@ def fast_forward(f: Callable[[State], State], state: State, remaining: int) -> S
     offset = np.zeros(1)
     increase, retry_interval, until_retry, skipped = None, 1, 0, 0
     while remaining:
-        shift = state[0].max(axis=-1, keepdims=True)  # clocks are kept near 0, where differences lose no digits
-        state, offset = _shift(state, -shift), offset + shift
+        shift = _find_latest(state)  # clocks are kept near 0, where differences lose no digits
+        state, offset = state - shift, offset + shift
         after = f(state)
         previous, increase = increase, _difference(state, after)
         state, remaining, until_retry = after, remaining - 1, until_retry - 1
         if remaining < 2 or previous is None or until_retry > 0 or not _is_close(previous, increase, state, increase):
             continue
         skipped = _count_equal_increases(f, state, increase, remaining - 1, skipped)
-        state = tuple(clock + skipped * increment for clock, increment in zip(state, increase, strict=True))
+        state = state + skipped * increase
         remaining -= skipped
         was_useful = skipped >= MIN_SKIPPED_PERIODS
         retry_interval = 1 if was_useful else 2 * retry_interval
         until_retry, increase = 0 if was_useful else retry_interval, None
-    return _shift(state, offset)
+    return state + offset
 
 
 def _count_equal_increases(f: Callable[[State], State], state: State, increase: State, limit: int, guess: int) -> int:
@@ -62,7 +62,7 @@ def _count_equal_increases(f: Callable[[State], State], state: State, increase: 
     search."""
 
     def is_equal_after(times: int) -> bool:
-        clocks = tuple(clock + times * increment for clock, increment in zip(state, increase, strict=True))
+        clocks = state + times * increase
         return _is_close(_difference(clocks, f(clocks)), increase, clocks, increase)
 
     if is_equal_after(limit):
@@ -80,27 +80,24 @@ def _count_equal_increases(f: Callable[[State], State], state: State, increase: 
     return low
 
 
+def _find_latest(state: State) -> Array:
+    """Return the latest time of the first clock of all ranks, to be subtracted from a state."""
+    return state[..., :1, :].max(axis=-1, keepdims=True)
+
+
 def _difference(before: State, after: State) -> State:
     """Return the increase of the clocks."""
     with np.errstate(invalid="ignore"):  # a clock is −∞ before its first event
-        return tuple(after_clock - before_clock for before_clock, after_clock in zip(before, after, strict=True))
+        return after - before
 
 
 def _is_close(first: State, second: State, state: State, increase: State) -> bool:
     """Return whether two increases agree up to rounding, in every draw."""
     # Draws differ in the magnitude of their clocks.
-    magnitude = sum(np.abs(clock - state[0].max(axis=-1, keepdims=True)).max(axis=-1, keepdims=True) for clock in state)
-    magnitude = magnitude + np.abs(increase[0]).max(axis=-1, keepdims=True)
-    pairs = zip(first, second, strict=True)
+    magnitude = np.abs(state - _find_latest(state)).max(axis=-1, keepdims=True).sum(axis=-2, keepdims=True)
+    magnitude = magnitude + np.abs(increase[..., :1, :]).max(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):
-        return all(
-            (np.abs(first_increase - second_increase) <= ROUNDING_SHARE * magnitude).all()
-            for first_increase, second_increase in pairs
-        )
-
-
-def _shift(state: State, by: Array) -> State:
-    return tuple(clock + by for clock in state)
+        return bool((np.abs(first - second) <= ROUNDING_SHARE * magnitude).all())
 
 
 MAX_CACHED_ENTRIES = 1_000_000  # ranks × rounds that are cached, or compared at a time
@@ -118,7 +115,29 @@ class Round:
     received: np.ndarray
 
 
-PlayRounds = Callable[[State, Sequence[Round]], State]  # returns the clocks after some rounds
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Successive rounds that are replayed at once."""
+
+    rounds: Sequence[Round]
+    combines: bool  # whether ranks reduce what they receive
+
+    @cached_property
+    def kinds(self) -> np.ndarray:
+        """The kind of each message."""
+        return np.concatenate([one.sent for one in self.rounds])
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The messages; the number of its kind stands for the bytes of each."""
+        width = len(self.rounds[0].target)
+        step, src = np.divmod(np.arange(len(self.rounds) * width), width)
+        target, kinds = np.concatenate([one.target for one in self.rounds]), self.kinds
+        work = Work(step, target, kinds, kinds, kinds) if self.combines else Work.empty()
+        return Schedule(width, step, src, target, kinds, work, src)
+
+
+PlayRounds = Callable[[State, Batch], State]  # returns the clocks after some rounds
 
 
 class MessageKinds(Schedule):
@@ -138,7 +157,7 @@ class PlacedRounds:
         self.period = (
             find_flip_period(groups, types) if flips else find_rotation_period(rounds.ranks, shift, groups, types)
         )
-        self._cached: dict[tuple[int, int], list[list[Round]]] = {}
+        self._cached: dict[tuple[int, int], list[Batch]] = {}
 
     def pair(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return a number for each pair of ranks that identifies its node types and its distance class."""
@@ -214,15 +233,19 @@ class PlacedRounds:
         source[local_target] = ranks
         return Round(source, local_target, kinds, kinds[source])
 
-    def iterate_period(self, number: int, width: int) -> Iterable[list[Round]]:
+    def batch(self, numbers: Iterable[int], width: int) -> Batch:
+        """Return some rounds of the first `width` ranks."""
+        return Batch([self.round(number, width) for number in numbers], self.rounds.combines)
+
+    def iterate_period(self, number: int, width: int) -> Iterable[Batch]:
         """Yield the rounds of one period from `number` on, in batches that fit into memory."""
         end, at_once = number + self.period, max(MAX_CACHED_ENTRIES // width, 1)
-        batches = (range(first, min(first + at_once, end)) for first in range(number, end, at_once))
-        rounds = ([self.round(number, width) for number in batch] for batch in batches)
+        parts = (range(first, min(first + at_once, end)) for first in range(number, end, at_once))
+        batches = (self.batch(numbers, width) for numbers in parts)
         if self.period > at_once:
-            return rounds
+            return batches
         if (number, width) not in self._cached:
-            self._cached[number, width] = list(rounds)
+            self._cached[number, width] = list(batches)
         return self._cached[number, width]
 
     def count_kinds(self) -> dict[int, int]:
@@ -248,28 +271,27 @@ class PlacedRounds:
     def run(self, state: State, play: PlayRounds, first: int = 0) -> State:
         """Return the clocks after all rounds from `first` on."""
         ranks, rounds = self.rounds.ranks, self.rounds
-        is_periodic = rounds.equal_sizes and all(_has_period(clock, self.period) for clock in state)
-        width = self.period if is_periodic else ranks
-        state = tuple(clock[..., :width] for clock in state)
+        width = self.period if rounds.equal_sizes and _has_period(state, self.period) else ranks
+        state = state[..., :width]
         number = first
         while number < rounds.count:
             times = self._count_periods(number, width)
             if times < 3:
-                state = play(state, [self.round(number, width)])
+                state = play(state, self.batch([number], width))
                 number += 1
                 continue
             rotation = self.period if rounds.relays_blocks else 0
 
             def run_period(state: State, first: int = number, rotation: int = rotation) -> State:
-                for rounds_of_period in self.iterate_period(first, width):
-                    state = play(state, rounds_of_period)
+                for batch in self.iterate_period(first, width):
+                    state = play(state, batch)
                 return _rotate(state, -rotation)
 
             state = _rotate(fast_forward(run_period, state, times), times * rotation)
             number += times * self.period
         if width == 1:  # a view: with many draws, a copy for each rank would be large
-            return tuple(np.broadcast_to(clock, (*clock.shape[:-1], ranks)) for clock in state)
-        return tuple(np.concatenate([clock] * (ranks // width), axis=-1) for clock in state)
+            return np.broadcast_to(state, (*state.shape[:-1], ranks))
+        return np.concatenate([state] * (ranks // width), axis=-1)
 
     def _count_periods(self, number: int, width: int) -> int:
         """Return how many times the next period is repeated in the same way."""
@@ -339,13 +361,13 @@ def _maps_to_groups(group: np.ndarray, image: np.ndarray) -> bool:
     return bool((image_of[group] == image).all())
 
 
-def _has_period(clock: Array, period: int) -> bool:
+def _has_period(state: State, period: int) -> bool:
     """Return whether the clocks of ranks `period` apart are equal."""
-    return clock.strides[-1] == 0 or np.array_equal(clock[..., period:], clock[..., :-period])
+    return state.strides[-1] == 0 or np.array_equal(state[..., period:], state[..., :-period])
 
 
 def _rotate(state: State, by: int) -> State:
-    return tuple(np.roll(clock, by, axis=-1) for clock in state) if by % state[0].shape[-1] else state
+    return np.roll(state, by, axis=-1) if by % state.shape[-1] else state
 
 
 def place_rounds(
@@ -390,8 +412,8 @@ def _condense(
     check_rows(sum(part.messages for part in parts))
     step = np.concatenate([part.step + begin for part, begin in zip(parts, begins, strict=False)])
     columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("src", "dst", "bytes"))
-    whole = Schedule.of(schedule.ranks, step, *columns, work=Work.joined(works), root=schedule.root)
-    return whole.placed(schedule.node), np.array(counts)
+    whole = Schedule.of(schedule.ranks, step, *columns, work=Work.concatenate(works), root=schedule.root)
+    return whole.place(schedule.node), np.array(counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -485,8 +507,8 @@ def find_representatives(
             work.append(Work.reduce(start + number, target % period, bytes))
         start += part.count
     step, source, target, bytes = (np.concatenate(column) for column in zip(*messages, strict=True))
-    sent = Schedule.of(ranks, step, source, target, bytes).placed(node)
-    replayed = Schedule.of(period, step, source, target % period, bytes, work=Work.joined(work))
+    sent = Schedule.of(ranks, step, source, target, bytes).place(node)
+    replayed = Schedule.of(period, step, source, target % period, bytes, work=Work.concatenate(work))
     return Representatives(sent, replayed, source * ranks + target, rotation)
 
 
@@ -523,7 +545,7 @@ def _find_representative_ranks(
         schedule,
         **{name: getattr(schedule, name)[..., rows] for name in ("step", "src", "dst", "bytes")},
         work=Work(*(column[..., works] for column in schedule.work.columns)),
-        ends=schedule.ends and schedule.ends.select_rows(rows),
+        nonblocking=schedule.nonblocking and schedule.nonblocking.select_rows(rows),
         shift=None,
     )
     replayed = replace(sent, ranks=period, dst=sent.dst % period, node=node[:period])
@@ -550,11 +572,11 @@ class Piece:
     def expand(self, node: np.ndarray) -> Schedule:
         """Return all messages of the piece on these nodes."""
         if not isinstance(self.part, Rounds):
-            return self.part.placed(node)
+            return self.part.place(node)
         step, source = np.divmod(np.arange(self.messages), self.part.ranks)
         target, bytes = self.part.receivers_and_bytes(self.first + step, source)
         work = Work.reduce(step, target, bytes) if self.part.combines else None
-        return Schedule.of(self.part.ranks, step, source, target, bytes, work=work).placed(node)
+        return Schedule.of(self.part.ranks, step, source, target, bytes, work=work).place(node)
 
 
 def cut_into_pieces(schedule: CompactSchedule) -> list[Piece]:

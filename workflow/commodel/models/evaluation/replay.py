@@ -41,11 +41,11 @@ from commodel.errors import UserError
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
 from commodel.models.evaluation.native_library import check_finished, int64_fields, library, pointer_fields
-from commodel.models.evaluation.repeated_rounds import Round, State, find_representative_ranks, place_rounds
+from commodel.models.evaluation.repeated_rounds import Batch, State, find_representative_ranks, place_rounds
 from commodel.models.evaluation.values import Values, distance_classes
 from commodel.patterns.rank_local_steps import reorder_requests
 from commodel.patterns.repeated import CompactSchedule, Rounds
-from commodel.patterns.schedule import Groups, Schedule, Step, Work, stable_order
+from commodel.patterns.schedule import Groups, Schedule, Step, stable_argsort
 
 # Factors of the costs of messages, and of work.
 _FACTORS: ContextVar[tuple[Array, Array] | None] = ContextVar("factors", default=None)
@@ -137,18 +137,18 @@ def replay(
             state = placed.run(state, partial(_replay_rounds, costs(placed.sample), work_seconds(placed.sample)))
         else:
             state = replay_steps(part, costs(part), work_seconds(part), state)
-    return state[0]
+    return state[..., 0, :]
 
 
 def finish_times(schedule: Schedule, costs: Costs, work_seconds: Array) -> Array:
     """Return when each rank is done (last axis: ranks). Complexity: messages × draws."""
     costs, work_seconds = scale_costs(costs, work_seconds)
-    if costs.request is not None and schedule.ends is not None:
+    if costs.request is not None and schedule.nonblocking is not None:
         rendezvous = ~np.isnan(costs.request)
         rendezvous = np.broadcast_to(rendezvous.any(axis=tuple(range(rendezvous.ndim - 1))), schedule.src.shape)
         if (rendezvous & (schedule.src_wait < schedule.dst_step)).any():
             return _finish_with_requests(schedule, rendezvous, costs, work_seconds)
-    return replay_steps(schedule, costs, work_seconds, make_initial_clocks(schedule.ranks))[0]
+    return replay_steps(schedule, costs, work_seconds, make_initial_clocks(schedule.ranks))[..., 0, :]
 
 
 def _finish_with_requests(schedule: Schedule, rendezvous: Array, costs: Costs, work_seconds: Array) -> Array:
@@ -165,12 +165,12 @@ def _finish_with_requests(schedule: Schedule, rendezvous: Array, costs: Costs, w
         return column if np.ndim(column) == 0 or np.shape(column)[-1] == 1 else column[..., order]
 
     costs = Costs(*(reorder(getattr(costs, entry.name), rows) for entry in fields(Costs)))
-    return replay_steps(schedule, costs, reorder(work_seconds, works), make_initial_clocks(schedule.ranks))[0]
+    return replay_steps(schedule, costs, reorder(work_seconds, works), make_initial_clocks(schedule.ranks))[..., 0, :]
 
 
 def make_initial_clocks(ranks: int) -> State:
     """Return the clocks `done`, `out_free` and `last_in` at the start."""
-    return np.zeros(ranks), np.zeros(ranks), np.full(ranks, -np.inf)
+    return np.repeat([[0.0], [0.0], [-np.inf]], ranks, axis=1)
 
 
 class _Timeline(Structure):
@@ -194,29 +194,64 @@ class _Replay(Structure):
     ]
 
 
-class _Pointers:
-    """Pointers to arrays as the C library reads them. The object keeps the arrays alive."""
+class _Messages:
+    """The messages and the work of a schedule as the C library reads them, for any costs. The object keeps the arrays
+    alive."""
 
-    def __init__(self) -> None:
+    def __init__(self, schedule: Schedule, kinds: np.ndarray | None) -> None:
         self.arrays: list[np.ndarray] = []
+        self.rows, self.works = len(schedule.src), len(schedule.work.step)
+        self.costs, self.work_costs = self.rows, self.works  # numbers of a column
+        if kinds is not None:
+            self.costs = int(kinds.max()) + 1
+            self.work_costs = min(self.costs, self.works)
+        self.native = _Replay(
+            *(schedule.ranks, 0, 0, 0),
+            *(self._integers(column) for column in (schedule.src, schedule.dst, schedule.work.rank)),
+            None if kinds is None else self._integers(kinds),
+            (*self._timelines(schedule), self._timeline(schedule.work.step)),
+        )
 
-    def integers(self, numbers: np.ndarray) -> int:
-        return self._address(np.ascontiguousarray(numbers, dtype=np.int64))
+    def _integers(self, numbers: np.ndarray) -> int:
+        self.arrays.append(np.ascontiguousarray(numbers, dtype=np.int64))
+        return _address(self.arrays[-1])
 
-    def timeline(self, step: np.ndarray, rows: np.ndarray | None = None) -> _Timeline:
-        return _Timeline(self.integers(step), None if rows is None else self.integers(rows), len(step))
+    def _timeline(self, step: np.ndarray, rows: np.ndarray | None = None) -> _Timeline:
+        return _Timeline(self._integers(step), None if rows is None else self._integers(rows), len(step))
 
-    def column(self, numbers: Array | float, count: int) -> _Column:
-        """Return a column of numbers that broadcast over (sizes, draws, count)."""
-        numbers = np.asarray(numbers, dtype=float)
-        if numbers.ndim and 1 != numbers.shape[-1] < count:
-            raise ValueError(f"found {numbers.shape[-1]} numbers of {count}")
-        strides = [0 if length == 1 else step // 8 for length, step in zip(numbers.shape, numbers.strides, strict=True)]
-        return _Column(self._address(numbers), *[0] * (3 - len(strides)), *strides)
+    def _timelines(self, schedule: Schedule) -> list[_Timeline]:
+        """Return the timelines of posted sends, posted receives, matched messages, waits of receivers and waits of
+        senders.
 
-    def _address(self, numbers: np.ndarray) -> int:
-        self.arrays.append(numbers)
-        return numbers.__array_interface__["data"][0]  # faster than `ctypes.data`
+        Each has its steps in order, and the rows in that order.
+        """
+        posted = self._timeline(schedule.step)
+        if schedule.nonblocking is None:
+            return [posted] * 5
+        matched = np.maximum(schedule.step, schedule.dst_step)
+        columns = schedule.dst_step, matched, schedule.dst_wait, schedule.src_wait
+        orders = [(column, stable_argsort(column)) for column in columns]
+        return [posted, *(self._timeline(column[order], order) for column, order in orders)]
+
+
+def _address(numbers: np.ndarray) -> int:
+    return numbers.__array_interface__["data"][0]  # faster than `ctypes.data`
+
+
+def _make_column(numbers: Array, count: int) -> _Column:
+    """Return a column of numbers that broadcast over (sizes, draws, count). The caller keeps the array alive."""
+    shape = numbers.shape
+    if shape and 1 != shape[-1] < count:
+        raise ValueError(f"found {shape[-1]} numbers of {count}")
+    strides = [0 if length == 1 else step // 8 for length, step in zip(shape, numbers.strides, strict=True)]
+    return _Column(_address(numbers), *(0,) * (3 - len(strides)), *strides)
+
+
+def _make_columns(numbers: Array) -> list[_Column]:
+    """Return the columns (second last axis) of an array."""
+    *lead, stride, row = (0, 0, *numbers.strides)[-4:]
+    first, lead = _address(numbers), [step // 8 for step in lead]
+    return [_Column(first + number * stride, *lead, row // 8) for number in range(numbers.shape[-2])]
 
 
 def replay_steps(
@@ -226,14 +261,18 @@ def replay_steps(
 
     `kinds` holds for every row of messages and work the row whose costs it takes (None: its own).
     """
-    has_requests, rows, works = costs.request is not None, len(schedule.src), schedule.work
+    if "messages" not in schedule.cache:
+        schedule.cache["messages"] = _Messages(schedule, kinds)
+    messages, has_requests = schedule.cache["messages"], costs.request is not None
     columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
     columns += [costs.request, costs.grant] if has_requests else [0.0, 0.0]
-    shape = np.broadcast_shapes(*{np.shape(column)[:-1] for column in (*columns, work_seconds, *state)})
-    clocks = tuple(np.broadcast_to(clock, (*shape, schedule.ranks)).copy() for clock in state)
+    columns = [np.asarray(column, dtype=float) for column in (*columns, work_seconds)]
+    lead = np.broadcast_shapes(*{column.shape[:-1] for column in columns}, state.shape[:-2])
+    state = np.broadcast_to(state, (*lead, *state.shape[-2:])).copy()
     shared = costs.shared and costs.shared(schedule)
     # When each message leaves its sender, is posted by its receiver, and leaves the shared links.
-    left, ready, delivered = np.empty((3, *shape, rows) if shared else (3, rows))
+    times = np.empty((*lead, 3, messages.rows) if shared else (2, messages.rows))
+    left, delivered = times[..., 0, :], times[..., -1, :]
     steps, failures = iter(schedule.steps if shared else ()), []
 
     def share() -> int:
@@ -250,51 +289,27 @@ def replay_steps(
             return -1
         return 0
 
-    pointers, kind_count = _Pointers(), 0 if kinds is None else int(kinds.max()) + 1
-    sizes, draws = (*[1] * (2 - len(shape)), *shape)
-    native = _Replay(
-        *(schedule.ranks, sizes, draws, has_requests),
-        *(pointers.integers(column) for column in (schedule.src, schedule.dst, works.rank)),
-        None if kinds is None else pointers.integers(kinds),
-        (*_timelines(schedule, pointers), pointers.timeline(works.step)),
-        (
-            *(pointers.column(column, rows if kinds is None else kind_count) for column in columns),
-            pointers.column(work_seconds, len(works.step) if kinds is None else min(kind_count, len(works.step))),
-            *(pointers.column(clock, schedule.ranks) for clock in clocks),
-            *(pointers.column(times, rows) for times in (left, ready, delivered if shared else left)),
-        ),
-        _Share(share) if shared else _Share(),
+    native = _Replay.from_buffer_copy(messages.native)
+    native.sizes, native.draws = (*[1] * (2 - len(lead)), *lead)
+    native.requests = has_requests
+    left_column, ready_column, *delivered_column = _make_columns(times)
+    native.columns = (
+        *(_make_column(column, messages.costs) for column in columns[:-1]),
+        _make_column(columns[-1], messages.work_costs),
+        *_make_columns(state),
+        *(left_column, ready_column, *(delivered_column or [left_column])),
     )
+    if shared:
+        native.share = _Share(share)
     code = library().commodel_replay(ctypes.byref(native))
     if failures:
         raise failures[0]
-    check_finished(code, clocks[0])
-    return clocks
+    return check_finished(code, state)
 
 
-def _timelines(schedule: Schedule, pointers: _Pointers) -> list[_Timeline]:
-    """Return the timelines of posted sends, posted receives, matched messages, waits of receivers and waits of senders.
-
-    Each has its steps in order, and the rows in that order.
-    """
-    posted = pointers.timeline(schedule.step)
-    if schedule.ends is None:
-        return [posted] * 5
-    if "orders" not in schedule.cache:
-        matched = np.maximum(schedule.step, schedule.dst_step)
-        columns = schedule.dst_step, matched, schedule.dst_wait, schedule.src_wait
-        orders = [(column, stable_order(column)) for column in columns]
-        schedule.cache["orders"] = [(column[order], order) for column, order in orders]
-    return [posted, *(pointers.timeline(*order) for order in schedule.cache["orders"])]
-
-
-def _replay_rounds(costs: Costs, work_seconds: Array, state: State, rounds: Sequence[Round]) -> State:
+def _replay_rounds(costs: Costs, work_seconds: Array, state: State, batch: Batch) -> State:
     """Return the clocks after repeated rounds, from the costs of each kind of message."""
-    width = state[0].shape[-1]
-    step, src = np.divmod(np.arange(len(rounds) * width), width)
-    target, kinds = (np.concatenate([getattr(one, name) for one in rounds]) for name in ("target", "sent"))
-    work = Work(step, target, kinds, kinds, kinds) if np.shape(work_seconds)[-1] else Work.empty()
-    return replay_steps(Schedule(width, step, src, target, kinds, work, src), costs, work_seconds, state, kinds)
+    return replay_steps(batch.schedule, costs, work_seconds, state, batch.kinds)
 
 
 CostsOf = Callable[[Schedule, Values], Costs]
@@ -357,7 +372,7 @@ def replay_round_by_round(
         while number < part.count:
             one_round = part.round(number, schedule.node)
             after = replay_steps(one_round, costs(one_round), work_seconds(one_round), state)
-            previous_increase, increase = increase, after[0] - state[0]
+            previous_increase, increase = increase, after[..., :1, :] - state[..., :1, :]
             comparable = previous_increase is not None and part.periodic and part.equal_sizes and part.shift == 1
             equal_rounds = (
                 equal_rounds + 1
@@ -366,9 +381,9 @@ def replay_round_by_round(
             )
             state, number = after, number + 1
             if equal_rounds >= EQUAL_ROUNDS_NEEDED:
-                state = tuple(clock + (part.count - number) * increase for clock in state)
+                state = state + (part.count - number) * increase
                 break
-    return state[0]
+    return state[..., 0, :]
 
 
 def sum_longest_work(schedule: Schedule, seconds: Array, counts: np.ndarray) -> Array:

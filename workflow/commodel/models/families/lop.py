@@ -24,15 +24,13 @@ prediction of a round trip is the measured one. Medians, means and minima are fi
 minimum cannot go below it, so intervals of rtt_min are too narrow.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.evaluation import repeated_rounds
-from commodel.models.evaluation.repeated_rounds import PlacedRounds, State, place_rounds
+from commodel.models.evaluation.repeated_rounds import Batch, PlacedRounds, State, place_rounds
 from commodel.models.evaluation.replay import count_most_rows
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.functions_of_count import CountFunction, fit_pipeline
@@ -153,15 +151,15 @@ def _repeat_rounds(placed: PlacedRounds, values: Values, done: Array) -> Array:
     """Return the clocks after repeated rounds, in which every rank has one partner."""
     rounds, work = time_rounds(values, np.ones(1, dtype=int)), placed.sample.work_seconds(values["gamma"])
 
-    def play_rounds(state: State, some_rounds: Sequence[repeated_rounds.Round]) -> State:
-        (entered,) = state
-        for one_round in some_rounds:
+    def play_rounds(state: State, batch: Batch) -> State:
+        entered = state[..., 0, :]
+        for one_round in batch.rounds:
             arrival = (entered + rounds.first)[..., one_round.source] + rounds.wire
             done = np.maximum(entered + rounds.busy, arrival)
             entered = done + work[..., one_round.received] if work.shape[-1] else done
-        return (entered,)
+        return entered[..., None, :]
 
-    return placed.run((done,), play_rounds)[0]
+    return placed.run(done[..., None, :], play_rounds)[..., 0, :]
 
 
 def _advance_clocks(schedule: Schedule, values: Values, begin: Array) -> Array:
@@ -178,12 +176,14 @@ def _advance_clocks(schedule: Schedule, values: Values, begin: Array) -> Array:
     departure = np.empty((*shape, len(schedule.src)))
     for step, (sent, received) in zip(schedule.steps, counts, strict=True):
         if len(step.src):
-            sender_index[step.sent] = sent = np.searchsorted(n, sent)
-            departure[..., step.sent] = done[..., step.src] + first[..., sent]
+            sender_index[step.posted_sends] = sent = np.searchsorted(n, sent)
+            departure[..., step.posted_sends] = done[..., step.src] + first[..., sent]
             done[..., step.sends.ranks] += busy[..., _take_first_rows(step.sends, sent)]
         if len(step.dst):
             received = np.searchsorted(n, received)
-            arrival = departure[..., step.taken] + np.maximum(wire[..., sender_index[step.taken]], wire[..., received])
+            arrival = departure[..., step.awaited_receives] + np.maximum(
+                wire[..., sender_index[step.awaited_receives]], wire[..., received]
+            )
             groups = step.receives
             done[..., groups.ranks] = np.maximum(done[..., groups.ranks], groups.latest(arrival))
         if step.work.stop > step.work.start:
@@ -213,7 +213,7 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
         largest = max(count_most_rows(step.sends), count_most_rows(step.receives))
         if probed and largest > int(probed):
             return f"extrapolated: a rank with {largest} messages in a step, probed up to {probed}"
-        pair = step.src * schedule.ranks + schedule.dst[step.sent]
+        pair = step.src * schedule.ranks + schedule.dst[step.posted_sends]
         if largest > 1 and len(np.unique(pair)) < len(pair):
             return "several messages to one partner in a step: LoP allows one"
     return ""

@@ -15,13 +15,13 @@ A set fitted here has two versions of o. One is from chain and N-to-1 together. 
 x. If times grow exactly linearly with N, it finds a parabola.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.evaluation.repeated_rounds import Round, State, place_rounds
+from commodel.models.evaluation.repeated_rounds import Batch, State, place_rounds
 from commodel.models.evaluation.replay import find_largest_phase, iterate_phases
 from commodel.models.evaluation.values import FORMS, evaluate, form_text
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
@@ -172,22 +172,22 @@ def _name_functions(values: Values) -> tuple[str, str]:
 def predict(schedule: Schedule, values: Values) -> Array:
     """Return when each rank is ready: its phases close when it sends, and at the end."""
     o, C = _name_functions(values)
-    ready = np.broadcast_to(values[C], (*values.lead, schedule.ranks)).copy()  # T of the last closed phase
-    state = ready, np.full_like(ready, -np.inf)  # the latest arrival since
+    state = np.empty((*values.lead, 2, schedule.ranks))
+    state[..., 0, :], state[..., 1, :] = values[C], -np.inf  # T of the last closed phase, and the latest arrival since
     phases = iterate_phases(schedule)
 
     def close_phases(state: State, ranks: np.ndarray | slice, count: np.ndarray) -> State:
-        ready, latest = state
+        ready, latest = state[..., 0, :], state[..., 1, :]
         waited = np.maximum(latest[..., ranks], ready[..., ranks])
         ready[..., ranks] = values["L"] + values.at(o, count + 1) + values["g"] + waited
         latest[..., ranks] = -np.inf
         return state
 
-    def play_rounds(state: State, some_rounds: Sequence[Round]) -> State:
+    def play_rounds(state: State, batch: Batch) -> State:
         """Return the state after repeated rounds, in which every rank receives one message a phase."""
-        for one_round in some_rounds:
-            ready = values["L"] + values.at(o, np.full(1, 2.0)) + values["g"] + np.maximum(*state)
-            state = ready, ready[..., one_round.source]
+        for one_round in batch.rounds:
+            ready = values["L"] + values.at(o, np.full(1, 2.0)) + values["g"] + state.max(axis=-2)
+            state = np.stack([ready, ready[..., one_round.source]], axis=-2)
         return state
 
     for part in schedule.parts:
@@ -195,8 +195,8 @@ def predict(schedule: Schedule, values: Values) -> Array:
         state = _advance_state(first, state, phases, close_phases)
         if isinstance(part, Rounds) and part.count > 1:
             next(phases)
-            state = tuple(map(np.array, place_rounds(schedule)[part].run(state, play_rounds, first=1)))
-    return close_phases(state, *next(phases))[0]
+            state = np.array(place_rounds(schedule)[part].run(state, play_rounds, first=1))
+    return close_phases(state, *next(phases))[..., 0, :]
 
 
 def _advance_state(
@@ -206,12 +206,12 @@ def _advance_state(
     close_phases: Callable[..., State],
 ) -> State:
     """Return the state after a part without repeated rounds."""
-    ready, latest = state
+    ready, latest = state[..., 0, :], state[..., 1, :]
     sent = np.empty((*ready.shape[:-1], len(schedule.src)))  # time of each message
     for step in schedule.steps:
         close_phases(state, *next(phases))
-        sent[..., step.sent] = ready[..., step.src]
-        groups, taken = step.receives, sent[..., step.taken]
+        sent[..., step.posted_sends] = ready[..., step.src]
+        groups, taken = step.receives, sent[..., step.awaited_receives]
         latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], groups.latest(taken))
     return state
 
