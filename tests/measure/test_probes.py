@@ -44,7 +44,7 @@ def test_its_cases_fit_on_the_platform(name, site):
         assert max(nodes.count(node) for node in nodes) <= site.cores
         members = site.members()
         if case.pair and not case.pair.endswith(".same") and name != "triplet":
-            assert {site.type_of(node) for node in nodes} == set(case.pair.split("."))
+            assert {site.find_type(node) for node in nodes} == set(case.pair.split("."))
         assert not case.pair or case.pair.split(".")[0] in members
 
 

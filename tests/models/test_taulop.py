@@ -226,7 +226,7 @@ def test_who_posts_and_takes_several_does_not_wait_for_the_first_to_come():
 
 METROPOLIS = Path(__file__).parents[3] / "shared" / "data" / "taulop-metropolis"
 SUMMA = {"join": "yes"}
-LETTER = {"rest": "message"}  # equations to the letter: the rest of a message is one of its own
+LETTER = {"rest": "message"}  # literal equations: the rest of a message is one of its own
 
 
 def iteration_80(block=1) -> Schedule:
@@ -311,7 +311,7 @@ def wave_2d(double: int) -> Schedule:
 
 @pytest.mark.skipif(not METROPOLIS.is_dir(), reason="the measured tables are not part of the project")
 def test_the_papers_examples_on_a_real_cluster():
-    """Equations 13 and 10 with that cluster's InfiniBand, A2 to the letter: 8,000 bytes where the paper has a double,
+    """Equations 13 and 10 with that cluster's InfiniBand, literal A2: 8,000 bytes where the paper has a double,
     and 64 where it has a block; and a binomial broadcast, equation 4."""
     tables = read_tables(METROPOLIS)
 

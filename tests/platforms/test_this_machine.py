@@ -101,12 +101,12 @@ def test_what_does_not_compile_or_end_is_stated(tmp_path, monkeypatch):
     for name, line in (("mpicc", "exit 3"), ("mpiexec", f"echo '{OB1.format(btl='sm')}' >&2; exit 1")):
         (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
         (tmp_path / name).chmod(0o755)
-    monkeypatch.setattr(transport, "find", lambda program: str(tmp_path / program))
+    monkeypatch.setattr(transport, "find_tool", lambda program: str(tmp_path / program))
     monkeypatch.setattr(transport, "find_sibling", lambda program, other: str(tmp_path / other))
     assert transport.detect_node_transport() == "unknown: mpicc ended with code 3"
     (tmp_path / "mpicc").write_text("#!/bin/sh\n")
     assert transport.detect_node_transport() == "Open MPI: pml ob1 sm; mpiexec ended with code 1"
-    monkeypatch.setattr(transport, "find", lambda program: None)
+    monkeypatch.setattr(transport, "find_tool", lambda program: None)
     assert transport.detect_node_transport() == ""
 
 
