@@ -89,19 +89,19 @@ test: $(READY)
 
 # The same at more length: intervals over hundreds of machines, stories told by plain Snakemake as well.
 test-slow: $(READY)
-	.venv/bin/python -m pytest -n 2 --dist worksteal -m slow
+	.venv/bin/python -m pytest -n 2 --dist worksteal -m 'slow and not lab'
 
 # Properties alone, with examples that nobody has seen yet.
 test-random: $(READY)
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m 'hypothesis and not lab and not alone' --hypothesis-profile random
 
-# Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or snakedeploy, outages, apptainer, network: one.
+# Each lab says why it is skipped where something is missing. `make lab-test LAB=slurm`, or snakedeploy, outages, apptainer, network: one. SLOW=yes: its slow tests, too.
 # Tests on Slurm mostly wait: three go on at a time, each on a Slurm of its own.
 LAB_TESTS = $(or $(wildcard tests/lab/test_$(LAB)*.py),$(error no lab '$(LAB)' in tests/lab: wanted LAB=slurm, snakedeploy, outages, apptainer or network))
 lab-test: $(READY)
 	@: $(LAB_TESTS)
 	@if [ "$$(id -u)" -eq 0 ]; then sh tests/lab/packages.sh $(LAB); fi
-	.venv/bin/python -m pytest -m lab $(if $(filter slurm,$(LAB)),-n 3) $(LAB_TESTS)
+	.venv/bin/python -m pytest -m 'lab$(if $(SLOW),, and not slow)' $(if $(filter slurm,$(LAB)),-n 3) $(LAB_TESTS)
 
 lab-network: $(READY)
 	rm -rf build/lab-network
@@ -113,6 +113,7 @@ lab-kernels: $(READY)
 
 # The report is in build/lab-paper/project/reports; PAPER=lop: of another paper.
 lab-paper: $(READY)
+	@: $(or $(wildcard params/experiments/paper-$(or $(PAPER),cluster).yaml),$(error no paper '$(PAPER)': wanted one of $(patsubst params/experiments/paper-%.yaml,%,$(wildcard params/experiments/paper-*.yaml))))
 	rm -rf build/lab-paper
 	.venv/bin/python -m tests.lab.campaign build/lab-paper paper-$(or $(PAPER),cluster)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from commodel.platforms.build import build, get_program_folder
-from commodel.platforms.tools import ROOT, find
+from commodel.platforms.tools import ROOT, find_tool
 from tests.once import made_once
 from tests.overlay import building as overlay
 
@@ -32,7 +32,7 @@ for number in (signal.SIGINT, signal.SIGHUP):
 @pytest.fixture(scope="session")
 def simgrid_programs(tmp_path_factory):
     """The native programs for SimGrid; a machine without SimGrid skips the tests that simulate."""
-    if find("smpicc") is None:
+    if find_tool("smpicc") is None:
         pytest.skip("no SimGrid here")
     return built(tmp_path_factory, "smpi")
 
@@ -51,7 +51,7 @@ def overlay_programs(tmp_path_factory):
 @pytest.fixture(scope="session")
 def checked_programs(tmp_path_factory):
     """The overlay network and its test programs with sanitizers, for its own tests and for fuzzing."""
-    if find("cc") is None:
+    if find_tool("cc") is None:
         pytest.skip("no cc here")
     make = partial(overlay.build, flags=overlay.CHECKED, programs=("drive", "parts", "hostile"))
     return made_once(tmp_path_factory, "overlay-checked", make)

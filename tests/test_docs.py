@@ -9,7 +9,7 @@ import pytest
 from docs.verb_pages import describe_verbs
 
 from commodel.cli import main
-from commodel.models.families import family, family_names
+from commodel.models.families import family_names, find_family
 from tests.cli.test_help import PAGES as COMMANDS
 from tests.doc_values import VALUE, fill_values
 from tests.documented import PAGES, ROOT, Command, inline, of
@@ -102,7 +102,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     table = (tmp_path / "families" / "index.html").read_text(encoding="utf-8")
     for name in family_names():
         assert f'href="{name}.html"' in table
-        assert family(name).title in page  # the menu
+        assert find_family(name).title in page  # the menu
     assert 'id="advise"' in (tmp_path / "verbs.html").read_text(encoding="utf-8")
     gallery = (tmp_path / "gallery.html").read_text(encoding="utf-8")
     for report in re.findall(r'href="(gallery/[^"]+)"', gallery):

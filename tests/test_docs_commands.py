@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import make_plan
-from commodel.platforms.tools import find as tool
+from commodel.platforms.tools import find_tool
 from tests.docs_project import complete, make_project
 from tests.documented import ROOT, Command, files, of
 from tests.once import made_once
@@ -152,7 +152,7 @@ def test_snakemake_s_commands_work(complete_project):
 @pytest.mark.slow
 def test_the_overlay_network_s_lines_work(tmp_path):
     """All blocks of the page, as a shell runs them."""
-    if tool("cc") is None:
+    if find_tool("cc") is None:
         pytest.skip("no cc here")
     for name in ("workflow", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commodel.platforms.mpi_libraries import find_kind
-from commodel.platforms.tools import ROOT, find, find_sibling, version
+from commodel.platforms.tools import ROOT, find_sibling, find_tool, version
 from tests.lab.pinned_mpi import first_on_path
 
 LAB = ROOT / "tests" / "lab"
@@ -46,12 +46,12 @@ def test_labs_have_their_own_mpi_whatever_stands_first_on_the_path(tmp_path, mon
         Path(tmp_path / name).write_text("#!/bin/sh\necho 'mpiexec (OpenRTE) 4.1.4'\n")
         Path(tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    find.cache_clear()
-    assert find("mpicc") == str(tmp_path / "mpicc")
+    find_tool.cache_clear()
+    assert find_tool("mpicc") == str(tmp_path / "mpicc")
     with first_on_path():
         starter = find_sibling("mpicc", "mpiexec")
         run = subprocess.run([starter, "--version"], capture_output=True, text=True, check=True)
         assert find_kind(run.stdout) == "MPICH"
         assert version([starter, "--version"]).endswith((ROOT / "envs/mpi.lock").read_text().strip().split("==")[1])
-    assert find("mpicc") == str(tmp_path / "mpicc")
-    find.cache_clear()
+    assert find_tool("mpicc") == str(tmp_path / "mpicc")
+    find_tool.cache_clear()

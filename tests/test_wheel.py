@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.platforms.tools import ROOT, find
+from commodel.platforms.tools import ROOT, find_tool
 
 pytestmark = pytest.mark.slow
 LEFT = ("build", "dist", "results", "reports", "tests", "docs", "site", "*.egg-info")
@@ -90,7 +90,7 @@ def test_without_a_clone(installed, tmp_path):
     assert run("-c", kept, program=installed.with_name("python")) == "True\n"
     where = run("-c", "import commodel; print(commodel.__file__)", program=installed.with_name("python"))
     assert where.startswith(str(installed.parents[1]))
-    assert run("-c", LOADED, program=installed.with_name("python")) == f"{bool(find('cc'))}\n"
+    assert run("-c", LOADED, program=installed.with_name("python")) == f"{bool(find_tool('cc'))}\n"
     assert "loggp" in run("show", "models")
     assert "params/published/tan/cab-mrnet.yaml" in run("show", "models", "tan")
     published = ("--params", "params/published/tan/cab-mrnet.yaml")
@@ -100,7 +100,7 @@ def test_without_a_clone(installed, tmp_path):
     assert "node-hours" in run("plan", "demo", folder=workspace)
     run("predict", "--matrix", "demo", *published, "--out", "predictions.csv", folder=workspace)
     assert len((workspace / "predictions.csv").read_text().splitlines()) > 100
-    if find("smpicc") is None:
+    if find_tool("smpicc") is None:
         return
     (workspace / "params/experiments/small.yaml").write_text(SMALL)
     assert "hockney" in run("run", "small", folder=workspace)

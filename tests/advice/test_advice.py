@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from commodel.advice import Workload, advise
-from commodel.advice.decision_tables import decide
-from commodel.advice.decision_tables import describe_weights as weights_of
+from commodel.advice.decision_tables import decide, describe_weights
 from commodel.advice.evidence import Evidence, find_library_default
 from commodel.models.parameter_sets import make_given_set
 from commodel.patterns.points import Setting, make_point
@@ -119,8 +118,8 @@ def test_each_choice_has_the_prediction_of_those_that_are_right_where_its_ranks_
     columns = ["alternative", "layout", "seconds", "low", "high", "interval_basis"]
     mixed, near, far = (advice.rows.set_index(["alternative", "layout"]).sort_index() for advice in of)
     pd.testing.assert_frame_equal(mixed[columns[2:]], pd.concat([near, far])[columns[2:]].sort_index())
-    assert weights_of(of[0]).startswith("within one node hockney 100 % (off by a factor of ")
-    assert "; between nodes loggp 100 % (" in weights_of(of[0])
+    assert describe_weights(of[0]).startswith("within one node hockney 100 % (off by a factor of ")
+    assert "; between nodes loggp 100 % (" in describe_weights(of[0])
     assert mixed["support"].sum() == pytest.approx(1)
 
 

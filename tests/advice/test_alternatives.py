@@ -14,12 +14,12 @@ from commodel.advice.alternatives import (
     point_of,
 )
 from commodel.patterns.algorithms import find_algorithms
-from commodel.patterns.build import schedule
-from commodel.patterns.layouts import place
-from commodel.patterns.operations import operations
+from commodel.patterns.build import build_schedule
+from commodel.patterns.layouts import place_ranks
+from commodel.patterns.operations import list_operations
 from commodel.patterns.points import Setting
 from commodel.patterns.rank_mapping import make_traffic_graph
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.trees.topologies import make_tree
 from tests.patterns.catalogue import point
 
 
@@ -32,14 +32,14 @@ def test_ordered_factorizations(leaves, count):
 @pytest.mark.parametrize("leaves", [1, 2, 3, 16, 30, 97, 128])
 def test_every_tree_has_the_leaves_and_stands_once(leaves):
     specs = list_trees(leaves, [1.0, 3.7])
-    assert all(tree(spec).leaves == leaves for spec in specs)
-    assert len({tree(spec).parent.tobytes() for spec in specs}) == len(specs)
+    assert all(make_tree(spec).leaves == leaves for spec in specs)
+    assert len({make_tree(spec).parent.tobytes() for spec in specs}) == len(specs)
     assert f"flat:{leaves}" in specs
 
 
 def test_two_levels_are_as_even_as_can_be():
     for spec in list_two_level_trees(128):
-        sizes = sorted(tree(spec).fanout[1:])
+        sizes = sorted(make_tree(spec).fanout[1:])
         inner = [size for size in sizes if size]
         assert max(inner) - min(inner) == 1
     assert "groups:12x7,11x4" in list(list_two_level_trees(128))
@@ -50,18 +50,18 @@ def test_two_levels_are_as_even_as_can_be():
 
 
 def test_the_trees_of_the_tan_paper_are_among_them():
-    fanouts = {tuple(sorted(tree(spec).fanout)) for spec in list_trees(32)}
+    fanouts = {tuple(sorted(make_tree(spec).fanout)) for spec in list_trees(32)}
     for spec in ("groups:6,6,5,5,5,5", "binomial:6", "kary:2^5", "flat:32"):
-        assert tuple(sorted(tree(spec).fanout)) in fanouts
+        assert tuple(sorted(make_tree(spec).fanout)) in fanouts
 
 
-@pytest.mark.parametrize("operation", operations())
+@pytest.mark.parametrize("operation", list_operations())
 def test_every_algorithm_is_tried_with_arguments_that_work(operation):
     specs = list_algorithms(operation, 12, 100_000, [5])
     assert {spec.partition(":")[0] for spec in specs} == set(find_algorithms(operation))
     assert len(set(specs)) == len(specs)
     for spec in specs:
-        schedule(point(operation, spec, ranks=12, bytes=100_000))
+        build_schedule(point(operation, spec, ranks=12, bytes=100_000))
 
 
 def test_a_segment_as_long_as_the_message_is_no_choice():
@@ -87,8 +87,8 @@ def test_a_grid_is_mapped_and_crosses_less():
     point = point_of(LEAVES, HALO, requested=False)
     assert point.layout.startswith("nodes:")
     columns = [np.array(column) for _, column in LEAVES.levels]
-    block, node = np.arange(64) // 8, place(point.layout, 64)
-    weights = make_traffic_graph(schedule(point))
+    block, node = np.arange(64) // 8, place_ranks(point.layout, 64)
+    weights = make_traffic_graph(build_schedule(point))
     assert count_crossings(weights, node, columns) < 0.8 * count_crossings(weights, block, columns)
     assert np.bincount(node).tolist() == [8] * 8
 

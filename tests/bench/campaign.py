@@ -11,10 +11,10 @@ from pathlib import Path
 from tests.bench.measuring import make_project, show
 
 from commodel.measure.batch import measure
-from commodel.models.families import family, family_names
+from commodel.models.families import family_names, find_family
 from commodel.plan.planning import make_plan
 from commodel.platforms.build import build
-from commodel.platforms.tools import ROOT, find
+from commodel.platforms.tools import ROOT, find_tool
 from commodel.results.collection import collect
 
 FIXED = 1000
@@ -54,7 +54,7 @@ def print_probe_times(samples, where: str) -> None:
     alone = 0.0
     print(f"\nprobes on {where}, time in samples")
     for name in family_names():
-        needed = [entry for entry in family(name).probes if entry in by_probe]
+        needed = [entry for entry in find_family(name).probes if entry in by_probe]
         alone += by_probe[needed].sum()
         show(f"  {name}", f"{by_probe[needed].sum():7.3f} s  ({', '.join(needed)})")
     show("  all families, every probe once", f"{by_probe.sum():7.3f} s, {len(cases)} cases")
@@ -68,5 +68,5 @@ def print_probe_times(samples, where: str) -> None:
 
 if __name__ == "__main__":
     campaign("local", "mpi")
-    if find("smpirun"):
+    if find_tool("smpirun"):
         campaign("simulated", "smpi")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from commodel.platforms.tools import NATIVE, find
+from commodel.platforms.tools import NATIVE, find_tool
 from commodel.stats import median_interval
 
 BLOCK = 32
@@ -53,7 +53,7 @@ def kernels(folder: Path) -> ctypes.CDLL:
     sources = [NATIVE / place / f"{name}.c" for name, place in folders.items()]
     made = folder / "kernels.so"
     include = ["-I", NATIVE / "harness", "-I", NATIVE / "kernels"]
-    subprocess.run([find("mpicc"), *FLAGS, *include, *sources, "-o", made, "-ldl", "-lm"], check=True)
+    subprocess.run([find_tool("mpicc"), *FLAGS, *include, *sources, "-o", made, "-ldl", "-lm"], check=True)
     library = ctypes.CDLL(str(made))
     library.open_device.restype = Device
     library.describe_device.restype = ctypes.c_char_p

@@ -24,9 +24,9 @@ from tests.patterns.catalogue import ALGORITHMS, TREE_OPERATIONS, point
 from commodel.errors import UserError
 from commodel.interchange.goal import format_goal
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, family
+from commodel.models.families import complete, find_family
 from commodel.models.parameter_sets import make_given_set
-from commodel.patterns.build import schedule
+from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import Schedule
 
 RANKS = (2, 3, 5, 8, 16, 33)
@@ -69,7 +69,7 @@ class Case:
     def schedule(self) -> Schedule:
         whole = ALGORITHMS if (self.operation, self.alternative) in ALGORITHMS else ()
         where = {"algorithm": self.alternative, "ranks": self.ranks} if whole else {"topology": self.alternative}
-        return schedule(point(self.operation, bytes=self.bytes, **where)).whole
+        return build_schedule(point(self.operation, bytes=self.bytes, **where)).whole
 
 
 def cases() -> Iterator[tuple[Case, Schedule]]:
@@ -86,7 +86,7 @@ def finish(pattern: Schedule, machine: Machine) -> np.ndarray:
     """In ns, of every rank."""
     texts = [f"{name}={value}ns" for name, value in zip("LogGO", astuple(machine), strict=False)]
     parameters = make_given_set("loggops", [*texts, f"S={machine.S}", f"gamma={GAMMA}ns", "convention=loggopsim"])
-    entry = family("loggops")
+    entry = find_family("loggops")
     return entry.predict(pattern, complete(entry, Values.of(parameters)))[0] * 1e9
 
 

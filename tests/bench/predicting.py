@@ -20,14 +20,14 @@ from tests.patterns.catalogue import point
 
 from commodel.api.fits import read_data_sheet
 from commodel.hierarchy import Hierarchy
-from commodel.models.families import family
+from commodel.models.families import find_family
 from commodel.models.parameter_sets import make_given_set
-from commodel.patterns.build import schedule
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.build import build_schedule
+from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.config import find as find_file
 from commodel.plan.config import load_platform
 from commodel.plan.planning import make_plan
-from commodel.platforms.tools import ROOT, find
+from commodel.platforms.tools import ROOT, find_tool
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
 
@@ -38,8 +38,8 @@ TAULOP = make_given_set("taulop", ["o_0.a=1us", "L_0.a=1us", "L_0.b=0.3ns", "o_1
 
 
 def against_plain_python(ranks: int) -> None:
-    pattern = schedule(point("bcast", "binomial", ranks=ranks))
-    fast, cost = timed(lambda: costs(family("loggp"), pattern, LOGGP, drawn=False))
+    pattern = build_schedule(point("bcast", "binomial", ranks=ranks))
+    fast, cost = timed(lambda: costs(find_family("loggp"), pattern, LOGGP, drawn=False))
     body = [1e-10 * max(size - 1, 0) for size in pattern.bytes.tolist()]
     reference = (lambda row: 1.5e-6, lambda row: 1.5e-6, lambda row: 1e-5 + body[row], lambda row: 1e-6 + body[row])
     slow, finish = timed(lambda: slow_replay.finish_times(pattern, *reference, reference[-1], []))
@@ -49,14 +49,14 @@ def against_plain_python(ranks: int) -> None:
 
 def against_simulation(ranks: int) -> None:
     """The same broadcast of 8 bytes, predicted and simulated; where smpirun cannot, a quarter of the ranks."""
-    if find("smpirun") is None:
+    if find_tool("smpirun") is None:
         show("simulation", "no SimGrid here")
         return
     pattern, wanted = point("bcast", "binomial", ranks=ranks, bytes=8), ranks
-    predicted, cost = timed(lambda: costs(family("loggp"), schedule(pattern), SIMULATED, drawn=False)[0])
+    predicted, cost = timed(lambda: costs(find_family("loggp"), build_schedule(pattern), SIMULATED, drawn=False)[0])
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        build = [find("smpicc"), "-O2", "-o", place / "broadcast", ROOT / "tests/bench/broadcast.c"]
+        build = [find_tool("smpicc"), "-O2", "-o", place / "broadcast", ROOT / "tests/bench/broadcast.c"]
         subprocess.run(build, check=True, capture_output=True)
         simulated, last = timed(partial(simulate, place, ranks))
         while last is None and ranks > 1024:
@@ -84,7 +84,7 @@ def simulate(place: Path, ranks: int) -> float | None:
     # Guard pages and a copy of the program for each rank would be more mappings than Linux gives a process.
     config = config | {"smpi/privatization": "no", "contexts/guard-size": 0, "contexts/stack-size": 64}
     config |= {"smpi/simulate-computation": "no"}
-    command = [find("smpirun"), "-np", str(ranks), "-platform", "network.xml", "-hostfile", "hosts"]
+    command = [find_tool("smpirun"), "-np", str(ranks), "-platform", "network.xml", "-hostfile", "hosts"]
     command += ["--log=root.thres:critical", *(f"--cfg={name}:{value}" for name, value in config.items())]
     try:
         run = subprocess.run([*command, "./broadcast"], cwd=place, capture_output=True, text=True, timeout=120)
@@ -100,7 +100,7 @@ def growth() -> None:
     for name, sets in (("loggp", LOGGP), ("tan", TAN)):
         times = {}
         for power in range(14, 21):
-            tree.cache_clear()
+            make_tree.cache_clear()
             task = partial(build_and_predict, name, sets, patterns[name], 1 << power)
             times[power] = min(timed(task)[0] for _ in range(3))
         ratios = ", ".join(f"{times[power] / times[power - 1]:.1f}" for power in range(15, 21))
@@ -109,12 +109,12 @@ def growth() -> None:
 
 
 def build_and_predict(name: str, sets, pattern, ranks: int):
-    return costs(family(name), schedule(pattern(ranks)), sets, False)
+    return costs(find_family(name), build_schedule(pattern(ranks)), sets, False)
 
 
 def many_ranks() -> None:
     for spec in ("kary:2^20", "flat:1048576", "balanced:1024x1024", "binomial:21"):
-        tree.cache_clear()
+        make_tree.cache_clear()
         spent, _ = timed(lambda spec=spec: predict(TAN, [point("reduce", topology=spec)]))
         show(f"tan: reduction over {spec}, built and predicted", f"{spent:.2f} s")
     spent, _ = timed(lambda: predict(LOGGP, [point("barrier", "dissemination", ranks=1 << 20, bytes=0)]))
@@ -133,7 +133,8 @@ def many_points() -> None:
     points = [point(*way, ranks=ranks, bytes=size) for way, ranks in shapes for size in range(0, 1000 * 20, 1000)]
     spent, predictions = timed(lambda: predict(LOGGP, points))
     single = [
-        timed(lambda p=p: costs(family("loggp"), schedule(p), LOGGP, False))[0] for p in points[:: len(points) // 200]
+        timed(lambda p=p: costs(find_family("loggp"), build_schedule(p), LOGGP, False))[0]
+        for p in points[:: len(points) // 200]
     ]
     show(
         f"{len(predictions)} points of up to 64 ranks",
@@ -158,8 +159,8 @@ def sharing() -> None:
     chosen = [("alltoall", "pairwise", 128, 1 << 14), ("alltoall", "linear", 128, 1 << 14)]
     chosen += [("allgather", "ring", 128, 1 << 14), ("bcast", "chain:8KiB", 64, 1 << 24)]
     for operation, choice, ranks, size in chosen:
-        pattern = schedule(point(operation, choice, ranks=ranks, bytes=size, layout="block:2"))
-        task = partial(sheet.cost, pattern.placed(pattern.node))
+        pattern = build_schedule(point(operation, choice, ranks=ranks, bytes=size, layout="block:2"))
+        task = partial(sheet.cost, pattern.place(pattern.node))
         spent = min(timed(task, time.process_time)[0] for _ in range(3))
         what = f"shares: {operation} {choice}, {ranks} ranks"
         show(what, f"{pattern.messages / spent / 1e6:.1f} million messages a processor second")
@@ -167,7 +168,7 @@ def sharing() -> None:
     crowded = model(**{"c_out.leaf.a": G["leaf"] / 4})
     levels = Hierarchy.written({"leaf": 16}, ranks)
     crowded = Model(crowded.entry, replace(crowded.values, settings={"levels": levels.settings}))
-    exchange = schedule(point("alltoall", "pairwise", ranks=ranks, bytes=4096))
+    exchange = build_schedule(point("alltoall", "pairwise", ranks=ranks, bytes=4096))
     spent, _ = timed(lambda: crowded.cost(exchange), time.process_time)
     show(f"shares: pairwise exchange of {ranks} ranks, leaves of 16", f"{spent:.2f} s, {exchange.messages:,} messages")
 

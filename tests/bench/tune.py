@@ -28,7 +28,7 @@ from commodel.files.tables import read_rows
 from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import find_algorithms
-from commodel.patterns.arguments import PIPELINED
+from commodel.patterns.arguments import SEGMENT_OR_DEFAULT
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.predictions import predict
 from commodel.records import LIBRARY, PlacedWorkload, Point
@@ -79,7 +79,11 @@ def predictions(
     points: dict[Point, tuple[PlacedWorkload, str]] = {}
     for workload in workloads:
         for name in [
-            *(name for name, entry in find_algorithms(workload.operation).items() if entry.argument != PIPELINED),
+            *(
+                name
+                for name, entry in find_algorithms(workload.operation).items()
+                if entry.argument != SEGMENT_OR_DEFAULT
+            ),
             *WITH_ARGUMENT,
         ]:
             with suppress(UserError):

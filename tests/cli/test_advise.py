@@ -5,6 +5,7 @@ import csv
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import openpyxl
@@ -360,3 +361,26 @@ def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_pa
             command = f"predict --params {path}/hockney.yaml --pipelined {pattern}"
             (prediction,) = read_rows(command, "--algorithm", row["alternative"])
             assert row["period"] == pytest.approx(prediction["seconds"]) != before["period"]
+
+
+def test_more_ranks_than_the_platform_has_cores_are_an_extrapolation_to_more_nodes(platform):
+    workload, fitted = "--operation allreduce --ranks 64 --bytes 8", "results/study/fitted/made-up"
+    result = run(f"advise {workload} --layout block")
+    assert "EXTRAPOLATED to 16 nodes: platform made-up has 8; the others are assumed to be like these." in result.stdout
+    rows = read_rows(f"predict {workload} --params {fitted}")
+    assert {row["family"] for row in rows} == {"loggp", "hockney"}  # of a folder
+    said = run(f"predict {workload} --params {fitted} --platform made-up")
+    assert "layout block:4" in said.stdout
+    assert "EXTRAPOLATED to 16 nodes" in said.stdout
+    write_text(Path("params/platforms/made-up.yaml"), PLATFORM.replace("nodes: 8", "nodes: 1"))
+    assert "platform 'made-up' has 1 of 4" in run(f"advise {workload} --layout block", code=2).stderr
+
+
+def test_of_two_platforms_of_a_run_the_one_that_is_not_simulated_is_meant(platform):
+    write_text(Path("params/platforms/real.yaml"), PLATFORM)
+    sets_of_both = Path("results/study/fitted")
+    write_parameters(sets_of_both / "real" / "loggp.yaml", replace(make_given_set("loggp", LOGGP), platform="real"))
+    assert "platform real" in run("advise --experiment study --operation allreduce --ranks 8 --bytes 8").stderr
+    write_parameters(sets_of_both / "other" / "loggp.yaml", replace(make_given_set("loggp", LOGGP), platform="other"))
+    said = run("advise --experiment study --operation allreduce --ranks 8 --bytes 8", code=2).stderr
+    assert "on 3 platforms; give --platform made-up or other or real" in said

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commodel.cli import main
 from commodel.errors import UserError
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.trees.topologies import make_tree
 
 GOOD = """title: a good one
 platform: local
@@ -106,4 +106,4 @@ def test_no_text_in_place_of_a_topology_gives_a_traceback(text):
 
     for spec in (f"balanced:{text}", text):
         with suppress(UserError):
-            tree(spec)
+            make_tree(spec)

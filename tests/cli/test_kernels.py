@@ -16,10 +16,10 @@ from commodel.files.parameter_sets import write_parameters
 from commodel.models.parameter_sets import make_given_set
 from commodel.models.speeds import KernelSpeeds, Speed, Speeds, write_speeds
 from commodel.parameters import Estimate, ParameterSet
-from commodel.patterns.partitions.arrangement import by_columns
-from commodel.patterns.partitions.shares import even_out_times, geometric
-from commodel.patterns.rectangles import Rectangles, read, write
-from commodel.platforms.tools import ROOT, find
+from commodel.patterns.partitions.arrangement import arrange_in_columns
+from commodel.patterns.partitions.shares import even_out_times, partition_geometric
+from commodel.patterns.rectangles import Rectangles, format_rectangles, read_rectangles
+from commodel.platforms.tools import ROOT, find_tool
 from commodel.predictions.kernel_times import predict_computation
 from commodel.predictions.predictions import predict
 from tests.cli.running import output, read_rows, refused, run
@@ -74,8 +74,8 @@ def test_what_a_product_does_not_hide(model_sets, tmp_path):
     """By a file of speeds, or by the partition's own; without either nobody can say, and not as if it took no time."""
     speeds, known = tmp_path / "speeds.yaml", tmp_path / "known.csv"
     speeds.write_text("simulated: true\nkernels: {gemm: {block: 32, kinds: {node/1: [[100, 1.0e+6]]}}}\n")
-    tiling = read(FIGURE_8)
-    known.write_text(write(replace(tiling, speed=np.full(6, 1e6))))
+    tiling = read_rectangles(FIGURE_8)
+    known.write_text(format_rectangles(replace(tiling, speed=np.full(6, 1e6))))
     requested = ["summa", "--params", model_sets, "--layout", "block:3", "--format", "json", "--partition"]
 
     def times(*arguments):
@@ -127,7 +127,7 @@ def test_a_workbook_of_a_kernel(model_sets, tmp_path):
     assert {"Models", "Iterations"} <= set(book.sheetnames)
 
 
-PINWHEEL = write(Rectangles.of([0, 2, 1, 0, 1], [0, 0, 2, 1, 1], [2, 1, 2, 1, 1], [1, 2, 1, 2, 1]))
+PINWHEEL = format_rectangles(Rectangles.of([0, 2, 1, 0, 1], [0, 0, 2, 1, 1], [2, 1, 2, 1, 1], [1, 2, 1, 2, 1]))
 HEAD = "rank,x,y,width,height\n"
 
 
@@ -148,7 +148,11 @@ HEAD = "rank,x,y,width,height\n"
         ),
         (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--ranks", 3], "ranks: found 3, but 'summa:partition={}' has 2 ranks"),
         (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--grid", "1x2"], "found grid and partition, wanted one of them"),
-        (PINWHEEL, [], "{}: found no columns: of those that begin at x=0 rank 0 is 2 wide, rank 3 1; summa needs them"),
+        (
+            PINWHEEL,
+            [],
+            "{}: found different widths at x=0: 2 of rank 0, 1 of rank 3; wanted columns, which summa needs",
+        ),
         (
             HEAD + "=cmd|' /C calc'!A0,0,0,2,2\n",
             [],
@@ -268,16 +272,16 @@ def test_blocks_are_handed_on_while_that_makes_the_slowest_faster(by, tmp_path):
     """By the speeds that shares were made with, until nothing is left to hand on. Edited ones are left as they are."""
     placed = read_process_speeds(locate_processes(LAYOUT, "fermi", None), FERMI_SPEEDS, "gemm", "piecewise")
     output(f"partition {M10} --blocks 128 --by {by} -o {tmp_path}/p.csv")
-    tiling = read(tmp_path / "p.csv")
+    tiling = read_rectangles(tmp_path / "p.csv")
     curves = placed.curves
     if by == "constant":
         curves = [Speed.of(((1.0, float(curve.at(128 * 128 / 29))),)) for curve in curves]
     assert np.array_equal(even_out_times(tiling, curves).table, tiling.table)
-    rounded = by_columns(geometric(placed.curves, 128 * 128), 128)
+    rounded = arrange_in_columns(partition_geometric(placed.curves, 128 * 128), 128)
     if by == "geometric":
         slowest = [predict_computation(known, curves).slowest for known in (tiling, rounded)]
         assert slowest[0] < 0.99 * slowest[1]
-    (tmp_path / "rounded.csv").write_text(write(rounded))
+    (tmp_path / "rounded.csv").write_text(format_rectangles(rounded))
     assert [
         row["area"] for row in read_rows(f"partition {M10} --from {tmp_path}/rounded.csv")["rows"]
     ] == rounded.area.tolist()
@@ -402,7 +406,7 @@ def test_a_kind_without_a_curve_is_named(tmp_path):
 def test_more_cores_than_a_node_has_are_refused(tmp_path):
     (tmp_path / "l.csv").write_text("rank,node,cores,device\n0,0,6,cpu\n1,0,7,cpu\n")
     text = output(f"partition {FERMI} --layout processes:{tmp_path}/l.csv --blocks 128", code=2)
-    assert "found 13 cores kept on node 0, wanted at most its 12" in text
+    assert "found 13 cores in use on node 0, wanted at most its 12" in text
 
 
 SPEEDS = "--speeds params/speeds/fermi.yaml --platform fermi-ib"
@@ -523,7 +527,7 @@ def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_prog
 
 @pytest.mark.alone
 def test_on_a_real_machine_the_kernel_computes_when_it_is_measured(mpi_programs, taulop, tmp_path):
-    if not find("mpiexec"):
+    if not find_tool("mpiexec"):
         pytest.skip("no mpiexec here")
     (tmp_path / "two.csv").write_text("rank,node,cores,device\n0,0,1,cpu\n1,0,1,cpu\n")
     kinds = {"node/1": ((1.0, 2e4, 2e4, 2e4), (64.0, 2e4, 2e4, 2e4))}

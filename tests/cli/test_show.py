@@ -14,7 +14,7 @@ from commodel.files.results_folder import Results
 from commodel.files.tables import write_table
 from commodel.hierarchy import Hierarchy
 from commodel.models.probes import Site, probe
-from commodel.patterns.operations import operations
+from commodel.patterns.operations import list_operations
 from commodel.records import Batch
 from commodel.registry import discover
 from tests.cli.running import output, read_rows
@@ -43,11 +43,11 @@ def test_every_form_starts_with_its_name(verb, folder, constant, column):
 
 def test_every_operation_is_listed_with_its_parameters():
     rows = {row["operation"]: row for row in read_rows("show operations")}
-    assert list(rows) == list(operations())
+    assert list(rows) == list(list_operations())
     assert rows["halo"]["parameters"].startswith("grid=4x2: ranks in each dimension")
     assert rows["barrier"] == {"operation": "barrier", "bytes": "none", "mpi": "MPI_Barrier", "parameters": ""}
     shown = re.findall(r"^\S.*", output("show operations"), re.MULTILINE)
-    assert len(shown) == len(rows) + 2 + sum(len(entry.parameters) for entry in operations().values())
+    assert len(shown) == len(rows) + 2 + sum(len(entry.parameters) for entry in list_operations().values())
     assert any(line.split()[:3] == ["halo", "periodic=yes|no", "whether"] for line in shown)
 
 
@@ -64,7 +64,7 @@ def test_help_names_every_operation(verb):
     names = re.split(
         r"[^a-z0-9-]+", output(*verb, "--help").replace("-\n", "-")
     )  # a line may end within reduce-scatter
-    assert set(operations()) <= {*names, *map("".join, pairwise(names))}
+    assert set(list_operations()) <= {*names, *map("".join, pairwise(names))}
 
 
 def test_algorithms_of_one_operation():
@@ -104,7 +104,7 @@ def test_functions_of_libraries_that_send_the_same():
     assert {row["library"] for row in rows} == {"Open MPI", "MPICH"}
     named = {(row["algorithm"], row["function"]): row["differs"] for row in rows}
     assert named["recursive-doubling", "MPIR_Allreduce_intra_recursive_doubling"] == ""
-    assert "Open MPI chooses" in named["reduce-bcast", "ompi_coll_base_allreduce_intra_nonoverlapping"]
+    assert "Open MPI selects" in named["reduce-bcast", "ompi_coll_base_allreduce_intra_nonoverlapping"]
     assert "none" in output("show algorithms barrier --libraries")
 
 

@@ -22,7 +22,7 @@ from commodel.cli._output import format_table
 from commodel.interchange import extrap, goal
 from commodel.patterns import schedule_files
 from commodel.patterns.algorithms import find_algorithms
-from commodel.patterns.operations import operations
+from commodel.patterns.operations import list_operations
 from commodel.patterns.trees import files
 from commodel.platforms.build import COMPILERS
 from commodel.platforms.tools import ROOT
@@ -229,7 +229,7 @@ def offered(*words):
 def test_tab_offers_what_there_is(folder):
     assert offered("st") == {"status"}
     assert offered("predict", "--family", "") == set(discover("models.families", "FAMILY"))
-    assert offered("predict", "--operation", "") == set(operations())
+    assert offered("predict", "--operation", "") == set(list_operations())
     assert offered("predict", "--topology", "k") == {"kary", "knomial"}
     assert offered("advise", "--layout", "c") == {"cyclic"}
     assert offered("run", "demo", "--profile", "") == {"local", "slurm"}
@@ -253,7 +253,7 @@ def test_tab_offers_folders_of_results_where_a_verb_reads_them(tmp_path):
         assert offered("run", "") == offered("plan", "") == {"mine"}
 
 
-@pytest.mark.parametrize("operation", sorted(operations()))
+@pytest.mark.parametrize("operation", sorted(list_operations()))
 def test_tab_offers_the_algorithms_of_the_operation(operation):
     known = {spec.partition(":")[0] for spec in find_algorithms(operation)}
     assert known <= offered("predict", "--operation", operation, "--algorithm", "") <= known | {"tree"}

@@ -17,7 +17,7 @@ from commodel.compare.comparison import (
 from commodel.compare.comparison_intervals import combine_intervals, combined_residuals, read_residuals
 from commodel.files.tables import COMPARISON, read_table, write_table
 from commodel.models.parameter_sets import make_given_set
-from commodel.patterns.build import fan_ins, schedule
+from commodel.patterns.build import build_schedule, find_fan_ins
 from commodel.predictions.prediction_intervals import PARAMETERS, IntervalBasis, PointSeries, fit_bands
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import Validity, ValidityKind
@@ -217,16 +217,18 @@ def busiest(pattern):
 
 def test_fan_in_is_the_most_messages_a_rank_gets_in_one_step(comparison):
     points = [point for bytes in (0, 1, 8192, 100_000) for point in catalogue(13, bytes)]
-    fan_in_of = fan_ins(points)
-    assert fan_in_of == {point.id: busiest(schedule(point)) for point in points}
+    fan_in_of = find_fan_ins(points)
+    assert fan_in_of == {point.id: busiest(build_schedule(point)) for point in points}
     assert {1, 12} <= set(fan_in_of.values())
     assert comparison["fan_in"].tolist() == [1] * 7
 
 
 def test_fan_ins_builds_few_schedules(monkeypatch):
     built = []
-    monkeypatch.setattr("commodel.patterns.build.fan_in", lambda pattern: built.append(pattern) or busiest(pattern))
-    fan_ins([point for size in range(1, 200) for point in catalogue(4, size)])
+    monkeypatch.setattr(
+        "commodel.patterns.build.find_fan_in", lambda pattern: built.append(pattern) or busiest(pattern)
+    )
+    find_fan_ins([point for size in range(1, 200) for point in catalogue(4, size)])
     assert len(built) == 2 * len(catalogue(4, 1))
 
 

@@ -111,14 +111,48 @@ def test_a_ring_of_nodes_is_said_to_have_paths_that_do_not_nest():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_where_no_two_nodes_are_alike_the_classes_say_so(seed):
-    """Nodes have overheads of their own, which are no levels; or pairs have, some of which form groups by chance."""
+    """Nodes have overheads of their own, or pairs have. Neither are levels."""
     rng, pairs = np.random.default_rng(seed), all_pairs(12)
     by_node, by_pair = np.exp(rng.normal(0, 0.2, 12))[pairs].prod(axis=1), np.exp(rng.normal(0, 0.3, len(pairs)))
-    for factors, most in ((by_node, 1), (by_pair, 3)):
+    for factors in (by_node, by_pair):
         times = np.array([[1e-6, 1e-5]]) * factors[:, None]
         distances = learn_distances(pairs, times, np.full(times.shape, 1e-2), 12)
         assert distances.mixed_classes
-        assert distances.classes <= most
+        assert distances.classes == 1
+
+
+@pytest.mark.parametrize("nodes", [8, 12, 16])
+@pytest.mark.parametrize("draw", ["normal", "uniform"])
+def test_random_times_of_pairs_form_groups_in_at_most_one_of_twenty_networks(nodes, draw):
+    pairs, found = all_pairs(nodes), 0
+    for seed in range(20):
+        rng = np.random.default_rng([seed, nodes])
+        logs = rng.normal(0, 0.4, len(pairs)) if draw == "normal" else np.log(rng.uniform(1, 2.5, len(pairs)))
+        times = np.array([[1e-6, 1e-5]]) * np.exp(logs[:, None] + rng.normal(0, 0.01, (len(pairs), 2)))
+        found += learn_distances(pairs, times, np.full(times.shape, 0.02), nodes).classes > 1
+    assert found <= 1
+
+
+TRUE_LEVELS = {
+    "2:1 fat tree": ({"leaf": [node // 4 for node in range(16)]}, [1, 1.6]),
+    "dragonfly": ({f"level-{size}": [node // size for node in range(24)] for size in (2, 12)}, [1, 2, 3.2]),
+    "two sites": ({"leaf": [node // 6 for node in range(12)]}, [1, 50]),
+}
+
+
+@pytest.mark.parametrize("slow", [{}, {5: (1.0, 8.0)}])
+@pytest.mark.parametrize("network", TRUE_LEVELS)
+def test_true_groups_are_found_although_paths_differ_from_pair_to_pair(network, slow):
+    """Paths differ by more than noise, so that the classes do not explain the times."""
+    levels, factors = TRUE_LEVELS[network]
+    hierarchy = Hierarchy.of(levels)
+    pairs = all_pairs(hierarchy.nodes)
+    for seed in range(3):
+        paths = np.exp(np.random.default_rng(seed).normal(0, 0.1, len(pairs)))[:, None]
+        times, noise = measured(pairs, hierarchy, 0.01, seed, slow, np.array(factors)[:, None] * [[1e-6, 1e-5]])
+        distances = learn_distances(pairs, times * paths, noise, hierarchy.nodes)
+        assert list(distances.hierarchy.settings.values()) == list(hierarchy.settings.values())
+        assert set(slow) <= set(distances.slow)
 
 
 @pytest.mark.parametrize("nodes", [2, 3])

@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.files.safe_paths import SafePath, check_inside
 from commodel.fits.measured_tables import read_points
 from commodel.interchange import StatedProperties, csv, read_times
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.config import load_experiment
 from commodel.plan.planning import load_plan
 from tests.fuzz.readers import plan_text
@@ -78,7 +78,7 @@ def test_what_lies_inside(project):
     for spec in OUTSIDE:
         with pytest.raises(UserError, match="leads out of the project's folder"):
             check_inside(spec)
-    assert tree("file:../outside.csv").nodes == 2  # typed by the user
+    assert make_tree("file:../outside.csv").nodes == 2  # typed by the user
 
 
 @pytest.mark.parametrize("spec", [spec for spec in OUTSIDE if spec[0] not in " sw"])

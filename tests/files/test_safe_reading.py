@@ -15,7 +15,7 @@ from commodel.files.parameter_sets import read_parameters
 from commodel.files.safe_reading import read_bytes, read_lines, read_text
 from commodel.files.tables import add_line_to_errors, parse_cell, read_rows, read_table
 from commodel.interchange import MAX_FILE_BYTES
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.trees.topologies import make_tree
 from commodel.units import parse_count
 
 READERS = {
@@ -67,7 +67,7 @@ def test_a_mark_and_windows_ends_are_no_content(tmp_path):
         read_parameters,
         lambda path: read_table(path, ()),
         lambda path: read_rows(path, ()),
-        lambda path: tree(f"file:{path}"),
+        lambda path: make_tree(f"file:{path}"),
     ],
 )
 def test_what_is_no_ordinary_file_is_not_waited_for(reader, tmp_path):

@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.files.parameter_sets import read_parameters
 from commodel.fits.measured_tables import Measured
 from commodel.fits.settings import FACTORS_KEY, SETTING_KEY, Effect, describe_factors, estimate_factors, fit_in_settings
-from commodel.models.families import family, family_names
+from commodel.models.families import family_names, find_family
 from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import ParameterSet
 from commodel.predictions.predictions import predict
@@ -143,7 +143,7 @@ def test_draws_are_those_of_the_set_and_of_the_factors():
 @lru_cache
 def sets():
     """Of every family a set from its first guesses for collectives, or from published values."""
-    guesses = {name: family(name).initial_values for name in family_names()}
+    guesses = {name: find_family(name).initial_values for name in family_names()}
     texts = {
         name: [f"{key}={value:.3e}{'s' if value < 1 else ''}" for key, value in (guess or {}).items()]
         for name, guess in guesses.items()

@@ -17,10 +17,10 @@ from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.probe_fits import has_distinct_draws, make_parameter_set
 from commodel.fits.table_fits import CHI_SQUARED_95, compute_intervals, describe_fit, fit_measured
 from commodel.models.evaluation.values import Values
-from commodel.models.families import family
+from commodel.models.families import find_family
 from commodel.models.fitting.observed import Fitted
 from commodel.models.parameter_sets import make_given_set
-from commodel.patterns.build import fan_in, fan_ins, schedule, shapes
+from commodel.patterns.build import build_schedule, find_fan_in, find_fan_ins, group_by_shape
 from commodel.predictions.predictions import predict
 from tests.patterns.catalogue import catalogue, point
 
@@ -47,7 +47,7 @@ def test_shapes_part_all_points_and_those_of_one_differ_in_size_only(ranks, size
     points = [*BOTH, *(entry for size in sizes for entry in catalogue(ranks, size))]
     random.Random(seed).shuffle(points)
     seen = []
-    for numbers, shape in shapes(points):
+    for numbers, shape in group_by_shape(points):
         seen += numbers
         assert [points[number].bytes for number in numbers] == list(shape.sizes)
         names = {
@@ -55,11 +55,11 @@ def test_shapes_part_all_points_and_those_of_one_differ_in_size_only(ranks, size
         }
         assert len(names) == 1
     assert sorted(seen) == list(range(len(points)))
-    assert len(list(shapes(points))) == len({(p.operation, p.algorithm, p.topology, p.ranks) for p in points})
+    assert len(list(group_by_shape(points))) == len({(p.operation, p.algorithm, p.topology, p.ranks) for p in points})
 
 
 def test_fan_in_is_that_of_each_by_itself():
-    assert fan_ins(BOTH) == {entry.id: fan_in(schedule(entry)) for entry in BOTH}
+    assert find_fan_ins(BOTH) == {entry.id: find_fan_in(build_schedule(entry)) for entry in BOTH}
 
 
 def test_a_family_blind_to_size_sees_the_smallest_of_each():
@@ -155,7 +155,7 @@ def test_only_values_that_vary_keep_their_draws():
     assert not has_distinct_draws(np.full(5, 3.0))
     assert has_distinct_draws(np.array([3.0, 3.0, 3.5]))
     values = {"alpha.a": np.array([1.0, 1.0, 1.0]), "beta.a": np.array([2.0, 2.5, 1.5])}
-    fitted = make_parameter_set(family("hockney"), Fitted(values, (1, 2)))
+    fitted = make_parameter_set(find_family("hockney"), Fitted(values, (1, 2)))
     assert fitted.draws == {"beta.a": (2.5, 1.5)}
     drawn = Values.of(fitted, None)
     assert drawn.numbers["alpha.a"].ravel().tolist() == [1.0, 1.0, 1.0]
@@ -178,13 +178,13 @@ def test_a_value_reaches_as_far_as_its_loss_may_grow():
 @pytest.mark.parametrize(("width", "known"), [(1.04, True), (1.06, False)])
 def test_a_value_is_known_where_95_percent_of_its_draws_lie_closer_than_it_is_large(width, known):
     draws = 10 * (1 + width * np.linspace(-0.5, 0.5, 1001))
-    fitted = make_parameter_set(family("hockney"), Fitted({"alpha.a": np.append(10.0, draws)}, (1, 2)))
+    fitted = make_parameter_set(find_family("hockney"), Fitted({"alpha.a": np.append(10.0, draws)}, (1, 2)))
     assert fitted.values["alpha.a"].known == known
 
 
 def test_a_set_with_many_draws_is_read(tmp_path):
     values = {"alpha.a": np.array([1.0, 1.5]), "beta.a": np.array([2.0, 2.5])}
-    fitted = make_parameter_set(family("hockney"), Fitted(values, (1, 2)))
+    fitted = make_parameter_set(find_family("hockney"), Fitted(values, (1, 2)))
     several = replace(fitted, draws={name: tuple(np.linspace(1, 2, 60_000)) for name in fitted.draws})
     text = parameters_text(several)
     assert len(text) > MAX_FILE_BYTES

@@ -17,7 +17,7 @@ from commodel.fits.validity_checks import (
 )
 from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation.values import Values
-from commodel.models.families import family
+from commodel.models.families import find_family
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed
 from commodel.models.parameter_sets import make_given_set
 from commodel.models.probes import Site, probe
@@ -32,7 +32,7 @@ from commodel.models.probes.mixture import (
 from commodel.parameters import ParameterSet
 from commodel.patterns import build
 from commodel.patterns.repeated import CompactSchedule
-from commodel.patterns.schedule import Schedule, stack
+from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import ValidityKind, assess_validity, single_message_ratios
@@ -41,7 +41,7 @@ from tests.patterns.catalogue import point
 
 NODES = 12
 SIZES = [1, 1024, 65536]
-MACHINE = Model.of(family("loggp"), Values({name: np.array([[value]]) for name, value in LOGGP.items()}))
+MACHINE = Model.of(find_family("loggp"), Values({name: np.array([[value]]) for name, value in LOGGP.items()}))
 
 
 def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
@@ -64,19 +64,19 @@ def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
 
 
 def assess_words(parameters, src, dst, sizes, node=None):
-    pattern = stack([Schedule.of(4, 0, src, dst, size) for size in sizes])
-    placed = pattern.placed(np.array(node or range(4)))
+    pattern = stack_schedules([Schedule.of(4, 0, src, dst, size) for size in sizes])
+    placed = pattern.place(np.array(node or range(4)))
     return [check.label for check in assess_validity(Model.of_set(parameters), parameters, placed)]
 
 
 @pytest.mark.parametrize("times", [1.0, 0.95 * CONTENTION_FACTOR])
 def test_predictions_that_are_off_by_little_are_not_flagged(times):
-    entry, seen = family("loggp"), evidence(lambda size, each: times)
+    entry, seen = find_family("loggp"), evidence(lambda size, each: times)
     assert check_contention(entry, fit_set(entry, seen), seen) == {}
 
 
 def test_predictions_of_messages_at_a_time_are_flagged_from_the_size_on_that_takes_longer():
-    parameters = fit_set(family("loggp"), evidence(lambda size, each: 3.0 if size > 2000 else 1.0))
+    parameters = fit_set(find_family("loggp"), evidence(lambda size, each: 3.0 if size > 2000 else 1.0))
     assert parameters.settings["contention"]["nodes"]["from_bytes"] == 4096
     assert parameters.settings["contention"]["nodes"]["ratio"] == pytest.approx(3, rel=0.1)
     assert assess_words(parameters, [0, 1], [2, 3], [64, 65536]) == ["valid", "contention not modelled"]
@@ -85,7 +85,7 @@ def test_predictions_of_messages_at_a_time_are_flagged_from_the_size_on_that_tak
 
 
 def test_what_only_ranks_of_a_node_share_is_flagged_where_they_do():
-    parameters = fit_set(family("loggp"), evidence(lambda size, each: 3.0 if each == 2 else 1.0))
+    parameters = fit_set(find_family("loggp"), evidence(lambda size, each: 3.0 if each == 2 else 1.0))
     assert set(parameters.settings["contention"]) == {"ranks"}
     assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["valid"]
     crowd = assess_words(replace(parameters), [0, 2], [4 - 1, 1], [65536], [0, 0, 1, 2])
@@ -97,14 +97,14 @@ def test_what_only_ranks_of_a_node_share_is_flagged_where_they_do():
 )
 def test_predictions_of_messages_that_wait_for_each_other_are_flagged(rounds, word, monkeypatch):
     """Around all nodes, and so around four."""
-    parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, around=3.0))
+    parameters = fit_set(find_family("loggp"), evidence(lambda size, each: 1.0, around=3.0))
     assert parameters.settings["contention"] == {"rounds": {"from_bytes": 0, "ratio": pytest.approx(3, rel=0.1)}}
     ranks, step = np.arange(4), np.repeat(np.arange(rounds), 4)
-    ring = stack([Schedule.of(4, step, np.tile(ranks, rounds), np.tile((ranks + 1) % 4, rounds), 1024)])
+    ring = stack_schedules([Schedule.of(4, step, np.tile(ranks, rounds), np.tile((ranks + 1) % 4, rounds), 1024)])
     texts = [check.text for check in assess_validity(Model.of_set(parameters), parameters, ring)]
     assert [text.partition(":")[0] for text in texts] == [word]
     monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
-    described = build.schedule(point("allgather", "ring", ranks=rounds + 1, bytes=1024))
+    described = build.build_schedule(point("allgather", "ring", ranks=rounds + 1, bytes=1024))
     assert isinstance(described, CompactSchedule)
     assert [check.label for check in assess_validity(Model.of_set(parameters), parameters, described)] == [word]
     assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["valid"]
@@ -112,7 +112,7 @@ def test_predictions_of_messages_that_wait_for_each_other_are_flagged(rounds, wo
 
 def test_messages_in_a_row_are_flagged_and_so_are_streams():
     """They wait for a receiver that takes one after the other."""
-    parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, row=5.0))
+    parameters = fit_set(find_family("loggp"), evidence(lambda size, each: 1.0, row=5.0))
     assert parameters.settings["contention"] == {"row": {"from_bytes": 0, "ratio": pytest.approx(5, rel=0.1)}}
     jobs = [
         point("reduce", "linear", ranks=4, bytes=1024),
@@ -178,7 +178,7 @@ def test_a_fan_or_row_between_types_speaks_of_messages_between_these(name, opera
 
 def test_messages_within_a_node_are_flagged_where_they_are_predicted_as_others():
     """And their interval is put around what they take."""
-    parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, within=0.1))
+    parameters = fit_set(find_family("loggp"), evidence(lambda size, each: 1.0, within=0.1))
     parameters = replace(parameters, settings={**parameters.settings, "probed_classes": ["node", "beyond"]})
     far, near = (point("bcast", "linear", ranks=2, bytes=8, layout=layout) for layout in ("block:1", "block:2"))
     assert predict(parameters, [far])[0].validity_text == "valid"
@@ -188,7 +188,7 @@ def test_messages_within_a_node_are_flagged_where_they_are_predicted_as_others()
 
 
 def test_fans_are_flagged_where_one_rank_sends_to_several_or_takes_from_them():
-    parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, fan=0.2))
+    parameters = fit_set(find_family("loggp"), evidence(lambda size, each: 1.0, fan=0.2))
     statuses = {}
     for operation, algorithm, ranks in (
         ("bcast", "linear", 6),
@@ -208,8 +208,8 @@ def test_fans_are_flagged_where_one_rank_sends_to_several_or_takes_from_them():
 def test_a_family_blind_to_size_is_held_to_the_size_that_it_sees():
     seen = evidence(lambda size, each: 1.0)
     known = replace(make_given_set("logp", ["L=10us", "o=1.75us", "g=4us"]), bytes_range=(0.0, 64.0))
-    assert check_contention(family("logp"), known, seen) == {}
-    assert check_contention(family("logp"), replace(known, bytes_range=(0.0, 1e9)), seen)["row"]["ratio"] > 5
+    assert check_contention(find_family("logp"), known, seen) == {}
+    assert check_contention(find_family("logp"), replace(known, bytes_range=(0.0, 1e9)), seen)["row"]["ratio"] > 5
 
 
 LONG, HANDSHAKE = 16384, 300e-6
@@ -239,7 +239,7 @@ def make_single_message_evidence(crowd=1.0):
 
 @pytest.fixture(scope="module")
 def parameters():
-    return fit_set(family("loggp"), make_single_message_evidence())
+    return fit_set(find_family("loggp"), make_single_message_evidence())
 
 
 def test_what_a_round_trip_took_stands_beside_the_prediction_of_one(parameters):
@@ -247,7 +247,7 @@ def test_what_a_round_trip_took_stands_beside_the_prediction_of_one(parameters):
     assert trips["bytes"] == sorted(trips["bytes"])
     assert LONG in trips["bytes"]
     for size, took, predicted in zip(*trips.values(), strict=True):
-        both_ways = stack([Schedule.of(2, [0, 1], [0, 1], [1, 0], size, root=0)])
+        both_ways = stack_schedules([Schedule.of(2, [0, 1], [0, 1], [1, 0], size, root=0)])
         assert predicted == pytest.approx(float(model.cost(both_ways)[0, 0]), rel=1e-5)
         assert took / predicted == pytest.approx(float(single_message_ratios(parameters, both_ways)[0]), rel=1e-5)
     one_way = truth("loggp").times["pingpong"]({"bytes": LONG}) / 2
@@ -261,7 +261,7 @@ def test_it_survives_its_file(parameters, tmp_path):
 
 def test_what_is_as_wrong_alone_is_not_stated_to_be_wrong_for_being_many(parameters):
     assert "contention" not in parameters.settings
-    crowd = fit_set(family("loggp"), make_single_message_evidence(crowd=4.0)).settings["contention"]["nodes"]
+    crowd = fit_set(find_family("loggp"), make_single_message_evidence(crowd=4.0)).settings["contention"]["nodes"]
     assert crowd["ratio"] > 4
 
 
@@ -302,10 +302,10 @@ def test_named_levels_and_few_nodes_are_not_looked_at():
 
 
 def test_a_prediction_between_nodes_is_marked_and_one_within_a_node_does_not():
-    entry = family("hockney")
+    entry = find_family("hockney")
     values = Values({"alpha.a": np.array([[1e-5]]), "beta.a": np.array([[1e-9]])}, {"alpha": "constant"})
     parameters = ParameterSet("hockney", "p", "", {}, settings={"heterogeneity": 2.14}, bytes_range=(0.0, 1e6))
-    far, near = (stack([Schedule.of(2, 0, 0, 1, 8).placed(np.array(nodes))]) for nodes in ([0, 1], [0, 0]))
+    far, near = (stack_schedules([Schedule.of(2, 0, 0, 1, 8).place(np.array(nodes))]) for nodes in ([0, 1], [0, 0]))
     model = Model(entry, values)
     doubt = "round trips between nodes are up to 2.1 times those of the probed nodes"
     doubt += ", and the platform file names no levels"
@@ -328,13 +328,13 @@ def test_classes_whose_pairs_are_not_alike_are_known_by_what_they_differ():
         return 3e-5 if one // 16 != two // 16 else 2e-5 if one // 4 != two // 4 and one < 16 else 1e-5
 
     evidence = make_pair_evidence(32, seconds, {"leaf": 16})
-    assert find_unequal_classes(family("shares"), evidence) == {"leaf": 2.0}
+    assert find_unequal_classes(find_family("shares"), evidence) == {"leaf": 2.0}
     assert find_unequal_classes(
-        family("shares"), make_pair_evidence(32, lambda one, two: 3e-5 if one // 16 != two // 16 else 1e-5)
+        find_family("shares"), make_pair_evidence(32, lambda one, two: 3e-5 if one // 16 != two // 16 else 1e-5)
     ) == {"beyond": 3.0}
-    assert not find_unequal_classes(family("shares"), make_pair_evidence(32, lambda one, two: 1e-5))
+    assert not find_unequal_classes(find_family("shares"), make_pair_evidence(32, lambda one, two: 1e-5))
     assert not find_unequal_classes(
-        family("shares"), make_pair_evidence(32, lambda one, two: 3e-5 if 5 in (one, two) else 1e-5)
+        find_family("shares"), make_pair_evidence(32, lambda one, two: 3e-5 if 5 in (one, two) else 1e-5)
     )  # a slow node
 
 
@@ -343,10 +343,10 @@ def test_types_of_nodes_count_for_families_that_do_not_know_them():
         return 1e-5 if max(one, two) < 10 else 2e-5
 
     evidence = make_pair_evidence(32, seconds, {"leaf": 16}, {"fat": 10, "thin": 22})
-    assert find_unequal_classes(family("shares"), evidence) == {"leaf": 2.0}
-    assert not find_unequal_classes(family("hloggp"), evidence)
+    assert find_unequal_classes(find_family("shares"), evidence) == {"leaf": 2.0}
+    assert not find_unequal_classes(find_family("hloggp"), evidence)
     assert not find_unequal_classes(
-        family("loggp"), evidence
+        find_family("loggp"), evidence
     )  # is fitted to nodes of the first type, and says where others are
 
 
@@ -410,7 +410,7 @@ def test_types_whose_round_trips_differ_are_known_by_how_much():
 def test_fits_keep_what_is_unlike_but_those_that_know_types():
     evidence = make_typed_evidence(TYPES, lambda one, two: 1e-5 * (1 + (one >= 6) + (two >= 6)))
     for name, kept in (("hockney", True), ("hloggp", False)):
-        entry = replace(family(name), probes=(), fit=lambda observed: Fitted({}, (0.0, 1.0)))
+        entry = replace(find_family(name), probes=(), fit=lambda observed: Fitted({}, (0.0, 1.0)))
         assert ("heterogeneity_by_types" in fit_set(entry, evidence).settings) is kept
 
 
@@ -445,7 +445,7 @@ def test_predictions_between_nodes_of_unlike_types_are_marked(name, values, doub
 def test_without_levels_too_messages_within_a_node_and_between_nodes_are_distinguished(layout, probed, doubt):
     about = {"layout": layout, "ranks": 2, "where": "", "bytes": 8, "pair": "node.node"}
     evidence = Observed({"pingpong": [CaseSamples(about, np.full(5, 1e-5), np.zeros(5))]}, 1)
-    entry = replace(family("hockney"), probes=("pingpong",), fit=lambda observed: Fitted({}, (0.0, 1e6)))
+    entry = replace(find_family("hockney"), probes=("pingpong",), fit=lambda observed: Fitted({}, (0.0, 1e6)))
     settings = fit_set(entry, evidence).settings
     assert settings["probed_classes"] == [probed]
     known = replace(make_given_set("hockney", ["alpha=10us", "beta=1ns"]), settings=settings)
@@ -460,11 +460,11 @@ def test_the_error_is_the_root_mean_square_of_relative_errors(monkeypatch):
     monkeypatch.setattr(
         validity_checks, "_predict_left_out", lambda entry, observed: [(1.1, 1.0), (1.4, 2.0), (1.0, 0.0)]
     )
-    assert validity_checks.measure_left_out_error(family("hockney"), Observed({})) == {
+    assert validity_checks.measure_left_out_error(find_family("hockney"), Observed({})) == {
         "error": pytest.approx(0.05**0.5),
         "cases": 2,
     }
 
 
 def test_without_a_case_there_is_no_error():
-    assert validity_checks.measure_left_out_error(family("pram"), Observed({})) == {}
+    assert validity_checks.measure_left_out_error(find_family("pram"), Observed({})) == {}

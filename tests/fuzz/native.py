@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.platforms.tools import ROOT, find
+from commodel.platforms.tools import ROOT, find_tool
 
 NATIVE = ROOT / "workflow" / "native"
 PARTS = ("harness/cases.c", "harness/text.c", "harness/errors.c", "player/schedule.c", "kernels/partition.c")
@@ -29,7 +29,7 @@ def program() -> Path:
     include = ["-I", NATIVE / "harness", "-I", NATIVE / "player", "-I", NATIVE / "kernels"]
     sources = [Path(__file__).with_name("parsers.c"), *(NATIVE / part for part in PARTS)]
     flags = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", *CLEAN]
-    done = subprocess.run([find("mpicc"), *flags, *include, *sources, "-o", built], capture_output=True, text=True)
+    done = subprocess.run([find_tool("mpicc"), *flags, *include, *sources, "-o", built], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return built
 

@@ -19,11 +19,11 @@ from commodel.files import expressions, quantities
 from commodel.interchange import mrnet, taulop
 from commodel.models.parameter_sets import read_set
 from commodel.models.speeds import FORMS, read_speeds
-from commodel.patterns.build import full_layout
-from commodel.patterns.partitions.arrangement import by_columns
-from commodel.patterns.partitions.shares import constant, geometric
+from commodel.patterns.build import complete_layout
+from commodel.patterns.partitions.arrangement import arrange_in_columns
+from commodel.patterns.partitions.shares import partition_constant, partition_geometric
 from commodel.patterns.points import Setting, make_point
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.config import load_experiment, load_platform
 from commodel.plan.experiments import AXES
 from commodel.plan.planning import load_plan, make_plan, setting_of
@@ -108,8 +108,8 @@ def balanced(path: Path) -> None:
     for kernel in speeds.kernels:
         for form in FORMS:
             curves = speeds.curves(kernel, [*speeds.kernels[kernel].kinds], form)
-            for share in (geometric, constant):
-                either(lambda share=share, curves=curves: by_columns(share(curves, 256), 16))
+            for share in (partition_geometric, partition_constant):
+                either(lambda share=share, curves=curves: arrange_in_columns(share(curves, 256), 16))
 
 
 def workbook(content: bytes, folder: Path) -> None:
@@ -193,13 +193,13 @@ def expression(text: str, folder: Path) -> None:
 
 
 def spec_of_tree(spec: str, folder: Path) -> None:
-    tree.__wrapped__(spec)
+    make_tree.__wrapped__(spec)
 
 
 def spec_of_layout(spec: str, folder: Path) -> None:
     for ranks in (2, 12, 1 << 16):
-        either(full_layout, Setting("p", 64, 64, types=(("fat", 8), ("thin", 56))), spec, ranks)
-        either(full_layout, Setting.unlimited(), spec, ranks)
+        either(complete_layout, Setting("p", 64, 64, types=(("fat", 8), ("thin", 56))), spec, ranks)
+        either(complete_layout, Setting.unlimited(), spec, ranks)
 
 
 def options(given: tuple, folder: Path) -> None:
@@ -209,4 +209,4 @@ def options(given: tuple, folder: Path) -> None:
 
 
 def hosts(path: Path) -> None:
-    mrnet.name_hosts(tree("flat:3"), path)
+    mrnet.name_hosts(make_tree("flat:3"), path)

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from commodel.files import yaml as yamltext
 from commodel.fits.measured_tables import read_points
 from commodel.interchange import StatedProperties, netgauge, read_times, rules
-from commodel.patterns.build import full_layout
+from commodel.patterns.build import complete_layout
+from commodel.patterns.pattern_files import goal, goal_binary
 from commodel.patterns.points import Setting
-from commodel.patterns.trees.topologies import tree
-from commodel.patterns.written import goal, goal_binary
+from commodel.patterns.trees.topologies import make_tree
 from commodel.registry import discover
 from tests.fuzz import forms, native, overlay, readers
 from tests.fuzz.folders import received_folder, received_folders
@@ -53,15 +53,15 @@ TARGETS: dict[str, Target] = {
     "import netgauge": Target(edited([forms.NETGAUGE]), of_file("input", netgauge.read_parameters)),
     "import taulop": Target(edited([forms.CHANNEL.encode(), forms.GAMMA]), readers.tau_lop),
     "topology": Target(written(*forms.TOPOLOGIES), readers.spec_of_tree),
-    "topology file": Target(edited(forms.TREES), of_file("t.top", lambda path: tree.__wrapped__(f"file:{path}"))),
+    "topology file": Target(edited(forms.TREES), of_file("t.top", lambda path: make_tree.__wrapped__(f"file:{path}"))),
     "layout": Target(written(*forms.LAYOUTS), readers.spec_of_layout),
     "rank file": Target(
         edited(forms.RANKS),
-        of_file("r.txt", lambda path: full_layout.__wrapped__(Setting.unlimited(), f"file:{path}", 4)),
+        of_file("r.txt", lambda path: complete_layout.__wrapped__(Setting.unlimited(), f"file:{path}", 4)),
     ),
     "processes": Target(
         edited(samples("params/layouts/fermi/M[1-4].csv")),
-        of_file("p.csv", lambda path: full_layout.__wrapped__(Setting("p", 64, 12), f"processes:{path}", 7)),
+        of_file("p.csv", lambda path: complete_layout.__wrapped__(Setting("p", 64, 12), f"processes:{path}", 7)),
     ),
     "hosts": Target(edited([b"a\nb\nc # d\nd\n"]), of_file("h.txt", readers.hosts)),
     "parameters": Target(

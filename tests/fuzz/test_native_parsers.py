@@ -3,10 +3,10 @@
 import pytest
 
 from commodel.errors import UserError
-from commodel.platforms.tools import find
+from commodel.platforms.tools import find_tool
 from tests.fuzz import forms, native
 
-pytestmark = pytest.mark.skipif(find("mpicc") is None, reason="no mpicc here")
+pytestmark = pytest.mark.skipif(find_tool("mpicc") is None, reason="no mpicc here")
 REFUSED = {
     "a rank that has no next one": (
         "schedule",

@@ -18,9 +18,9 @@ from commodel.errors import UserError
 from commodel.fits.measured_tables import read_points
 from commodel.interchange import MPI_NAMES, StatedProperties, normalize_operation, read_times
 from commodel.interchange.mrnet import name_hosts
-from commodel.patterns.operations import operations
-from commodel.patterns.trees.files import mrnet
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.operations import list_operations
+from commodel.patterns.trees.files import format_mrnet
+from commodel.patterns.trees.topologies import make_tree
 from commodel.registry import discover
 from tests.interchange.samples import SAMPLES
 from tests.refusals import message
@@ -110,7 +110,7 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(name, tmp_path_factory, d
     assert bool(refused) != bool(table and table.times)
     assert "\n" not in refused
     for operation, _, _, ranks, size, seconds, _ in times(table) if table else ():
-        assert operation in operations()
+        assert operation in list_operations()
         assert ranks >= 2
         assert size >= 0
         assert 0 < seconds < 1e10
@@ -231,13 +231,13 @@ def test_a_library_has_no_prediction(tmp_path):
 
 @pytest.mark.parametrize("spec", ["flat:5", "kary:2^3", "balanced:3x2", "binomial:4", "groups:3,1,2x2"])
 def test_hosts_in_order_one_a_node(spec, tmp_path):
-    wanted = tree(spec)
+    wanted = make_tree(spec)
     hosts = tmp_path / "hosts"
     hosts.write_text("# first the front end\n\n" + "".join(f"n{node % 4}.site # rack\n" for node in range(40)))
     named = name_hosts(wanted, hosts)
     assert named.names[:6] == ("n0.site:0", "n1.site:0", "n2.site:0", "n3.site:0", "n0.site:1", "n1.site:1")
-    (tmp_path / "tree.top").write_text(mrnet(named))
-    again = tree(f"file:{tmp_path / 'tree.top'}")
+    (tmp_path / "tree.top").write_text(format_mrnet(named))
+    again = make_tree(f"file:{tmp_path / 'tree.top'}")
     parent_of = {again.names[i]: again.names[again.parent[i]] for i in range(1, again.nodes)}
     assert parent_of == {named.names[i]: named.names[wanted.parent[i]] for i in range(1, wanted.nodes)}
 
@@ -246,10 +246,10 @@ def test_hosts_that_are_none(tmp_path):
     hosts = tmp_path / "hosts"
     hosts.write_text("a\nb c\n")
     with pytest.raises(UserError, match="hosts:2: found 'b c', wanted a host's name"):
-        name_hosts(tree("flat:1"), hosts)
+        name_hosts(make_tree("flat:1"), hosts)
     hosts.write_text("a\nb\n")
     with pytest.raises(UserError, match="found 2 hosts, wanted one for each of 3 nodes"):
-        name_hosts(tree("flat:2"), hosts)
+        name_hosts(make_tree("flat:2"), hosts)
 
 
 def test_parameters_of_netgauge_are_microseconds(tmp_path):

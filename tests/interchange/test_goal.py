@@ -21,16 +21,16 @@ from commodel.hierarchy import Hierarchy
 from commodel.interchange.goal import convert_parameters, format_goal, has_untimed_work
 from commodel.models.evaluation.repeated_rounds import find_representative_ranks
 from commodel.models.evaluation.replay import Costs, finish_times
-from commodel.models.families import complete, family, loggp
+from commodel.models.families import complete, find_family, loggp
 from commodel.models.parameter_sets import make_given_set
-from commodel.patterns.build import schedule
-from commodel.patterns.layouts import place
+from commodel.patterns.build import build_schedule
+from commodel.patterns.layouts import place_ranks
+from commodel.patterns.pattern_files import goal as reader
+from commodel.patterns.pattern_files import goal_binary
+from commodel.patterns.pattern_files import tasks as goal_tasks
+from commodel.patterns.pattern_files.tasks import CALCULATE, RECEIVE, SEND, Dependencies, Tasks, find_shift
+from commodel.patterns.pattern_files.tasks import make_schedule as in_steps
 from commodel.patterns.schedule import Schedule, Work
-from commodel.patterns.written import goal as reader
-from commodel.patterns.written import goal_binary
-from commodel.patterns.written import tasks as goal_tasks
-from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND, Dependencies, Tasks, find_shift
-from commodel.patterns.written.tasks import make_schedule as in_steps
 from commodel.predictions.predictions import predict
 from tests.interchange.goal_simulator import play, read
 from tests.models.exact import numbers
@@ -69,7 +69,7 @@ def loggp_set(L, o, g, G):
 
 def both(wanted, machine):
     """What LogGP says and what is played, in ns."""
-    pattern = schedule(wanted)
+    pattern = build_schedule(wanted)
     prediction = predict(loggp_set(*machine), [wanted])[0].seconds * 1e9
     return prediction, pattern.cost(np.array(play(format_goal(pattern, GAMMA), *machine)))
 
@@ -152,7 +152,7 @@ def test_everyone_to_everyone_in_turn(ranks, sizes, o, more, G):
     pattern = Schedule.of(ranks, step, rank, (rank + step % (ranks - 1) + 1) % ranks, bytes)
     machine = (100_000, o, o + more, G)
     prediction = loggp_set(*machine)
-    wanted = costs(family("loggp"), pattern, prediction, drawn=False).item() * 1e9
+    wanted = costs(find_family("loggp"), pattern, prediction, drawn=False).item() * 1e9
     assert max(play(format_goal(pattern), *machine)) == pytest.approx(wanted, abs=1)
 
 
@@ -164,7 +164,7 @@ def test_a_posted_list_to_everyone(ranks, o, more):
     turn = np.tile(np.arange(1, ranks), ranks)
     pattern = Schedule.of(ranks, 0, rank, (rank + turn) % ranks, 1)
     L = ranks * g + ranks * o + 1  # the first message comes when all are sent
-    wanted = costs(family("loggp"), pattern, loggp_set(L, o, g, 0), drawn=False).item() * 1e9
+    wanted = costs(find_family("loggp"), pattern, loggp_set(L, o, g, 0), drawn=False).item() * 1e9
     assert max(play(format_goal(pattern), L, o, g, 0)) == pytest.approx(wanted, abs=1)
 
 
@@ -172,7 +172,7 @@ def test_a_posted_list_to_everyone(ranks, o, more):
 def test_every_pattern_can_be_played(ranks):
     """No message without its receive, none of 0 bytes, all bytes of the schedule; a few lines a message."""
     for wanted in catalogue(ranks, 64):
-        pattern = schedule(wanted)
+        pattern = build_schedule(wanted)
         text = format_goal(pattern, GAMMA)
         count, nodes = read(text)
         assert count == pattern.ranks
@@ -184,14 +184,14 @@ def test_every_pattern_can_be_played(ranks):
 
 def test_known_times_by_hand():
     """LogGP's closed forms: two sends, the second one g later; a combine of 1000 B at 3 ns a byte."""
-    pattern = schedule(point("bcast", "linear", ranks=3, bytes=11))
+    pattern = build_schedule(point("bcast", "linear", ranks=3, bytes=11))
     assert play(format_goal(pattern), 1000, 100, 500, 2) == [600 + 20, 1000 + 200 + 20, 1000 + 200 + 20 + 520]
-    text = format_goal(schedule(point("reduce", topology="flat:1", bytes=1000)), GAMMA)
+    text = format_goal(build_schedule(point("reduce", topology="flat:1", bytes=1000)), GAMMA)
     assert play(text, 1000, 100, 500, 2)[0] == 1000 + 200 + 2 * 999 + 3000
 
 
 def test_work_without_gamma_is_stated():
-    pattern = schedule(point("allreduce", "ring", ranks=4, bytes=64))
+    pattern = build_schedule(point("allreduce", "ring", ranks=4, bytes=64))
     assert has_untimed_work(pattern, None)
     assert "without gamma" in format_goal(pattern)
     assert not has_untimed_work(pattern, 0.0)
@@ -239,9 +239,9 @@ def back(pattern, folder, gamma=0.0):
     """Through the text; through tasks that are packed as txt2bin packs them it is the same."""
     path = folder / "a.goal"
     path.write_text(format_goal(pattern, gamma))
-    tasks = reader.tasks(path)
+    tasks = reader.read_tasks(path)
     (folder / "a.bin").write_bytes(packed(tasks))
-    again, binary = reader.read(path), in_steps(goal_binary.tasks(folder / "a.bin"))
+    again, binary = reader.read(path), in_steps(goal_binary.read_tasks(folder / "a.bin"))
     assert again.has_same_structure(binary)
     assert again.bytes.tolist() == binary.bytes.tolist()
     return again
@@ -265,7 +265,7 @@ def test_rank_local_steps_come_back_at_the_same_price(folder, case, seed):
         pattern = built(ranks, rows, work, sizes)
     except UserError:
         return
-    event("plain" if pattern.ends is None else "steps of their own")
+    event("plain" if pattern.nonblocking is None else "steps of their own")
     again = back(pattern, folder)
     np.testing.assert_allclose(ends(again, *machine), ends(pattern, *machine), rtol=1e-12, atol=1e-21)
     pairs = [sorted(zip(form.src, form.dst, np.maximum(form.bytes, 1), strict=True)) for form in (pattern, again)]
@@ -277,7 +277,7 @@ def test_rank_local_steps_come_back_at_the_same_price(folder, case, seed):
 @pytest.mark.parametrize("machine", [(1000, 100, 150, 500, 2), (2500, 1500, 700, 1000, 6)])
 def test_every_pattern_comes_back_at_the_same_prediction(folder, ranks, machine):
     for wanted in catalogue(ranks, 64):
-        pattern = schedule(wanted)
+        pattern = build_schedule(wanted)
         again = back(pattern, folder, BACK_GAMMA)
         np.testing.assert_allclose(
             ends(again, *machine), ends(pattern, *machine, gamma=BACK_GAMMA), rtol=1e-12, err_msg=str(wanted)
@@ -399,11 +399,11 @@ SETS = {
 
 def finish(name, pattern, levels=None):
     """When each rank is done; on a network of two levels messages between leaves take longer."""
-    values = complete(family(name), numbers(SETS[name]))
+    values = complete(find_family(name), numbers(SETS[name]))
     if levels:
         far = {**values.numbers, "L.leaf": np.array([[7e-6]])}
         values = replace(values, numbers=far, settings={"classes": ["leaf"], "levels": levels.settings})
-    return family(name).predict(pattern, values)
+    return find_family(name).predict(pattern, values)
 
 
 @given(shifted_programs())
@@ -412,7 +412,7 @@ def test_columns_are_those_of_all_ranks_in_order(tasks):
     if isinstance(whole, str):
         assert first == whole
         return
-    assert first.content() == whole.content()
+    assert first.encode() == whole.encode()
     assert (first.shift is None) == (find_shift(tasks) == tasks.ranks)
 
 
@@ -426,9 +426,9 @@ def test_price_is_that_of_all_ranks_to_the_last_digit(tasks, layout, name, near)
     pattern = outcome(in_steps, tasks)
     if isinstance(pattern, str):
         return
-    node = place(layout, pattern.ranks)
+    node = place_ranks(layout, pattern.ranks)
     levels = Hierarchy.written({"leaf": 2}, int(node.max()) + 1) if near else None
-    pattern = pattern.placed(node)
+    pattern = pattern.place(node)
     first, whole = (outcome(finish, name, one, levels) for one in (pattern, replace(pattern, shift=None)))
     assert np.array_equal(first, whole)
 

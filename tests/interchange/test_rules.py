@@ -34,8 +34,8 @@ from commodel.interchange.rules import (
     read_choices,
 )
 from commodel.patterns.algorithms import Algorithm, find_algorithms
-from commodel.patterns.arguments import PIPELINED
-from commodel.patterns.build import schedule
+from commodel.patterns.arguments import SEGMENT_OR_DEFAULT
+from commodel.patterns.build import build_schedule
 from commodel.patterns.libraries import MPICH, MPICH_FUNCTIONS, OPEN_MPI, OPEN_MPI_FUNCTIONS
 from commodel.records import Choice
 from tests.patterns.catalogue import ENTRIES, point
@@ -235,7 +235,9 @@ def test_segments_that_are_defaults_here_are_stated_there(name, entry):
     """Open MPI cuts nothing where the segment is 0; a pipeline here is cut at 8 KiB unless told otherwise."""
     rule = find_rule(name, "" if entry.needs_argument else entry.short_name)
     if rule.algorithm:
-        assert rule.segment == {PIPELINED: 8192}.get(entry.argument, 1024 if entry.short_name == "linear-sync" else 0)
+        assert rule.segment == {SEGMENT_OR_DEFAULT: 8192}.get(
+            entry.argument, 1024 if entry.short_name == "linear-sync" else 0
+        )
 
 
 def test_a_synchronised_gather_s_first_part_is_its_segment():
@@ -281,7 +283,7 @@ def calls(library):
 
 
 def sends(call):
-    pattern = schedule(point(call.operation, call.spec, ranks=call.ranks, bytes=call.bytes))
+    pattern = build_schedule(point(call.operation, call.spec, ranks=call.ranks, bytes=call.bytes))
     sent = [[] for _ in range(call.ranks)]
     for source, target, size in zip(pattern.src, pattern.dst, pattern.bytes, strict=True):
         sent[source].append((int(target), int(size)))
@@ -311,7 +313,7 @@ def test_every_routine_that_is_named_was_recorded():
         named = {
             (entry.operation, entry.short_name)
             for entry in ENTRIES.values()
-            if isinstance(entry, Algorithm) and any(routine.library == library for routine in entry.like)
+            if isinstance(entry, Algorithm) and any(routine.library == library for routine in entry.mpi_functions)
         }
         assert named - recorded == ({("allreduce", "reduce-bcast")} if library == OPEN_MPI else set())
         assert recorded <= named
@@ -319,4 +321,8 @@ def test_every_routine_that_is_named_was_recorded():
 
 def test_what_differs_is_stated():
     for library, operation, choice, _ in DIFFERENT:
-        assert all(routine.differs for routine in find_algorithms(operation)[choice].like if routine.library == library)
+        assert all(
+            routine.differs
+            for routine in find_algorithms(operation)[choice].mpi_functions
+            if routine.library == library
+        )

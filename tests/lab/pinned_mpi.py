@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.platforms.tools import ROOT, find
+from commodel.platforms.tools import ROOT, find_tool
 
 LOCK = ROOT / "envs" / "mpi.lock"
 
@@ -30,12 +30,12 @@ def programs() -> Path:
 def first_on_path() -> Iterator[None]:
     before = os.environ["PATH"]
     os.environ["PATH"] = f"{programs()}{os.pathsep}{before}"
-    find.cache_clear()
+    find_tool.cache_clear()
     try:
         yield
     finally:
         os.environ["PATH"] = before
-        find.cache_clear()
+        find_tool.cache_clear()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,6 +3,7 @@
 # it has lies in DIR (a short path: sockets are in it); ports are free ones; nothing of the system changes. Needs root.
 # A topology.conf that lies in DIR already says which switches its nodes n0 to n3 are on. LAB_NODES names other nodes. With
 # LAB_NETWORK, a folder of network.sh, its hosts of these names are the nodes, and the controller runs on its head.
+# LAB_LOSSES=yes: nodes are lost on purpose, which is noticed within seconds. Otherwise a busy machine is no lost node.
 set -euo pipefail
 
 say() { printf 'slurm.sh: %s\n' "$*" >&2; }
@@ -59,7 +60,7 @@ SlurmctldPort=$port
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket=$dir/munge.socket,cred_expire=5
+AuthInfo=socket=$dir/munge.socket,cred_expire=$([ -n "${LAB_LOSSES:-}" ] && echo 5 || echo 120)
 CredType=cred/munge
 StateSaveLocation=$dir/state
 SlurmctldPidFile=$dir/slurmctld.pid
@@ -76,8 +77,8 @@ SelectTypeParameters=CR_Core
 JobAcctGatherType=jobacct_gather/none
 MpiDefault=none
 ReturnToService=1
-# A lost node, a job at its limit and a hung step are noticed within seconds here; sites wait minutes.
-SlurmdTimeout=10
+# A job at its limit and a hung step are noticed within seconds here; sites wait minutes.
+SlurmdTimeout=$([ -n "${LAB_LOSSES:-}" ] && echo 10 || echo 300)
 KillWait=3
 UnkillableStepTimeout=30
 SchedulerParameters=batch_sched_delay=0,bf_interval=1,sched_min_interval=0

@@ -70,11 +70,7 @@ class Slurm:
 
     @contextmanager
     def outage(self, number: signal.Signals) -> Iterator[None]:
-        """The controller is away while a block runs: killed, and started anew in the end; or stopped, and goes on. A
-        site's has more patience with nodes that it has not heard of than this one."""
-        conf = self.folder / "slurm.conf"
-        conf.write_text(conf.read_text().replace("SlurmdTimeout=10\n", "SlurmdTimeout=300\n"))
-        self("scontrol", "reconfigure")
+        """The controller is away while a block runs: killed, and started anew in the end; or stopped, and goes on."""
         process = int((self.folder / "slurmctld.pid").read_text())
         os.kill(process, number)
         try:
@@ -84,8 +80,9 @@ class Slurm:
 
 
 @contextmanager
-def running_slurm(topology: str = "") -> Iterator[Slurm]:
-    """A Slurm of its own, with a text of topology.conf or none; gone afterwards, with all that its jobs have left."""
+def running_slurm(topology: str = "", losses: bool = False) -> Iterator[Slurm]:
+    """A Slurm of its own, with a text of topology.conf or none; gone afterwards, with all that its jobs have left.
+    Where nodes are lost on purpose (`losses`), it notices this within seconds."""
     path = f"{os.environ['PATH']}:/usr/sbin"
     missing = [name for name in PROGRAMS if not shutil.which(name, path=path)]
     if os.geteuid() or missing:
@@ -97,7 +94,8 @@ def running_slurm(topology: str = "") -> Iterator[Slurm]:
     if topology:
         (folder / "topology.conf").write_text(topology)
     try:
-        subprocess.run([HERE / "slurm.sh", "up", folder], check=True, timeout=60)
+        patience = {"LAB_LOSSES": "yes"} if losses else {}
+        subprocess.run([HERE / "slurm.sh", "up", folder], env=os.environ | patience, check=True, timeout=60)
         own = {"PATH": f"{folder / 'bin'}:{ROOT / '.venv' / 'bin'}:{path}", "SLURM_CONF": f"{folder / 'slurm.conf'}"}
         # Nodes on one machine share no memory; and UCX's addresses can be too long for PMI-2.
         inside = (HERE / "network.sh", "run", os.environ["LAB_NETWORK"]) if "LAB_NETWORK" in os.environ else ()
@@ -115,8 +113,8 @@ def shared_slurm():
 @pytest.fixture
 def slurm(request):
     """The one of all tests, which leave its nodes as they were; or, for a test that is marked `own_slurm`, its own."""
-    if request.node.get_closest_marker("own_slurm"):
-        with running_slurm() as own:
+    if marker := request.node.get_closest_marker("own_slurm"):
+        with running_slurm(**marker.kwargs) as own:
             yield own
         return
     shared = request.getfixturevalue("shared_slurm")

@@ -13,7 +13,7 @@ import pytest
 
 from commodel import __version__
 from commodel.platforms.build import build
-from commodel.platforms.tools import ROOT, find, native_digest
+from commodel.platforms.tools import ROOT, find_tool, native_digest
 from tests.lab.apptainer_lab import NO_MPI, OPEN_MPI, OTHER_SOURCES, container
 
 pytestmark = pytest.mark.lab
@@ -124,11 +124,11 @@ def test_processes_keep_their_cores_in_the_image(project, image):
         "measure", "--kernel", "gemm", "--platform", "boxed", *requested, "-o", "speeds.yaml"
     )
     printed = project.commodel("plan", "more", code=2)
-    assert "more.csv:3: found 4097 cores kept on node 0, wanted at most its 2" in printed
+    assert "more.csv:3: found 4097 cores in use on node 0, wanted at most its 2" in printed
 
 
 def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):
-    mpi = Path(find("mpiexec")).resolve().parents[1]
+    mpi = Path(find_tool("mpiexec")).resolve().parents[1]
     project.write(container(image, model="bind", mpi=str(mpi)))
     project.commodel("run", "mine", "-q", "--only", "boxed")
     assert {

@@ -55,4 +55,4 @@ def test_ranks_that_srun_does_not_speak_to_are_explained(project, image):
     batch = next(batch for batch in project.plan.batches if batch.nodes == 2)
     job = project.submit(batch)
     assert project.slurm.ended(job) == "FAILED"
-    assert "believes that it is rank 0 of 1" in project.log(job).splitlines()[-1]
+    assert "processes is rank 0 of 1" in project.log(job).splitlines()[-1]

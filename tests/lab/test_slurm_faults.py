@@ -73,14 +73,14 @@ def test_cancelled_job(project, batch):
     check_interrupted_batch(project, batch, lambda job: project.slurm("scancel", job))
 
 
-@pytest.mark.own_slurm
+@pytest.mark.own_slurm(losses=True)
 def test_lost_step(project, batch):
     """The guard of the step's ranks is killed on each node: the step cannot end, but the batch can, and goes on."""
     check_interrupted_batch(project, batch, lambda job: kill(project.slurm.processes(f"slurmstepd: [{job}.0]")))
     kill(project.ranks())
 
 
-@pytest.mark.own_slurm
+@pytest.mark.own_slurm(losses=True)
 def test_dead_node(project, batch):
     """The job dies with its node, and its batch goes on elsewhere."""
     check_interrupted_batch(project, batch, lambda job: project.slurm.lose(project.slurm.nodes_of(job)[0]))
@@ -150,7 +150,7 @@ def test_a_world_of_one(project, batch):
     assert project.slurm.ended(job) == "FAILED"
     complaints = [line for line in project.log(job).splitlines() if line.startswith("commodel: ")]
     assert len(complaints) == 1
-    assert "each of the 2 processes started believes that it is rank 0 of 1" in complaints[0]
+    assert "each of the 2 processes is rank 0 of 1" in complaints[0]
 
 
 def test_time_limit(limited):
@@ -165,7 +165,7 @@ def test_time_limit(limited):
     assert set(after) == set(batch.ids)
 
 
-@pytest.mark.own_slurm
+@pytest.mark.own_slurm(losses=True)
 def test_node_taken_away(project, batch):
     """Slurm itself puts the job back into the queue, and it goes on elsewhere: not on a drained node either."""
     drained, *_ = project.slurm("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split()

@@ -97,7 +97,7 @@ class Tree:
 def start(slurm, overlay_programs, tmp_path) -> Iterator:
     """start(mode): a tree that is up, by "srun" or with back-ends started by one of STARTERS."""
     job = slurm("sbatch", "--parsable", "--nodes=4", "--exclusive", "--output=/dev/null", "--wrap", "exec sleep 1000")
-    until(lambda: slurm.state(job) == "RUNNING", 60)
+    until(lambda: slurm.state(job) == "RUNNING")
     file, topology, drive = tmp_path / "connection", tmp_path / "topology", overlay_programs / "drive"
     topology.write_text(TREE)
     started = []
@@ -124,9 +124,11 @@ def start(slurm, overlay_programs, tmp_path) -> Iterator:
                     stderr=errors,
                 )
         if starter:
-            assert tool.answer()["code"] == "waiting"
+            waits = tool.answer()
+            assert waits["code"] == "waiting", (waits, tool.said())
         started.append(Tree(slurm, job, tool, file, others))
-        assert tool.answer()["backends"] == 4
+        comes_up = tool.answer()
+        assert comes_up.get("backends") == 4, (comes_up, tool.said(), slurm("sinfo", "--long", "--Node"))
         assert len(started[0].steps()) == (2 if one_step else 4 if starter else 7)
         tool.good("open concat 0 0 0")
         tool.good("open sum 0 0 1")

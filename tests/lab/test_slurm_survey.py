@@ -143,7 +143,8 @@ def five_nodes(monkeypatch):
     monkeypatch.setenv("LAB_NODES", "n0 n1 n2 n3 n4")
 
 
-@pytest.mark.own_slurm
+@pytest.mark.slow
+@pytest.mark.own_slurm(losses=True)
 def test_a_survey_begins_again_on_other_hosts_and_all_that_follows(five_nodes, project):
     """A host is lost after a part of the survey; later another one for good, and the user deletes the network."""
     project.write(SMALL)

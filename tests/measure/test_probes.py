@@ -7,7 +7,7 @@ import pytest
 
 from commodel.measure.starts import list_starts
 from commodel.models.probes import PLAYER, Site, plans, probe
-from commodel.patterns.layouts import nodes_of_case, place
+from commodel.patterns.layouts import count_case_nodes, place_ranks
 from commodel.records import Batch
 from commodel.results.collection import NOT_SETTINGS
 
@@ -39,8 +39,8 @@ def test_its_cases_fit_on_the_platform(name, site):
     for case in cases:
         assert set(case.settings) == set(entry.columns)
         assert 2 <= case.ranks <= site.ranks
-        nodes = [case.where[node] if case.where else node for node in place(case.layout, case.ranks)]
-        assert max(nodes) < nodes_of_case(case) <= site.nodes
+        nodes = [case.where[node] if case.where else node for node in place_ranks(case.layout, case.ranks)]
+        assert max(nodes) < count_case_nodes(case) <= site.nodes
         assert max(nodes.count(node) for node in nodes) <= site.cores
         members = site.members()
         if case.pair and not case.pair.endswith(".same") and name != "triplet":
@@ -52,7 +52,7 @@ def test_it_is_started_on_the_nodes_that_its_cases_name(name, tmp_path):
     cases = {case.id: case for case in probe(name).cases("x", SITES["two types"], SIZES)}
     for start in list_starts(Batch("b", "x", 9, cases=tuple(cases.values())), tmp_path):
         for case in map(cases.get, start.ids):
-            nodes = place(case.layout, case.ranks)
+            nodes = place_ranks(case.layout, case.ranks)
             assert start.nodes == tuple(case.where[node] if case.where else node for node in nodes)
 
 

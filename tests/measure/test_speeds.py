@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.measure.speeds import Kernel
 from commodel.models.speeds import KernelSpeeds, Speeds, read_speeds, write_speeds
-from commodel.platforms.tools import find
+from commodel.platforms.tools import find_tool
 from tests.cli.running import output
 
 LAYOUT = "rank,node,cores,device\n0,0,1,cpu\n1,0,1,cpu\n"
@@ -22,7 +22,7 @@ def layout(tmp_path):
 
 @pytest.mark.alone
 def test_speeds_of_this_machine_are_measured_and_balance_a_matrix(mpi_programs, layout, tmp_path):
-    if not find("mpiexec"):
+    if not find_tool("mpiexec"):
         pytest.skip("no mpiexec here")
     out = tmp_path / "speeds.yaml"
     requested = ["measure", "--kernel", "gemm", "--layout", layout, "--seconds", 0.1, "--most", 4, "-o", out]

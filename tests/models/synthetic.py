@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from commodel.fits.probe_fits import make_parameter_set
-from commodel.models.families import Family, family
+from commodel.models.families import Family, find_family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.probes import Site, probe
 from commodel.parameters import ParameterSet
@@ -69,7 +69,7 @@ def observed(truth: Truth, name: str, *, noise=0.0, samples=30, seed=1) -> Obser
     """Samples of every case of a family's probes; `noise` is the spread of a sample relative to its time."""
     rng = np.random.default_rng(seed)
     probes = {}
-    for entry in family(name).probes:
+    for entry in find_family(name).probes:
         cases = []
         for case in probe(entry).cases("synthetic", truth.site, list(truth.sizes)):
             settings = {**case.settings, "ranks": case.ranks, "layout": case.layout, "pair": case.pair}
@@ -97,4 +97,4 @@ def fitted_set(name, **how) -> ParameterSet:
 
 def fit_machine(name: str, machine: Truth, **how) -> ParameterSet:
     """Return the parameter set of a model from samples of a machine."""
-    return make_parameter_set(family(name), family(name).fit(observed(machine, name, **how)))
+    return make_parameter_set(find_family(name), find_family(name).fit(observed(machine, name, **how)))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, family
-from commodel.patterns.build import schedule
+from commodel.models.families import complete, find_family
+from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import Schedule, Work
 from tests.models.exact import cost as predict
 from tests.patterns.catalogue import point
@@ -19,13 +19,13 @@ HOCKNEY = {"alpha.a": 5.0, "beta.a": 0.1}
 
 
 def bcast(algorithm: str, ranks: int, bytes: int = 1) -> Schedule:
-    return schedule(point("bcast", algorithm, ranks=ranks, bytes=bytes))
+    return build_schedule(point("bcast", algorithm, ranks=ranks, bytes=bytes))
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 16])
 def test_pram_ring_allreduce(ranks):
     """p − 1 of its steps combine a block of m/p bytes; the others only copy it, which is communication."""
-    pattern = schedule(point("allreduce", "ring", ranks=ranks, bytes=1600))
+    pattern = build_schedule(point("allreduce", "ring", ranks=ranks, bytes=1600))
     assert predict("pram", pattern, gamma=3) == pytest.approx(3 * (ranks - 1) * 1600 / ranks)
 
 
@@ -38,7 +38,7 @@ def test_bsp_binomial_broadcast(ranks, steps):
 @pytest.mark.parametrize("ranks", [2, 9])
 def test_bsp_linear_gather(ranks):
     """One superstep, whose h is what the root receives."""
-    pattern = schedule(point("gather", "linear", ranks=ranks, bytes=8))
+    pattern = build_schedule(point("gather", "linear", ranks=ranks, bytes=8))
     forms = {"l": "linear"}
     assert predict("bsp", pattern, forms, g=2, **{"l.a": 10, "l.b": 3}) == (ranks - 1) * 2 + 10 + 3 * ranks
 
@@ -52,7 +52,7 @@ def test_bsp_supersteps_by_hand():
 
 def test_bsp_ranks_leave_a_superstep_together():
     values = Values({"g": np.array([[2.0]]), "l.a": np.array([[5.0]])})
-    finish = family("bsp").predict(bcast("linear", 6), complete(family("bsp"), values))
+    finish = find_family("bsp").predict(bcast("linear", 6), complete(find_family("bsp"), values))
     assert finish.tolist() == [[5 * 2 + 5] * 6]
 
 
@@ -102,7 +102,7 @@ def test_plogp_flat_broadcast(ranks):
 @pytest.mark.parametrize("ranks", [2, 7, 16])
 def test_plogp_with_constant_functions_is_loggp_without_its_g_in_the_latency(operation, ranks):
     """LogGP's L = L + g − o_s − o_r."""
-    pattern = schedule(point(operation, "binomial", ranks=ranks, bytes=300))
+    pattern = build_schedule(point(operation, "binomial", ranks=ranks, bytes=300))
     same = predict("loggp", pattern, L=10 + 6 - 2 - 3, o_s=2, o_r=3, g=6, G=0)
     assert predict("plogp", pattern, L=10, **CONSTANT) == pytest.approx(same)
 
@@ -126,7 +126,7 @@ def test_plogp_between_and_beyond_samples():
     [("bcast", "linear"), ("gather", "binomial"), ("allreduce", "ring"), ("bcast", "chain:64")],
 )
 def test_loggops_without_overhead_per_byte_is_loggp(operation, algorithm):
-    pattern = schedule(point(operation, algorithm, ranks=9, bytes=1000))
+    pattern = build_schedule(point(operation, algorithm, ranks=9, bytes=1000))
     same = predict("loggp", pattern, L=10, o_s=2, o_r=2, g=3, G=0.01, gamma=0.1)
     assert predict("loggops", pattern, L=10, o=2, g=3, G=0.01, gamma=0.1) == pytest.approx(same)
 
@@ -154,7 +154,7 @@ MLOGNP = {"o_mem.a": 1, "o_mem.b": 0.01, "o_net.a": 20, "o_net.b": 0.1, "l_net":
 def test_mlognp_counts_the_transfers_of_each_message():
     """Four ranks on two nodes, 100 B: a copy takes 2, the network 20 + 10 + 5. Binomial, farthest first: the root sends
     to the other node, then within its own; its message to rank 1 follows the one to rank 2."""
-    pattern = schedule(point("bcast", "binomial", ranks=4, bytes=100, layout="block:2"))
+    pattern = build_schedule(point("bcast", "binomial", ranks=4, bytes=100, layout="block:2"))
     forms = {"o_mem": "linear", "o_net": "linear"}
     assert predict("mlognp", pattern, forms, **MLOGNP) == pytest.approx((2 * 2 + 35) + 2 * 2)
 
@@ -219,7 +219,7 @@ class Machine:
         return self.name
 
     def predict(self, operation: str, algorithm: str, ranks: int, size: int, **more) -> float:
-        pattern = schedule(point(operation, algorithm, ranks=ranks, bytes=size))
+        pattern = build_schedule(point(operation, algorithm, ranks=ranks, bytes=size))
         return predict("loggp", pattern, L=self.L, o_s=self.o, o_r=self.o, g=self.g, G=self.G, **more)
 
     def of(self, size: int) -> tuple[float, float]:

@@ -8,12 +8,12 @@ import pytest
 from commodel.files.parameter_sets import read_parameters
 from commodel.models.evaluation.buffer_overflow import count_ranks_in_flight, transfer_ratio
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, family
+from commodel.models.families import complete, find_family
 from commodel.models.families.cluster import delivered, describe_limits, latency
 from commodel.models.fitting.observed import Observed
 from commodel.models.probes import Site
 from commodel.parameters import Estimate, ParameterSet
-from commodel.patterns.build import schedule
+from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import Schedule
 from commodel.platforms.tools import ROOT
 from tests.models.synthetic import costs, observed
@@ -25,7 +25,7 @@ PUBLISHED = read_parameters(ROOT / "params/published/cluster/fast-ethernet-16.ya
 
 
 def published() -> Values:
-    return complete(family("cluster"), Values.of(PUBLISHED))
+    return complete(find_family("cluster"), Values.of(PUBLISHED))
 
 
 def of(name, size):
@@ -83,14 +83,15 @@ def test_equation_2(ranks, packets, overheads):
     period = max((rounds - 1) * g_s + O_r + U_r, rounds * g_s)
     wanted = (packets - 1) * period + rounds * (O_s + L + O_r + U_r)
     values = simple(**{"O_s.a": O_s, "g_s.a": g_s, "g_r.a": 1.0, "O_r.a": O_r, "U_r": U_r, "L_0": L})
-    assert costs(family("cluster"), repeated_broadcast(ranks, packets), values, False)[0] == pytest.approx(wanted)
+    assert costs(find_family("cluster"), repeated_broadcast(ranks, packets), values, False)[0] == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(("ranks", "above"), [(4, 1.17), (16, 1.08), (256, 1.04)])
 def test_at_full_packets_equation_1_is_the_longer(ranks, above):
     """By what the family says of itself: further packets, over what equation 2 has for them."""
     first, last = (
-        float(costs(family("cluster"), resized(repeated_broadcast(ranks, k)), PUBLISHED, False)[0]) for k in (8, 24)
+        float(costs(find_family("cluster"), resized(repeated_broadcast(ranks, k)), PUBLISHED, False)[0])
+        for k in (8, 24)
     )
     rounds = ranks.bit_length() - 1
     equation_1 = rounds * of("g_s", 1500)
@@ -100,7 +101,7 @@ def test_at_full_packets_equation_1_is_the_longer(ranks, above):
 
 
 def resized(pattern, bytes=1500):
-    return pattern.resized(np.full(len(pattern.src), bytes), pattern.work.bytes)
+    return pattern.resize(np.full(len(pattern.src), bytes), pattern.work.bytes)
 
 
 @pytest.mark.parametrize("packets", [1, 3, 40])
@@ -108,7 +109,7 @@ def test_equation_8(packets):
     """A gather takes at least as long as the receiver needs for all its packets."""
     senders, size = 15, packets * 1500
     pattern = Schedule.of(16, 0, np.arange(1, 16), 0, size, root=0)
-    cost = float(costs(family("cluster"), pattern, PUBLISHED, False)[0])
+    cost = float(costs(find_family("cluster"), pattern, PUBLISHED, False)[0])
     g_r, taken = of("g_r", 1500), of("O_r", 1500) + 9.93e-6
     first = of("O_s", 1500) + float(latency(published(), np.array([1500]), 16, of("g_s", 1500))[0, 0])
     arrived = first + (packets - 1) * max(of("g_s", 1500), taken)
@@ -126,12 +127,12 @@ def test_a_gather_that_overflows_the_switch_is_marked():
 
 
 def gather(choice, ranks=16, bytes=1 << 20) -> Schedule:
-    return schedule(point("gather", choice, ranks=ranks, bytes=bytes))
+    return build_schedule(point("gather", choice, ranks=ranks, bytes=bytes))
 
 
 def predict(pattern, **values) -> float:
     numbers = PUBLISHED.values | {name: Estimate(value, "", value, value) for name, value in values.items()}
-    return float(costs(family("cluster"), pattern, replace(PUBLISHED, values=numbers), False)[0])
+    return float(costs(find_family("cluster"), pattern, replace(PUBLISHED, values=numbers), False)[0])
 
 
 def test_what_overflows_costs_a_time_out():
@@ -145,9 +146,9 @@ def test_what_overflows_costs_a_time_out():
 def test_without_a_buffer_nothing_is_lost():
     values = {name: value for name, value in PUBLISHED.values.items() if name != "B_L"}
     blind = replace(PUBLISHED, values=values)
-    cost = float(costs(family("cluster"), gather("linear"), blind, False)[0])
+    cost = float(costs(find_family("cluster"), gather("linear"), blind, False)[0])
     assert cost == predict(gather("linear"), timeout=0.0)
-    assert describe_limits(gather("linear"), complete(family("cluster"), Values.of(blind))) == ""
+    assert describe_limits(gather("linear"), complete(find_family("cluster"), Values.of(blind))) == ""
 
 
 @pytest.mark.parametrize("window", [1, 2, 4, 8, 16])
@@ -161,7 +162,7 @@ def test_a_windowed_gather_loses_by_equation_4_of_all_its_packets(window):
 
 def test_ranks_that_answer_each_other_overflow_nothing():
     """However much a rank gets in all: in a ring no block is on its way before the last one has been taken."""
-    ring = schedule(point("allgather", "ring", ranks=16, bytes=1 << 20))
+    ring = build_schedule(point("allgather", "ring", ranks=16, bytes=1 << 20))
     assert float(delivered(ring, published())) == 1
 
 
@@ -180,7 +181,7 @@ def test_ranks_that_answer_each_other_overflow_nothing():
 )
 def test_latency_counts_the_ranks_that_exchange_messages_at_once(operation, choice, ranks):
     """A message takes 2.5 times as long as its sender, which so reaches three others at once."""
-    pattern = schedule(point(operation, choice, ranks=16, bytes=100))
+    pattern = build_schedule(point(operation, choice, ranks=16, bytes=100))
     at_once = count_ranks_in_flight(pattern, np.array([[2.5]]), np.array([[1.0]]))[0]
     assert np.unique(at_once[pattern.bytes > 0].round(9)).tolist() == np.ravel(ranks).tolist()
 
@@ -206,7 +207,9 @@ def test_a_message_alone_pays_for_two_ranks_however_many_there_are():
     """A broadcast of one packet: 2, 4, 8 and 16 ranks are at it in its four rounds."""
     size, rounds = 1500, (2, 4, 8, 16)
     seconds = float(
-        costs(family("cluster"), schedule(point("bcast", "binomial", ranks=16, bytes=size)), PUBLISHED, False)[0]
+        costs(
+            find_family("cluster"), build_schedule(point("bcast", "binomial", ranks=16, bytes=size)), PUBLISHED, False
+        )[0]
     )
     overheads = of("O_s", size) + of("O_r", size) + 9.93e-6
     gap = published().at("g_s", np.array([size]))
@@ -219,7 +222,7 @@ COUNTS = TRUTH.counts["flood"]
 
 def fitted(counts=COUNTS, **machine):
     """From a machine that is the model, without noise, and with other counts of datagrams."""
-    return family("cluster").fit(observed(replace(TRUTH, counts={"flood": counts}, **machine), "cluster"))
+    return find_family("cluster").fit(observed(replace(TRUTH, counts={"flood": counts}, **machine), "cluster"))
 
 
 def counts_where_pass(passed, case):
@@ -247,7 +250,7 @@ def test_what_is_sent_again_is_no_part_of_the_gap():
         replace(case, seconds=case.seconds * (slower if case.settings["each"] == 12 else 1.0))
         for case in whole.probes["stream"]
     ]
-    estimates = family("cluster").fit(Observed({**whole.probes, "stream": streams}, whole.seed))
+    estimates = find_family("cluster").fit(Observed({**whole.probes, "stream": streams}, whole.seed))
     assert estimates.values["g_r.a"][0] == pytest.approx(1.5e-5)
     assert estimates.values["g_r.b"][0] == pytest.approx(9e-8)
     assert estimates.notes["g_r"].startswith("of the fastest streams")
@@ -300,7 +303,7 @@ def late_streams(waits, **how):
         replace(case, seconds=np.append(case.seconds, case.seconds[0] + wait), passes=np.ones(31, dtype=int))
         for case, wait in zip(whole.probes["stream"], [*waits, *np.zeros(99)], strict=False)
     ]
-    return family("cluster").fit(Observed({**whole.probes, "stream": streams}, whole.seed))
+    return find_family("cluster").fit(Observed({**whole.probes, "stream": streams}, whole.seed))
 
 
 def test_the_time_out_is_what_streams_are_late_by():

@@ -12,15 +12,15 @@ from commodel.files.parameter_sets import write_parameters
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.validity_checks import measure_left_out_error
 from commodel.models.evaluation.values import FORMS, PIECEWISE, TABLE, Values
-from commodel.models.families import complete, family, family_names
+from commodel.models.families import complete, family_names, find_family
 from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import Observed, make_estimate
 from commodel.models.keys import key, parse
 from commodel.models.parameter_sets import read_set
 from commodel.models.probes import place_spread, probe
 from commodel.parameters import Estimate
-from commodel.patterns.build import schedule
-from commodel.patterns.schedule import Ends, Schedule, Work
+from commodel.patterns.build import build_schedule
+from commodel.patterns.schedule import NonblockingSteps, Schedule, Work
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
 from tests.models.synthetic import costs, fitted_set, observed, truth
@@ -30,7 +30,7 @@ UNITS = ("s", "s/B", "1", "B", "B/s")
 
 
 def test_it_states_what_it_is(name):
-    entry = family(name)
+    entry = find_family(name)
     assert entry.title
     assert entry.citation
     assert entry.equation
@@ -44,7 +44,7 @@ def test_it_states_what_it_is(name):
 def test_it_predicts_the_whole_catalogue(name):
     parameters = fitted_set(name)
     for entry in catalogue(7, 1000):
-        cost = costs(family(name), schedule(entry), parameters, drawn=False)
+        cost = costs(find_family(name), build_schedule(entry), parameters, drawn=False)
         assert cost.shape == (1,)
         assert np.isfinite(cost[0])
         assert cost[0] >= 0
@@ -59,18 +59,18 @@ def test_it_is_finite_at_nothing_and_never_falls_with_size(name, operation, choi
     predictions = np.array([prediction.seconds for prediction in predict(parameters, points)])
     assert np.all(np.isfinite(predictions))
     assert np.all(np.diff(predictions) >= -1e-12 * predictions[1:])
-    assert (predictions[-1] > predictions[0]) == family(name).uses_bytes
+    assert (predictions[-1] > predictions[0]) == find_family(name).uses_bytes
 
 
 def test_a_stack_of_draws_is_the_same_as_one_by_one(name):
     parameters = fitted_set(name, noise=0.05)
-    pattern = schedule(point("allreduce", "ring", ranks=6, bytes=5000))
-    together = np.broadcast_to(costs(family(name), pattern, parameters, drawn=True), 200)
+    pattern = build_schedule(point("allreduce", "ring", ranks=6, bytes=5000))
+    together = np.broadcast_to(costs(find_family(name), pattern, parameters, drawn=True), 200)
     for number in (0, 17, 199):
         drawn = {key: draws[number] for key, draws in parameters.draws.items()}
         values = {key: np.array([[drawn.get(key, value.value)]]) for key, value in parameters.values.items()}
-        values = complete(family(name), Values(values, parameters.forms, parameters.settings))
-        alone = pattern.cost(family(name).predict(pattern, values))
+        values = complete(find_family(name), Values(values, parameters.forms, parameters.settings))
+        alone = pattern.cost(find_family(name).predict(pattern, values))
         np.testing.assert_allclose(together[number], alone[0], rtol=1e-12)
 
 
@@ -108,7 +108,7 @@ def test_a_parameter_set_survives_its_file(name, tmp_path):
 
 def test_any_function_may_be_one_number_in_a_file(name, tmp_path):
     """As that within a node was in older sets: it is the function's constant."""
-    parameters, parts = fitted_set(name), family(name).by_name
+    parameters, parts = fitted_set(name), find_family(name).by_name
     functions = {parse(called).function for called in parameters.values if parts[parse(called).parameter].argument}
     numbers = {called: entry for called, entry in parameters.values.items() if parse(called).function not in functions}
     units = {function: parts[parse(f"{function}.a").parameter].unit for function in functions}
@@ -123,7 +123,7 @@ def test_any_function_may_be_one_number_in_a_file(name, tmp_path):
     assert again.values == numbers | full
     assert set(again.draws) <= set(again.values)
     assert len(again.draws) == len(drawn)
-    complete(family(name), Values.of(again))
+    complete(find_family(name), Values.of(again))
     if functions:
         write_parameters(tmp_path / "both.yaml", replace(given, values=given.values | full, draws={}))
         with pytest.raises(UserError, match=r"found .*\.a, too, wanted one of them"):
@@ -131,7 +131,7 @@ def test_any_function_may_be_one_number_in_a_file(name, tmp_path):
 
 
 def test_a_missing_and_an_unknown_parameter_are_named(name):
-    entry = family(name)
+    entry = find_family(name)
     if any(parameter.default is None and not parameter.optional for parameter in entry.parameters):
         with pytest.raises(UserError, match="needs"):
             complete(entry, Values({}))
@@ -143,20 +143,20 @@ def test_a_missing_and_an_unknown_parameter_are_named(name):
 def test_a_coefficient_that_no_form_takes_is_refused(name):
     """Or a misspelt one would leave the prediction as if it were not there."""
     parameters = fitted_set(name)
-    for parameter in family(name).parameters:
+    for parameter in find_family(name).parameters:
         if parameter.argument:
             values = {key: np.array([[estimate.value]]) for key, estimate in parameters.values.items()}
             values[f"{parameter.name}.zz"] = np.array([[1.0]])
             with pytest.raises(UserError, match=rf"does not use {parameter.name}\.zz"):
-                complete(family(name), Values(values, parameters.forms))
+                complete(find_family(name), Values(values, parameters.forms))
             del values[f"{parameter.name}.zz"]
             values[parameter.name] = np.array([[1.0]])
             with pytest.raises(UserError, match=rf"does not use {parameter.name}: "):
-                complete(family(name), Values(values, parameters.forms))
+                complete(find_family(name), Values(values, parameters.forms))
 
 
 # τ–Lop's times come from rings.
-TIMED = [name for name in family_names() if {"pingpong", "prtt"} & set(family(name).probes)]
+TIMED = [name for name in family_names() if {"pingpong", "prtt"} & set(find_family(name).probes)]
 TIMED = [name for name in TIMED if name != "taulop"]
 
 
@@ -164,8 +164,8 @@ TIMED = [name for name in TIMED if name != "taulop"]
 def test_one_message_costs_what_it_took(name):
     """Fitted without noise, the prediction of a message between two nodes is half of its measured round trip."""
     machine = truth(name)
-    trip = machine.times["pingpong" if "pingpong" in family(name).probes else "prtt"]
-    entry, parameters = family(name), fitted_set(name)
+    trip = machine.times["pingpong" if "pingpong" in find_family(name).probes else "prtt"]
+    entry, parameters = find_family(name), fitted_set(name)
     sizes = machine.sizes if entry.uses_bytes else [int(parameters.bytes_range[0]) or 1]
     for size in sizes:
         if name == "cluster" and size > 1500:  # a train of packets, not a message
@@ -183,21 +183,21 @@ def test_pieces_without_an_edge_or_a_height_are_refused(given, lacks):
     """Without the check, a piece without an edge would silently be ignored."""
     values = {f"alpha.{part}": np.array([[1.0]]) for part in given.split()} | {"beta.a": np.array([[1.0]])}
     with pytest.raises(UserError, match=rf"needs alpha\.{lacks}:" if lacks else r"does not use alpha\.a0"):
-        complete(family("hockney"), Values(values, {"alpha": PIECEWISE}))
+        complete(find_family("hockney"), Values(values, {"alpha": PIECEWISE}))
 
 
 def stretched(pattern):
     """The same, with every wait and all work in a step after the one that posts."""
     step, work = 2 * pattern.step, pattern.work
     work = Work(2 * work.step + 1, *work.columns[1:])
-    return replace(pattern, step=step, work=work, ends=Ends(step + 1, step, step + 1))
+    return replace(pattern, step=step, work=work, nonblocking=NonblockingSteps(step + 1, step, step + 1))
 
 
 @cache
 def both_ways():
     """The catalogue's patterns that wait where they post, each as it is and stretched."""
-    patterns = [(entry, schedule(entry)) for entry in catalogue(4, 4096)]
-    return [(entry, pattern, stretched(pattern)) for entry, pattern in patterns if pattern.ends is None]
+    patterns = [(entry, build_schedule(entry)) for entry in catalogue(4, 4096)]
+    return [(entry, pattern, stretched(pattern)) for entry, pattern in patterns if pattern.nonblocking is None]
 
 
 def test_a_wait_in_a_step_of_its_own_costs_nothing(name):
@@ -222,14 +222,14 @@ FEW_DRAWS = 20  # where no interval is looked at
 
 def test_without_data_it_states_what_it_lacks(name):
     with pytest.raises(UserError, match="no measurements of probe"):
-        family(name).fit(Observed({}))
+        find_family(name).fit(Observed({}))
 
 
 def test_a_case_left_out_is_predicted(name, monkeypatch):
     """Whichever case is missing, as where none of its samples was valid, the rest can be fitted."""
     monkeypatch.setattr(samples, "DRAWS", FEW_DRAWS)
     observations = observed(truth(name), name, noise=0.01, samples=10)
-    entry = family(name)
+    entry = find_family(name)
     entry.fit(observations)
     score = measure_left_out_error(entry, observations)
     assert not score or np.isfinite(score["error"])
@@ -251,13 +251,13 @@ def test_whatever_was_not_measured_a_fit_is_finite_or_states_what_it_lacks(name,
             for probe, cases in everything.probes.items()
         }
         with suppress(UserError):
-            fitted = family(name).fit(Observed(kept, everything.seed, everything.types))
+            fitted = find_family(name).fit(Observed(kept, everything.seed, everything.types))
             assert all(np.isfinite(draws).all() for draws in fitted.values.values())
 
 
 def test_probes_may_begin_with_an_empty_message(name):
     machine = replace(truth(name), sizes=(0, 1, 64, 1024, 4096))
-    fitted = family(name).fit(observed(machine, name, noise=0.02))
+    fitted = find_family(name).fit(observed(machine, name, noise=0.02))
     assert all(np.isfinite(draws).all() for draws in fitted.values.values())
 
 
@@ -272,7 +272,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_state(name, machines, 
     machine = truth(name)
     estimates = {value_name: [] for value_name in machine.covered}
     for seed in range(machines):
-        fitted = family(name).fit(observed(machine, name, noise=0.03, samples=40, seed=seed))
+        fitted = find_family(name).fit(observed(machine, name, noise=0.03, samples=40, seed=seed))
         for value_name in estimates:
             estimates[value_name].append(make_estimate(fitted.values[value_name], "s"))
     for value_name, value in machine.covered.items():
@@ -285,7 +285,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_state(name, machines, 
 
 def test_no_interval_of_a_cost_goes_below_0(name):
     """Where a machine is not what the family says, the misfit of the fit must not become a negative cost."""
-    entry, machine = family(name), truth(name)
+    entry, machine = find_family(name), truth(name)
     functions = {parameter.name for parameter in entry.parameters if parameter.argument}
     for seed, bent in enumerate((0.3, 1.5, 0.3, 1.5)):
         rng, evidence = np.random.default_rng(seed), observed(machine, name, noise=0.05, samples=10, seed=seed)

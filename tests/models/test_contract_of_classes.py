@@ -14,7 +14,7 @@ from commodel.fits.probe_fits import fit_set, make_parameter_set
 from commodel.fits.validity_checks import list_nodes
 from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation.values import Values
-from commodel.models.families import family, family_names
+from commodel.models.families import family_names, find_family
 from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.parameter_sets import read_set
@@ -35,14 +35,14 @@ MACHINES = {  # each LogGP, and G is the gap's, too
     "group": {"L": 2e-5, "g": 2e-6, "G": 3e-9, **SHORT},
     "beyond": {"L": 9e-5, "g": 2e-6, "G": 9e-9, **SHORT},
 }
-BY_CLASS = [name for name in family_names() if family(name).by_class]
+BY_CLASS = [name for name in family_names() if find_family(name).by_class]
 FAR = [(0, 1), (0, 5), (2, 20)]  # nodes of each class but the first
 
 
 @cache
 def machine(name):
     numbers = {key: np.array([[value]]) for key, value in MACHINES[name].items()}
-    return Model.of(family("loggp"), Values(numbers))
+    return Model.of(find_family("loggp"), Values(numbers))
 
 
 def seconds(entry, case, name):
@@ -80,7 +80,7 @@ def evidence(name, without=""):
             for about, _, apart in placed(entry, SITE)
             if apart != without
         ]
-        for entry in family(name).probes
+        for entry in find_family(name).probes
     }
     return Observed(probes, levels=LEVELS.settings)
 
@@ -93,12 +93,12 @@ def _few_draws(monkeypatch):
 
 @cache
 def parameters(name, without=""):
-    return fit_set(family(name), evidence(name, without))
+    return fit_set(find_family(name), evidence(name, without))
 
 
 def predictions(name, nodes, size, without=""):
-    trip = make_round_trip(size, size).placed(np.array(nodes))
-    stack = trip.resized(trip.bytes[None, None], trip.work.bytes[None, None])
+    trip = make_round_trip(size, size).place(np.array(nodes))
+    stack = trip.resize(trip.bytes[None, None], trip.work.bytes[None, None])
     return make_predictor(parameters(name, without))(stack, 1)
 
 
@@ -110,7 +110,7 @@ def validity_label(prediction):
 def test_a_ping_pong_costs_what_it_takes_in_its_class(name):
     for nodes in ((7, 7), *FAR):
         apart = LEVELS.names[int(LEVELS.distance(*nodes))]
-        for size in SIZES if family(name).uses_bytes else SIZES[:1]:
+        for size in SIZES if find_family(name).uses_bytes else SIZES[:1]:
             predicted = predictions(name, nodes, size)
             taken = machine(apart).cost(make_round_trip(size, size))[0]
             assert predicted.seconds[0] == pytest.approx(taken, rel=0.03), (apart, size)
@@ -137,7 +137,7 @@ def test_where_there_is_one_class_it_is_what_the_paper_states(name):
         ]
         for entry, cases in plain.probes.items()
     }
-    paper = make_parameter_set(family(name), family(name).fit(Observed(kept, plain.seed)))
+    paper = make_parameter_set(find_family(name), find_family(name).fit(Observed(kept, plain.seed)))
     assert paper.values.items() <= own.values.items()
 
 
@@ -188,7 +188,7 @@ def test_classes_that_cannot_be_are_refused_in_one_line(name, wrong, what):
 @pytest.mark.parametrize("name", ["logp-tan"])
 def test_the_interval_of_a_family_that_is_blind_holds_all_classes(name):
     known = {**evidence("loggp").probes, **evidence(name).probes}
-    own = fit_set(family(name), Observed(known, levels=LEVELS.settings))
+    own = fit_set(find_family(name), Observed(known, levels=LEVELS.settings))
     near, far = (predict(own, [point("reduce", "linear", ranks=ranks, bytes=1024)])[0] for ranks in (4, 24))
     times = [machine(apart).cost(make_round_trip(1024, 1024))[0] for apart in ("leaf", "beyond")]
     assert far.high / far.seconds >= times[1] / times[0]
@@ -204,18 +204,18 @@ THIN = 3.0  # times as long as on fat nodes
 @cache
 def typed_parameters(name):
     probes = {}
-    for entry in dict.fromkeys([*family(name).probes, "prtt"]):
+    for entry in dict.fromkeys([*find_family(name).probes, "prtt"]):
         probes[entry] = []
         for about, nodes, apart in placed(entry, TYPED_SITE):
             slower = THIN if (nodes >= TYPES["fat"]).any() else 1.0
             times = np.full(3, slower * seconds(entry, about, apart))
             probes[entry].append(CaseSamples(about, times, np.ones(3, dtype=int)))
-    return fit_set(family(name), Observed(probes, types=TYPES, levels=LEVELS.settings))
+    return fit_set(find_family(name), Observed(probes, types=TYPES, levels=LEVELS.settings))
 
 
 def typed_prediction(name, nodes, size=1000):
-    trip = make_round_trip(size, size).placed(np.array(nodes))
-    stack = trip.resized(trip.bytes[None, None], trip.work.bytes[None, None])
+    trip = make_round_trip(size, size).place(np.array(nodes))
+    stack = trip.resize(trip.bytes[None, None], trip.work.bytes[None, None])
     return make_predictor(typed_parameters(name))(stack, 1)
 
 

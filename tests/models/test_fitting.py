@@ -19,7 +19,7 @@ from scipy.special import chdtri
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.table_fits import fit_points
 from commodel.models.evaluation.values import Values
-from commodel.models.families import family, family_names
+from commodel.models.families import family_names, find_family
 from commodel.models.fitting import numerics
 from commodel.models.fitting.observed import DRAWS, Observed
 from commodel.models.fitting.regression import (
@@ -155,10 +155,10 @@ def test_a_prediction_for_two_ranks_is_the_measured_time_and_grows_in_proportion
     values = {name: draws[:1, None] for name, draws in named.items()} | {
         name: np.array([[number]]) for name, number in (("o_s", 1e-7), ("o_r", 3e-7), ("gamma.64", 0.0))
     }
-    model = Model.of(family("shares"), Values(values, forms | {"gamma": "table"}))
+    model = Model.of(find_family("shares"), Values(values, forms | {"gamma": "table"}))
 
     def seconds(size):
-        return model.cost(Schedule.of(2, 0, [0], [1], size).placed(np.zeros(2, dtype=int)))[0]
+        return model.cost(Schedule.of(2, 0, [0], [1], size).place(np.zeros(2, dtype=int)))[0]
 
     assert seconds(1 << 20) == pytest.approx(CACHES[-2])
     assert seconds(1 << 24) - 1e-6 == pytest.approx(4 * (CACHES[-1] - 1e-6), rel=0.01)
@@ -217,12 +217,12 @@ def numbers(fitted: ParameterSet) -> dict[str, tuple[float, ...]]:
 def from_trees(chosen=TREES, seconds=None) -> dict[str, tuple[float, ...]]:
     """Return LogGP fitted to broadcasts over trees, which determine little but L + o_s + o_r and G."""
     seconds = measured(HIDDEN, TREES) if seconds is None else seconds
-    return numbers(make_parameter_set(family("loggp"), fit_points(family("loggp"), chosen, seconds)))
+    return numbers(make_parameter_set(find_family("loggp"), fit_points(find_family("loggp"), chosen, seconds)))
 
 
 def from_probes(name, evidence=None) -> dict[str, tuple[float, ...]]:
     evidence = evidence or observed(truth(name), name, noise=0.02, samples=10)
-    return numbers(make_parameter_set(family(name), family(name).fit(evidence)))
+    return numbers(make_parameter_set(find_family(name), find_family(name).fit(evidence)))
 
 
 def fits() -> dict[str, dict[str, tuple[float, ...]]]:
@@ -270,8 +270,10 @@ def test_the_last_bit_of_a_sample_changes_no_set(name):
             ]
             for probe, cases in evidence.probes.items()
         }
-        shaken = make_parameter_set(family(name), family(name).fit(Observed(probes, evidence.seed, evidence.types)))
-        whole = make_parameter_set(family(name), family(name).fit(evidence))
+        shaken = make_parameter_set(
+            find_family(name), find_family(name).fit(Observed(probes, evidence.seed, evidence.types))
+        )
+        whole = make_parameter_set(find_family(name), find_family(name).fit(evidence))
         assert shaken.forms == whole.forms
         for key, estimate in whole.values.items():
             again = shaken.values[key]

@@ -16,10 +16,10 @@ from commodel.models.evaluation.repeated_rounds import find_representatives
 from commodel.models.evaluation.shared_lines import BusyPeriods
 from commodel.models.evaluation.time_order import MAX_QUEUE, Bundles, Program, Traffic, replay_in_time, replay_parts
 from commodel.models.evaluation.values import Values
-from commodel.models.families import family, shares
+from commodel.models.families import find_family, shares
 from commodel.patterns import build
-from commodel.patterns.layouts import place
-from commodel.patterns.rank_local_steps import rank_local
+from commodel.patterns.layouts import place_ranks
+from commodel.patterns.rank_local_steps import make_rank_local_schedule
 from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import Schedule, Work
 from commodel.predictions.model import Model
@@ -117,7 +117,9 @@ def test_parts_that_go_in_turn_make_a_pipeline_and_parts_that_share_do_not():
 
 def test_a_rendezvous_sender_waits_for_delivery_or_only_for_its_send():
     """Sent at 1, it lasts 3 for both, and 2 more on the wire; the receiver takes it at once, or after 7 s of work."""
-    pattern = rank_local(2, [0], [1], 8, 0, 0, 1, 1, work=Work.compute(0, np.array([1]), np.array([0.0, 7.0])))
+    pattern = make_rank_local_schedule(
+        2, [0], [1], 8, 0, 0, 1, 1, work=Work.compute(0, np.array([1]), np.array([0.0, 7.0]))
+    )
     for work, waits, wanted in ((0.0, True, [4.0, 7.0]), (7.0, False, [1.0, 7.0 + 3.0 + 2.0 + 1.0])):
         program = Program.of(pattern, np.array([True]), (np.array([0]), np.array([0])), waits=np.array([waits]))
         costs = Traffic(1.0, 1.0, np.array([2.0]), np.array([3.0]), np.array([3.0]), np.array([work]))
@@ -143,7 +145,7 @@ def chains(seed):
     back = rng.random(len(part)) < rng.choice([0.0, 0.5])
     src, dst = np.where(back, ranks - 1 - hop, hop), np.where(back, ranks - 2 - hop, hop + 1)
     bytes = np.where(rng.random(parts) < 0.3, 4, 8)[part]
-    pattern = rank_local(ranks, src, dst, bytes, *[hop + part] * 4)
+    pattern = make_rank_local_schedule(ranks, src, dst, bytes, *[hop + part] * 4)
     message, line = np.repeat(np.arange(len(part)), 2), np.stack([pattern.src, ranks + pattern.dst], axis=1).ravel()
     opposite = (np.arange(2 * ranks) + ranks) % (2 * ranks)
     c, o = rng.integers(1, 5, 2 * ranks).astype(float), float(rng.integers(0, 4))
@@ -169,7 +171,7 @@ def test_queues_are_followed_in_bundles_and_nothing_else_is():
         ("allgather", "ring", 1024, False),
         ("alltoall", "linear", 1024, False),
     ):
-        pattern = build.schedule(point(operation, choice, ranks=24, bytes=size))
+        pattern = build.build_schedule(point(operation, choice, ranks=24, bytes=size))
         every = np.arange(len(pattern.src))
         bundles = Bundles.of_queues(pattern, every < 0, every, pattern.src, np.full(24, -1))
         assert (bundles is not None) == queues, choice
@@ -256,7 +258,7 @@ def test_both_ways_of_a_half_duplex_line_share_it():
 def test_rounds_replayed_one_by_one_take_about_as_long_as_expanded_ones(operation, choice, near, monkeypatch):
     """Exactly so where no message of a round meets one of the next."""
     monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
-    rounds = build.schedule(point(operation, choice, ranks=12, bytes=12 * 4096))
+    rounds = build.build_schedule(point(operation, choice, ranks=12, bytes=12 * 4096))
     assert isinstance(rounds, CompactSchedule)
     predicted = model(**{"c_out.leaf.a": C_OUT})
     written = predicted.cost(rounds)
@@ -270,7 +272,7 @@ def test_a_ring_of_thousands_without_contention_is_neither_expanded_nor_replayed
     levels = Hierarchy.written({"leaf": 16}, ranks)
     predicted = model(**{"c_out.leaf.a": C_OUT})
     values = replace(predicted.values, settings={"levels": levels.settings})
-    ring = build.schedule(point("allreduce", "ring", ranks=ranks, bytes=ranks * 16)).placed(np.arange(ranks))
+    ring = build.build_schedule(point("allreduce", "ring", ranks=ranks, bytes=ranks * 16)).place(np.arange(ranks))
     seconds = Model(predicted.entry, values).cost(ring)[0]
     assert "whole" not in ring.__dict__
     near, far = (one_way(name, 16) for name in ("leaf", "beyond"))
@@ -297,7 +299,7 @@ def test_copies_and_reductions_take_what_each_takes(copies):
         ("alltoall", "bruck", 6e-11 if copies else 1e-10),
         ("reduce", "binomial", 1e-10),
     ):
-        pattern = build.schedule(point(operation, choice, ranks=8, bytes=640))
+        pattern = build.build_schedule(point(operation, choice, ranks=8, bytes=640))
         assert len(pattern.work.bytes) > 3
         np.testing.assert_allclose(link_sharing.work_seconds(pattern, values)[0], pattern.work.bytes * rate)
 
@@ -305,13 +307,13 @@ def test_copies_and_reductions_take_what_each_takes(copies):
 @pytest.mark.parametrize("size", [512, 30_000, 1 << 20])
 def test_messages_within_a_node_share_what_their_size_leaves(size):
     """Its own between two samples, the last one's beyond them."""
-    pattern = Schedule.of(4, 0, range(4), [1, 2, 3, 0], size).placed(np.zeros(4, dtype=int))
+    pattern = Schedule.of(4, 0, range(4), [1, 2, 3, 0], size).place(np.zeros(4, dtype=int))
 
     def finish(**inside):
         values = {"o_s": O_S, "o_r": O_R, "L.node.a": L["node"], "G.node.a": G["node"], "gamma.64": 0.0} | inside
         stacked = {name: np.array([[number]]) for name, number in values.items()}
         forms = {"gamma": "table", "c_inside.node": "table"}
-        return Model.of(family("shares"), Values(stacked, forms)).cost(pattern)[0]
+        return Model.of(find_family("shares"), Values(stacked, forms)).cost(pattern)[0]
 
     by_size = np.interp(size, [1024, 65536], [2e-10, 4e-10])
     several = {"c_inside.node.1024": 2e-10, "c_inside.node.65536": 4e-10}
@@ -340,7 +342,7 @@ def rounds(operation, algorithm, ranks, layout, size, more=0):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
         bytes = size if operation in ("alltoall", "allgather") else size * ranks + more
-        return build.schedule(point(operation, algorithm, ranks=ranks, bytes=bytes, layout=layout))
+        return build.build_schedule(point(operation, algorithm, ranks=ranks, bytes=bytes, layout=layout))
 
 
 @st.composite
@@ -348,7 +350,7 @@ def draw_network(draw):
     """A network, what its lines hold, and rounds on it."""
     ranks, layout = draw(st.sampled_from([12, 16, 24, 36])), draw(st.sampled_from(["block:1", "block:2", "cyclic:2"]))
     leaf, inner = draw(st.integers(2, 6)), draw(st.integers(1, 3))
-    nodes = int(place(layout, ranks).max()) + 1
+    nodes = int(place_ranks(layout, ranks).max()) + 1
     levels = Hierarchy.written({"leaf": leaf, "group": leaf * inner}, nodes)
     capacities, costs = st.sets(st.sampled_from(KINDS)), st.sampled_from([3e-10, 1e-9, 2e-9])
     numbers = {f"{name}.a": draw(costs) for name in sorted(draw(capacities))}
@@ -477,8 +479,8 @@ def test_pairs_of_nodes_may_have_latencies_of_their_own():
     settings = {**flat.values.settings, "pair_latency": extra[np.triu_indices(nodes, 1)].tolist()}
     uneven = Model.of(flat.entry, Values(flat.values.numbers, flat.values.forms, settings))
     for one, two in ((0, 1), (3, 15), (15, 3)):
-        message = Schedule.of(2, [0], [0], [1], 64).placed(np.array([one, two]))
+        message = Schedule.of(2, [0], [0], [1], 64).place(np.array([one, two]))
         own = extra[min(one, two), max(one, two)]
         assert uneven.cost(message)[0] == pytest.approx(flat.cost(message)[0] + own)
-    ring = build.schedule(point("allgather", "ring", ranks=nodes, bytes=64))
+    ring = build.build_schedule(point("allgather", "ring", ranks=nodes, bytes=64))
     assert uneven.cost(ring)[0] > flat.cost(ring)[0] + extra[0, 15]

@@ -15,12 +15,12 @@ from commodel.errors import UserError
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.validity_checks import measure_left_out_error
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, family
+from commodel.models.families import complete, find_family
 from commodel.models.fitting.observed import Observed
 from commodel.models.parameter_sets import make_given_set
 from commodel.models.probes import Site
-from commodel.patterns.build import schedule
-from commodel.patterns.schedule import Schedule, stack
+from commodel.patterns.build import build_schedule
+from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.predictions.predictions import predict
 from tests.bench.loggopsim import MACHINES, Case, Machine
 from tests.bench.loggopsim import finish as simulated_finish
@@ -34,8 +34,8 @@ from tests.patterns.rank_local import built, programs
 
 def finish_logp(pattern, L, o, g, capacity="finite", gamma=0.0) -> np.ndarray:
     numbers = {name: np.array([[float(value)]]) for name, value in {"L": L, "o": o, "g": g, "gamma": gamma}.items()}
-    values = complete(family("logp"), Values(numbers, settings={"capacity": capacity}))
-    return family("logp").predict(pattern, values)[0]
+    values = complete(find_family("logp"), Values(numbers, settings={"capacity": capacity}))
+    return find_family("logp").predict(pattern, values)[0]
 
 
 @pytest.mark.parametrize(("L", "o", "g"), [(10, 2, 4), (10, 2, 10), (10, 1, 3), (8, 3, 2)])
@@ -43,7 +43,7 @@ def test_many_to_one(L, o, g):
     """⌈L/g⌉ messages leave at o. The k-th of the others leaves when the k-th of all has left the network, L + (k−1)·g
     later; and the receiver has them all as soon as without a limit."""
     senders, limit = 12, -(-L // g)
-    pattern = schedule(point("gather", "linear", ranks=senders + 1, bytes=1))
+    pattern = build_schedule(point("gather", "linear", ranks=senders + 1, bytes=1))
     finished = finish_logp(pattern, L, o, g)
     stalled = [o + L + k * g for k in range(senders - limit)]
     assert sorted(finished[1:]) == pytest.approx([o] * limit + stalled)
@@ -77,18 +77,18 @@ def test_a_network_that_holds_all_is_the_replays(pattern, o, g):
 
 @pytest.mark.parametrize("entry", [entry for entry in catalogue(7, 1000) if entry.operation in ("bcast", "allgather")])
 def test_without_concurrent_messages_to_one_rank_no_sender_stalls(entry):
-    pattern = schedule(entry)
+    pattern = build_schedule(entry)
     into_one = np.unique(pattern.step * pattern.ranks + pattern.dst, return_counts=True)[1].max()
     if into_one == 1:
         np.testing.assert_allclose(finish_logp(pattern, 10, 2, 4), finish_logp(pattern, 10, 2, 4, "unlimited"))
 
 
 def test_stacks_of_sizes_are_predicted_like_single_sizes():
-    several = [schedule(point("gather", "linear", ranks=9, bytes=size)) for size in (1, 8)]
+    several = [build_schedule(point("gather", "linear", ranks=9, bytes=size)) for size in (1, 8)]
     values = Values({name: np.array([[2.0], [3.0]]) for name in "Log"}, settings={"capacity": "finite"})
-    values = complete(family("logp"), values)
-    together = family("logp").predict(stack(several), values)
-    alone = family("logp").predict(several[0], values)
+    values = complete(find_family("logp"), values)
+    together = find_family("logp").predict(stack_schedules(several), values)
+    alone = find_family("logp").predict(several[0], values)
     np.testing.assert_allclose(np.broadcast_to(together, (2, 2, 9)), np.broadcast_to(alone, (2, 2, 9)))
 
 
@@ -119,14 +119,14 @@ def measured(noise=0.0) -> Observed:
 
 
 def test_trees_cost_what_their_levels_and_children_do():
-    fitted = make_parameter_set(family("logp"), family("logp").fit(measured()))
+    fitted = make_parameter_set(find_family("logp"), find_family("logp").fit(measured()))
     for spec, levels, more in (("flat:40", 1, 39), ("kary:4^2", 2, 6), ("kary:2^5", 5, 5), ("chain:9", 9, 0)):
         (prediction,) = predict(fitted, [point("reduce", topology=spec, bytes=1024)])
         assert prediction.seconds == pytest.approx(levels * LEVEL + more * FURTHER), spec
 
 
 def test_the_interval_holds_the_truth_and_the_set_states_what_it_cannot_know():
-    fitted = make_parameter_set(family("logp"), family("logp").fit(measured(noise=0.02)))
+    fitted = make_parameter_set(find_family("logp"), find_family("logp").fit(measured(noise=0.02)))
     for name, value in (("L", LEVEL), ("g", FURTHER)):
         assert fitted.values[name].low <= value <= fitted.values[name].high
     assert not fitted.values["o"].known
@@ -134,7 +134,7 @@ def test_the_interval_holds_the_truth_and_the_set_states_what_it_cannot_know():
 
 
 def test_what_was_left_out_are_trees():
-    summary = measure_left_out_error(family("logp"), measured())
+    summary = measure_left_out_error(find_family("logp"), measured())
     assert summary["cases"] == 24
     assert summary["error"] == pytest.approx(0, abs=1e-9)
 
@@ -143,17 +143,17 @@ def test_elsewhere_its_own_probes_count():
     machine = truth("logp")
     own = observed(machine, "logp")
     both = Observed({**own.probes, **measured().probes}, own.seed, own.types)
-    for name, draws in family("logp").fit(own).values.items():
-        np.testing.assert_array_equal(draws, family("logp").fit(both).values[name])
+    for name, draws in find_family("logp").fit(own).values.items():
+        np.testing.assert_array_equal(draws, find_family("logp").fit(both).values[name])
     with pytest.raises(UserError, match="no measurements of probe 'prtt'"):
-        family("logp").fit(Observed({}))
+        find_family("logp").fit(Observed({}))
 
 
 SIZES = tuple(1 << power for power in range(19))
 
 
 def fit(times, noise, seed=1):
-    return family("loggops").fit(observed(Truth(times, {}, sizes=SIZES), "loggops", noise=noise, seed=seed))
+    return find_family("loggops").fit(observed(Truth(times, {}, sizes=SIZES), "loggops", noise=noise, seed=seed))
 
 
 @pytest.mark.parametrize("noise", [0, 0.01])
@@ -245,27 +245,29 @@ def test_the_stepwise_convention_has_other_times():
         for more in ([], ["convention=loggopsim"])
     )
     assert stepwise != pytest.approx(simulated, rel=0.5)
-    assert simulated == pytest.approx(simulated_finish(schedule(wanted[0]).whole, MACHINES[0]).max() * 1e-9, rel=1e-9)
+    assert simulated == pytest.approx(
+        simulated_finish(build_schedule(wanted[0]).whole, MACHINES[0]).max() * 1e-9, rel=1e-9
+    )
 
 
 def test_draws_and_sizes_are_played_one_by_one():
-    pattern = schedule(point("allreduce", "ring", ranks=5, bytes=1000)).whole
+    pattern = build_schedule(point("allreduce", "ring", ranks=5, bytes=1000)).whole
     sizes = np.array([1, 700])[:, None, None]
-    stack = pattern.resized(np.broadcast_to(sizes, (2, 1, len(pattern.src))), pattern.work.bytes)
+    stack = pattern.resize(np.broadcast_to(sizes, (2, 1, len(pattern.src))), pattern.work.bytes)
     texts = ["L=1us", "o=100ns", "g=500ns", "G=2ns", "O=1ns", "gamma=3ns", "convention=loggopsim"]
-    values = complete(family("loggops"), Values.of(make_given_set("loggops", texts)))
+    values = complete(find_family("loggops"), Values.of(make_given_set("loggops", texts)))
     drawn = Values({**values.numbers, "L": np.array([[1e-6], [7e-6]])}, settings=values.settings)
-    times = family("loggops").predict(stack, drawn)
+    times = find_family("loggops").predict(stack, drawn)
     assert times.shape == (2, 2, 5)
     for at, L in np.ndindex(2, 2):
         own = Values({**values.numbers, "L": drawn["L"][L : L + 1]}, settings=values.settings)
-        alone = pattern.resized(stack.bytes[at, 0], pattern.work.bytes)
-        assert (family("loggops").predict(alone, own)[0] == times[at, L]).all()
+        alone = pattern.resize(stack.bytes[at, 0], pattern.work.bytes)
+        assert (find_family("loggops").predict(alone, own)[0] == times[at, L]).all()
 
 
 def test_equal_times_are_equal_in_every_unit():
     """Twice and half of all parameters double and halve the times, where a tie decides who is first."""
-    pattern = schedule(point("alltoall", "linear", ranks=6, bytes=64)).whole
+    pattern = build_schedule(point("alltoall", "linear", ranks=6, bytes=64)).whole
     once, scaled = (
         simulated_finish(pattern, Machine(*(factor * value for value in (700, 100, 300, 3, 1)), S=10**6))
         for factor in (1, 10)
@@ -284,7 +286,7 @@ def test_a_receiver_that_waits_is_not_busy_for_longer_than_the_gap():
         return MACHINE.times["prtt"](case | {"late": 0, "n": 1} if late else case)
 
     machine = replace(MACHINE, times=MACHINE.times | {"prtt": prtt})
-    fitted = family("plogp").fit(observed(machine, "plogp"))
+    fitted = find_family("plogp").fit(observed(machine, "plogp"))
     for size in (4096, 16384, 65536):
         assert fitted.values[f"o_r.{size}"][0] == fitted.values[f"g.{size}"][0]
         assert "the part beyond the gap is waiting" in fitted.notes[f"o_r.{size}"]

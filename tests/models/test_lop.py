@@ -8,13 +8,13 @@ import pytest
 from commodel.errors import UserError
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.models.evaluation.values import evaluate
-from commodel.models.families import family
+from commodel.models.families import find_family
 from commodel.models.families.lop import time_rounds
 from commodel.models.fitting.functions_of_count import fit_pipeline
 from commodel.models.parameter_sets import read_set
 from commodel.models.probes import Site
 from commodel.parameters import Estimate, ParameterSet
-from commodel.patterns.build import schedule
+from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import Schedule
 from commodel.platforms.tools import ROOT
 from commodel.predictions.model import Model
@@ -22,7 +22,7 @@ from tests.models.synthetic import costs, fit_machine, fitted_set, observed, tru
 from tests.models.truths.lop import POST, RTT, overhead, round_trip, rtt
 from tests.patterns.catalogue import point
 
-LOP = family("lop")
+LOP = find_family("lop")
 SUFFIX = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
 
 
@@ -49,14 +49,16 @@ def latency(how, n):
 @pytest.mark.parametrize("n", [1, 2, 5, 31])
 @pytest.mark.parametrize("how", ["isend", "list", "put"])
 def test_one_to_n_by_the_papers_formula(how, n):
-    (seconds,) = costs(LOP, schedule(point("bcast", "linear", ranks=n + 1, bytes=1)), machine(how), drawn=False)
+    (seconds,) = costs(LOP, build_schedule(point("bcast", "linear", ranks=n + 1, bytes=1)), machine(how), drawn=False)
     posting = n * overhead(how, n) if how == "list" else overhead(how, n)
     assert seconds == pytest.approx(posting + n * latency(how, n))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 31])
 def test_n_to_one_costs_what_the_receiver_needs(n):
-    (seconds,) = costs(LOP, schedule(point("gather", "linear", ranks=n + 1, bytes=1)), machine("isend"), drawn=False)
+    (seconds,) = costs(
+        LOP, build_schedule(point("gather", "linear", ranks=n + 1, bytes=1)), machine("isend"), drawn=False
+    )
     assert seconds == pytest.approx(overhead("isend", 1) + n * latency("isend", n))
 
 
@@ -77,7 +79,7 @@ def test_a_list_as_printed_counts_its_overheads_twice():
     remark = f"L(64) is {here * 1e6:.3g} µs; with the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
     assert remark in parameters.values["o_list.a"].note
     as_printed = replace(parameters, settings={"posting": "list", "latency": "printed"})
-    pattern = schedule(point("bcast", "linear", ranks=65, bytes=1))
+    pattern = build_schedule(point("bcast", "linear", ranks=65, bytes=1))
     receiver = rtt("list", 1) / 2 - 2 * overhead("list", 1)  # of one message: all that is left
     wanted = 64 * overhead("list", 64) + max(64 * paper, receiver)
     assert paper < 0 < receiver

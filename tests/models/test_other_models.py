@@ -9,10 +9,10 @@ import pytest
 from commodel.errors import UserError
 from commodel.fits.table_fits import fit_measured
 from commodel.hierarchy import Hierarchy
-from commodel.models.families import family
+from commodel.models.families import find_family
 from commodel.models.parameter_sets import make_given_set
 from commodel.models.probes import Site
-from commodel.patterns.build import schedule
+from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.predictions import predict
 from tests.models.synthetic import costs, fit_machine, fitted_set, truth
@@ -115,7 +115,7 @@ def test_where_copies_take_no_time_messages_within_a_node_do():
     assert prediction.seconds == pytest.approx(2 * (0.3e-6 + 4096 * 1e-9))
 
 
-PMNF = family("pmnf")
+PMNF = find_family("pmnf")
 
 
 def grid(time, noise=0.0, seed=1):
@@ -157,7 +157,7 @@ def test_no_coefficient_is_below_0_even_where_times_fall():
 def test_only_ranks_and_the_largest_message_are_seen():
     parameters = fitted_set("pmnf")
     binomial, ring = (
-        schedule(point(*name, ranks=8, bytes=4096)) for name in (("bcast", "binomial"), ("gather", "linear"))
+        build_schedule(point(*name, ranks=8, bytes=4096)) for name in (("bcast", "binomial"), ("gather", "linear"))
     )
     assert costs(PMNF, binomial, parameters, drawn=False) == costs(PMNF, ring, parameters, drawn=False)
     uneven = Schedule.of(8, [0, 1], [0, 1], [1, 2], [4096, 1])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.models.families import family, family_names, unit
+from commodel.models.families import family_names, find_family, unit
 from commodel.models.keys import Pair, key, parse, sample
 from commodel.models.parameter_sets import describe_changes, make_given_set, read_published, read_set, replace_by_hand
 from commodel.parameters import Estimate
@@ -36,7 +36,7 @@ def parameters(request):
 
 
 def test_a_value_by_hand_predicts_like_a_set_with_it(parameters):
-    entry = family(parameters.family)
+    entry = find_family(parameters.family)
     for name, estimate in list(parameters.values.items())[:SOME]:
         value = 1.5 * estimate.value if estimate.value > 0 else 1e-9
         measure = unit(entry, name, parameters.forms)
@@ -61,7 +61,7 @@ def test_nothing_by_hand_is_the_very_set(parameters):
 
 
 def test_settings_are_recorded_too(parameters):
-    for name, choices in (family(parameters.family).settings or {}).items():
+    for name, choices in (find_family(parameters.family).settings or {}).items():
         for choice in choices:
             try:
                 (changed,) = replace_by_hand([parameters], [f"{name}={choice}"])

@@ -10,7 +10,7 @@ from commodel.fits import parameter_search
 from commodel.fits.measured_tables import Measured
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.table_fits import describe_fit, fit_measured, fit_points
-from commodel.models.families import family, family_names
+from commodel.models.families import family_names, find_family
 from commodel.models.parameter_sets import make_given_set
 from commodel.predictions.predictions import predict
 from tests.patterns.catalogue import point
@@ -41,7 +41,7 @@ LOGGP = machine("loggp", L="10us", o_s="1.5us", o_r="2us", g="4us", G="8ns", gam
 
 
 def fitted(name, truth, chosen, **how):
-    return make_parameter_set(family(name), fit_points(family(name), chosen, measured(truth, chosen, **how)))
+    return make_parameter_set(find_family(name), fit_points(find_family(name), chosen, measured(truth, chosen, **how)))
 
 
 def test_loggp_from_bursts_knows_the_gap_and_not_the_overheads_below_it():
@@ -70,7 +70,7 @@ def test_loggp_from_trees_alone_does_not_know_the_gap():
         assert values[name].high > 13e-6, name
     assert not values["g"].known
     # Which of the equally good values stand for the others is a rule, not where a search began.
-    elsewhere = fit_points(family("loggp"), chosen, measured(hidden, chosen), seed=2).values
+    elsewhere = fit_points(find_family("loggp"), chosen, measured(hidden, chosen), seed=2).values
     for name, estimate in values.items():
         assert elsewhere[name][0] == pytest.approx(estimate.value, rel=0.01), name
 
@@ -173,7 +173,7 @@ def test_a_family_blind_to_size_looks_at_the_smallest_size():
 def test_without_noise_predictions_are_the_times():
     chosen = points(BURSTS, sizes=(8, 16384), counts=(4, 16))
     times = measured(LOGGP, chosen, noise=0)
-    (evidence,) = fit_points(family("loggp"), chosen, times).curves
+    (evidence,) = fit_points(find_family("loggp"), chosen, times).curves
     np.testing.assert_allclose(evidence.fitted, times, rtol=1e-3)
     assert evidence.measured == tuple(times)
 
@@ -181,9 +181,9 @@ def test_without_noise_predictions_are_the_times():
 def test_too_few_points_and_families_that_need_probes_are_refused():
     chosen = points([("bcast", "linear")], counts=(4,))
     with pytest.raises(UserError, match="found 4 points, wanted more than its 5 values"):
-        fit_points(family("loggp"), chosen, np.ones(4))
+        fit_points(find_family("loggp"), chosen, np.ones(4))
     for name in family_names():
-        entry = family(name)
+        entry = find_family(name)
         if entry.initial_values is None and entry.fit_points is None:
             with pytest.raises(UserError, match="needs its probes"):
                 fit_points(entry, chosen, np.ones(4))

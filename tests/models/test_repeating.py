@@ -13,7 +13,7 @@ from commodel.errors import UserError
 from commodel.models.evaluation import repeated_rounds
 from commodel.models.evaluation.taulop_algebra import SETTINGS
 from commodel.models.evaluation.values import Values
-from commodel.models.families import family, family_names
+from commodel.models.families import family_names, find_family
 from commodel.patterns import build
 from commodel.patterns.repeated import CompactSchedule, Rounds
 from commodel.predictions.model import Model
@@ -29,8 +29,8 @@ def long(operation, choice, ranks, size, node=None):
     """Return a schedule whose rounds are not expanded, however few."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
-        pattern = build.schedule(point(operation, choice, ranks=ranks, bytes=size))
-    return pattern if node is None else pattern.placed(node)
+        pattern = build.build_schedule(point(operation, choice, ranks=ranks, bytes=size))
+    return pattern if node is None else pattern.place(node)
 
 
 REPEATING = [key for key in ALGORITHMS if isinstance(long(*key, 6, 100), CompactSchedule)]
@@ -56,7 +56,7 @@ def machines(draw, name):
     """Values of a family, three draws of them, far from what fits anywhere; some are 0, but no rates."""
     values = Values.of(fitted_set(name, noise=0.05), 2)
     rng = np.random.default_rng(draw(st.integers(0, 1 << 20)))
-    spared = {parameter.name for parameter in family(name).parameters if parameter.unit == "B/s"}
+    spared = {parameter.name for parameter in find_family(name).parameters if parameter.unit == "B/s"}
     factors = {
         key: np.exp(rng.uniform(-3, 3, (3, 1)))
         * (rng.random() > 0.15 or key in spared or (not key.islower() and name == "loggops"))
@@ -70,7 +70,7 @@ def machines(draw, name):
         for key, column in values.numbers.items()
         if key in factors
     }
-    return Model.of(family(name), Values(numbers, values.forms, values.settings))
+    return Model.of(find_family(name), Values(numbers, values.forms, values.settings))
 
 
 @pytest.mark.parametrize("name", family_names())

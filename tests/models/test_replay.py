@@ -15,9 +15,9 @@ from commodel.errors import UserError
 from commodel.files.parameter_sets import write_parameters
 from commodel.models.evaluation.replay import Costs, finish_times, message_contributions
 from commodel.models.parameter_sets import make_given_set
-from commodel.patterns.build import schedule
+from commodel.patterns.build import build_schedule
 from commodel.patterns.points import Setting, make_point
-from commodel.patterns.schedule import Schedule, Work, stack
+from commodel.patterns.schedule import Schedule, Work, stack_schedules
 from commodel.predictions.model import Model
 from tests.cli.running import run
 from tests.models.synthetic import fitted_set
@@ -66,7 +66,7 @@ def both(pattern, send, receive, latency, gap, per_byte):
         )
     )
     fast = finish_times(pattern, costs, pattern.work_seconds(2.0))[0]
-    if pattern.ends is not None:
+    if pattern.nonblocking is not None:
         return fast, by_events(
             pattern, lambda row: (send, latency + body[row], receive, *2 * [gap + body[row]], *ASKS_NOT)
         )
@@ -161,7 +161,7 @@ def test_a_rendezvous_message_waits_for_its_receiver(late, finish):
 @pytest.mark.parametrize("costs", [(3, 4, 10, 1, 1), (1, 1, 5, 20, 0), (2, 7, 1, 3, 5)])
 def test_fast_equals_slow_on_the_catalogue(ranks, costs):
     for point in catalogue(ranks, 37):
-        fast, slow = both(schedule(point), *costs)
+        fast, slow = both(build_schedule(point), *costs)
         np.testing.assert_allclose(fast, slow, rtol=1e-12, atol=1e-9, err_msg=str(point))
 
 
@@ -174,10 +174,10 @@ def test_a_stack_of_draws_and_sizes_is_the_same_as_one_by_one():
         return finish_times(pattern, Costs(1.0, 2.0, latency + body, body, body), pattern.work_seconds(0.5))
 
     for same in zip(*points, strict=True):
-        patterns = [schedule(point) for point in same]
+        patterns = [build_schedule(point) for point in same]
         if not all(patterns[0].has_same_structure(pattern) for pattern in patterns):
             continue  # segments: another size, another shape
-        together = predict(stack(patterns))
+        together = predict(stack_schedules(patterns))
         for size, pattern in enumerate(patterns):
             np.testing.assert_allclose(together[size], predict(pattern), rtol=1e-12)
 
@@ -189,7 +189,9 @@ STEP, LAST, NEXT = 12e-6, 12e-6, 2e-6  # α + 1000·β; o + L + o; g
 
 def path(parameters, operation, topology):
     """Seconds by message, and the prediction."""
-    pattern = schedule(make_point(Setting.unlimited(), {"operation": operation, "topology": topology, "bytes": 1000}))
+    pattern = build_schedule(
+        make_point(Setting.unlimited(), {"operation": operation, "topology": topology, "bytes": 1000})
+    )
     model = Model.of_set(parameters)
     seconds, work = message_contributions(len(pattern.src), partial(model.cost, pattern))
     ends = zip(pattern.src.tolist(), pattern.dst.tolist(), strict=True)

@@ -10,7 +10,7 @@ from commodel.files.parameter_sets import write_parameters
 from commodel.fits.probe_fits import fit_set
 from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation.values import Values
-from commodel.models.families import family, shares
+from commodel.models.families import find_family, shares
 from commodel.models.fitting import observed as samples
 from commodel.models.parameter_sets import read_set
 from commodel.models.probes.capacity import COMPUTE_SECONDS, FIRST_RECEIVED_BYTES, make_pattern
@@ -101,7 +101,7 @@ def test_a_fit_finds_which_messages_leave_before_their_receivers_take_them(limit
     assert early == {0: 0, 1500: 1024, None: None}[limit]  # the next size probed is 1536
     predicted = model(**({} if early is None else {"E": early}))
     for size in (8, 1200):
-        ring = build.schedule(point("allgather", "ring", ranks=24, bytes=size))
+        ring = build.build_schedule(point("allgather", "ring", ranks=24, bytes=size))
         rounds = predicted.cost(ring) / one_way("beyond", size)
         assert rounds == pytest.approx(23, rel=0.15) if early is not None and size > early else rounds < 13
 
@@ -131,7 +131,7 @@ def test_a_fit_finds_how_overheads_grow_and_what_is_left_for_the_network():
         assert values.at("G.leaf", np.array(size))[0] == pytest.approx(G["leaf"], rel=0.01)
         assert shares.predict(pattern, values)[0, 1] == pytest.approx(one_way("leaf", size) + 2 * copying, rel=0.04)
         assert size > most or shares.predict(pattern, values)[0, 0] == pytest.approx(O_S + copying, rel=0.02)
-        near = Schedule.of(2, 0, 0, 1, size).placed(np.zeros(2, dtype=int))
+        near = Schedule.of(2, 0, 0, 1, size).place(np.zeros(2, dtype=int))
         assert shares.predict(near, values)[0, 1] == pytest.approx(one_way("node", size), rel=0.02)
 
 
@@ -198,7 +198,7 @@ def evidence(name, longest=64 * MIB):
 def parameters(name, longest=64 * MIB):
     with pytest.MonkeyPatch.context() as patch:  # no interval of a value is looked at
         patch.setattr(samples, "DRAWS", 20)
-        return fit_set(family(name), evidence(name, longest))
+        return fit_set(find_family(name), evidence(name, longest))
 
 
 def alone(kind, size):
@@ -223,7 +223,7 @@ def test_new_buffers_are_measured_and_are_in_no_prediction():
         key: np.array([[value.value * (9 if key.startswith("anew") else 1)]]) for key, value in known.values.items()
     }
     pattern = Schedule.of(2, 0, [0], [1], [8], work=Work.copy([0], [1], [64 * MIB]))
-    entry = family("shares")
+    entry = find_family("shares")
     predictions = [
         Model.of(entry, values).cost(pattern)[0]
         for values in (Values.of(known), Values(dearer, known.forms, known.settings))
@@ -233,7 +233,7 @@ def test_new_buffers_are_measured_and_are_in_no_prediction():
 
 def test_a_copy_of_the_cluster_model_is_one_of_the_caches():
     """Its three paths are of one size each; longer vectors are copied on one of them only."""
-    few, many = (family("cluster").fit(evidence("cluster", longest)).values for longest in (0, 64 * MIB))
+    few, many = (find_family("cluster").fit(evidence("cluster", longest)).values for longest in (0, 64 * MIB))
     assert many["M_ctc.b"][0] == few["M_ctc.b"][0]
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.files.parameter_sets import read_parameters
 from commodel.fits.probe_fits import make_parameter_set
-from commodel.models.families import complete, family
+from commodel.models.families import complete, find_family
 from commodel.models.probes import Site, probe
-from commodel.patterns.algorithms import over_tree
-from commodel.patterns.layouts import place
+from commodel.patterns.algorithms import find_tree_algorithm
+from commodel.patterns.layouts import place_ranks
 from commodel.patterns.trees.tree import Tree
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
@@ -27,9 +27,9 @@ def test_no_fan_in_is_cheaper_than_a_smaller_one(growth):
     machine = truth("tan")
     times = {**machine.times, "fan": lambda case: 2e-5 + growth(case["n"])}
     times["wave"] = lambda case: 2 * times["fan"](case)
-    fitted = family("tan").fit(observed(replace(machine, times=times, site=Site(64, 1)), "tan", noise=0.01))
+    fitted = find_family("tan").fit(observed(replace(machine, times=times, site=Site(64, 1)), "tan", noise=0.01))
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (1, 8, 63, 256, 4096)]
-    predictions = [prediction.seconds for prediction in predict(make_parameter_set(family("tan"), fitted), points)]
+    predictions = [prediction.seconds for prediction in predict(make_parameter_set(find_family("tan"), fitted), points)]
     assert predictions[0] > 0
     assert predictions == sorted(predictions)
 
@@ -170,7 +170,7 @@ def test_other_models_note_shared_nodes_as_well(name, value):
 def test_every_hop_of_a_chain_crosses_the_network(site):
     cases = list(probe("chain").cases("x", site, [1]))
     assert [case.settings["height"] for case in cases] == list(range(1, min(site.ranks, 33)))
-    node = place(cases[-1].layout, cases[-1].ranks)
+    node = place_ranks(cases[-1].layout, cases[-1].ranks)
     assert all(node[1:] != node[:-1])
 
 
@@ -183,7 +183,7 @@ def test_partners_have_a_node_each_where_there_are_nodes(name):
 
 L, A, B, C2, G, C = 98.0, 49.3, 0.783, 0.157, 3.0, 7.0
 NUMBERS = {"L": L, "o.a": A, "o.b": B, "o.c": C2, "g": G, "C": C}
-TAN = complete(family("tan"), numbers(NUMBERS, {"o": "quadratic"}))
+TAN = complete(find_family("tan"), numbers(NUMBERS, {"o": "quadratic"}))
 
 
 def o(x):
@@ -210,8 +210,8 @@ def test_equations_1_and_2(parents):
     children = {node: [] for node in range(len(parents))}
     for node, parent in list(enumerate(parents))[1:]:
         children[parent].append(node)
-    pattern = over_tree("reduce").build(Tree(np.array([-1, *parents[1:]])), 1024)
-    cost = pattern.cost(family("tan").predict(pattern, TAN))[0]
+    pattern = find_tree_algorithm("reduce").build(Tree(np.array([-1, *parents[1:]])), 1024)
+    cost = pattern.cost(find_family("tan").predict(pattern, TAN))[0]
     assert cost == pytest.approx(recursion(children, 0))
     busiest = max(len(below) for below in children.values())
-    assert family("tan").pipelined(pattern, TAN)[0] == pytest.approx(L + o(busiest + 1) + G)
+    assert find_family("tan").pipelined(pattern, TAN)[0] == pytest.approx(L + o(busiest + 1) + G)

@@ -13,11 +13,11 @@ from commodel.errors import UserError
 from commodel.interchange.taulop import read_tables
 from commodel.models.evaluation.taulop_algebra import find_longest_group, make_terms
 from commodel.models.evaluation.values import Pairs, Values
-from commodel.models.families import complete, family
+from commodel.models.families import complete, find_family
 from commodel.models.families.taulop import make_stage_terms
 from commodel.models.parameter_sets import make_given_set
 from commodel.parameters import Estimate, ParameterSet
-from commodel.patterns.build import schedule
+from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule, Work
 from commodel.predictions.predictions import predict
 from tests.models.exact import estimates
@@ -31,15 +31,15 @@ from tests.patterns.catalogue import point
 def test_binomial_broadcast_is_equation_4(ranks, layout):
     """Σ 2^i‖T^c(m): all transmissions of a stage share the channel, whichever nodes they are between."""
     parameter_set = parameters(**table(3.0, 20.0, 0.5, 2.0, latency=5.0))
-    values = complete(family("taulop"), Values.of(parameter_set))
+    values = complete(find_family("taulop"), Values.of(parameter_set))
     channel = MEMORY if layout == "block:16" else NETWORK
     wanted = sum(transmission(values, channel, 1000, 2**i) for i in range(ranks.bit_length() - 1))
-    pattern = schedule(point("bcast", "binomial", ranks=ranks, bytes=1000, layout=layout))
-    assert costs(family("taulop"), pattern, parameter_set, False)[0] == pytest.approx(wanted)
+    pattern = build_schedule(point("bcast", "binomial", ranks=ranks, bytes=1000, layout=layout))
+    assert costs(find_family("taulop"), pattern, parameter_set, False)[0] == pytest.approx(wanted)
     if channel == NETWORK and ranks > 2:
         apart = replace(parameter_set, settings={"shared": "node"})
         alone = (ranks.bit_length() - 1) * transmission(values, channel, 1000, 1)
-        assert costs(family("taulop"), pattern, apart, False)[0] == pytest.approx(alone)
+        assert costs(find_family("taulop"), pattern, apart, False)[0] == pytest.approx(alone)
 
 
 def test_more_at_once_than_was_measured_is_an_extrapolation():
@@ -84,7 +84,7 @@ def test_an_odd_byte_costs_no_latency_of_its_own(operation):
 def test_copies_at_both_ends():
     pattern = Schedule.of(2, 0, [0], [1], [100])
     predictions = costs(
-        family("taulop"), pattern, parameters({"network": "copies"}, **table(1.0, 10.0, 0.1, 1.0)), False
+        find_family("taulop"), pattern, parameters({"network": "copies"}, **table(1.0, 10.0, 0.1, 1.0)), False
     )
     assert predictions[0] == pytest.approx(10 + 2 * 0.1 * 100 + 100)
 
@@ -93,7 +93,7 @@ def test_local_work_is_the_longest_of_each_step():
     work = Work.reduce([0, 0, 1], [0, 1, 1], [100, 300, 100])
     values = table(0.0, 0.0, 0.0, 0.0) | {"gamma.0": 0.0, "gamma.1000": 10.0}
     pattern = Schedule.of(2, [0, 1], [0, 1], [1, 0], [1, 1], work=work)
-    assert costs(family("taulop"), pattern, parameters(**values), False)[0] == pytest.approx(3 + 1)
+    assert costs(find_family("taulop"), pattern, parameters(**values), False)[0] == pytest.approx(3 + 1)
 
 
 def test_types_of_nodes_and_what_is_missing():
@@ -103,9 +103,9 @@ def test_types_of_nodes_and_what_is_missing():
     parameter_set = ParameterSet("taulop", "", "", numbers, forms=forms, settings={"types": {"fat": 1, "thin": 2}})
 
     def cost(src, dst):
-        return costs(family("taulop"), Schedule.of(4, 0, [src], [dst], [1]).placed([0, 0, 1, 2]), parameter_set, False)[
-            0
-        ]
+        return costs(
+            find_family("taulop"), Schedule.of(4, 0, [src], [dst], [1]).place([0, 0, 1, 2]), parameter_set, False
+        )[0]
 
     assert cost(0, 1) == pytest.approx(1)
     assert cost(0, 2) == cost(2, 1) == pytest.approx(5)
@@ -125,7 +125,7 @@ def test_of_different_pairs_at_once_the_slowest_counts(sizes):
 
     def cost(order):
         pattern = Schedule.of(3, 0, np.array([1, 2])[order], [0, 0], np.array(sizes)[order])
-        return costs(family("taulop"), pattern, parameter_set, False)[0]
+        return costs(find_family("taulop"), pattern, parameter_set, False)[0]
 
     shorter, rest = min(sizes), abs(sizes[0] - sizes[1])
     alone = (1.0 if sizes[0] > sizes[1] else 10.0) * rest
@@ -144,7 +144,7 @@ def test_transfers_of_which_only_one_alone_is_known_share_in_proportion(transfer
     """Not: do not disturb each other."""
     settings = [f"{name}={value}" for name, value in {"o_1": "2us", **transfer}.items()]
     pattern = Schedule.of(17, 0, np.arange(1, 17), [0] * 16, [1000] * 16)
-    assert costs(family("taulop"), pattern, make_given_set("taulop", settings), False)[0] == pytest.approx(18e-6)
+    assert costs(find_family("taulop"), pattern, make_given_set("taulop", settings), False)[0] == pytest.approx(18e-6)
 
 
 @st.composite
@@ -154,7 +154,7 @@ def patterns(draw):
     rows = draw(st.lists(st.tuples(st.integers(0, 2), rank, rank, st.integers(0, 50)), min_size=1, max_size=20))
     rows = [row for row in rows if row[1] != row[2]]
     node = draw(st.lists(st.integers(0, 2), min_size=ranks, max_size=ranks))
-    return Schedule.of(ranks, *np.array(rows, dtype=int).reshape(-1, 4).T).placed(node)
+    return Schedule.of(ranks, *np.array(rows, dtype=int).reshape(-1, 4).T).place(node)
 
 
 def slow(pattern, shared, rest, o, transfer, latency, p=(0.0, 0.0)):
@@ -205,8 +205,8 @@ def slow(pattern, shared, rest, o, transfer, latency, p=(0.0, 0.0)):
 def test_the_algebra_equals_an_obvious_loop(pattern, shared, rest):
     numbers = table(3.0, 20.0, 0.5, 2.0, latency=5.0) | {"p_0": 10.0, "p_1": 30.0}
     parameter_set = parameters({"shared": shared, "rest": rest}, **numbers)
-    values = complete(family("taulop"), Values.of(parameter_set))
-    cost = pattern.cost(family("taulop").predict(pattern, values))[0]
+    values = complete(find_family("taulop"), Values.of(parameter_set))
+    cost = pattern.cost(find_family("taulop").predict(pattern, values))[0]
     # Beyond the 8 at once that the table holds a latency takes its share as well, so it is left out there.
     if max(np.bincount(pattern.step), default=0) <= 8:
         assert cost == pytest.approx(slow(pattern, shared, rest, (3.0, 20.0), (0.5, 2.0), 5.0, (10.0, 30.0)))
@@ -221,7 +221,7 @@ def test_who_posts_and_takes_several_does_not_wait_for_the_first_to_come():
         rank = np.arange(12)
         src, away = np.repeat(rank, others), np.tile(np.arange(1, others + 1), 12)
         pattern = Schedule.of(12, 0, src, (src + away) % 12, 8)
-        assert costs(family("taulop"), pattern, ports, drawn=False)[0] == pytest.approx(wanted)
+        assert costs(find_family("taulop"), pattern, ports, drawn=False)[0] == pytest.approx(wanted)
 
 
 METROPOLIS = Path(__file__).parents[3] / "shared" / "data" / "taulop-metropolis"
@@ -234,7 +234,7 @@ def iteration_80(block=1) -> Schedule:
     sends 134 blocks to p0 on its own node and 158 to the other node, p4 likewise 116 and 104. Then the pivot row, down
     three columns at once. The equations leave out the packing."""
     operation = "summa:partition=params/partitions/taulop-summa.csv:iteration=80"
-    pattern = schedule(point(operation, "paper", ranks=6, bytes=block, layout="block:3"))
+    pattern = build_schedule(point(operation, "paper", ranks=6, bytes=block, layout="block:3"))
     return replace(pattern, work=Work.empty())
 
 
@@ -250,16 +250,16 @@ def test_iteration_80_by_memories_and_ports():
     memories = [[[0, 1, 134]], [[0, 2, 6], [0, 1, 104]]]
     assert sorted(group.tolist() for group in groups) == sorted([*memories, out, out, back, back])
     find_longest_group = 40 + 2 * (2 * 12 + 134) + 40 + 2 * (2 * 97 + 27)
-    assert costs(family("taulop"), pattern, parameter_set, drawn=False)[0] == pytest.approx(find_longest_group)
+    assert costs(find_family("taulop"), pattern, parameter_set, drawn=False)[0] == pytest.approx(find_longest_group)
     busy = parameters({"shared": "port"}, **table(3.0, 4000.0, 0.5, 2.0), p_0=1900.0, p_1=2000.0)
     # p1 posts one message in memory and three to the other node, of which one is in the overhead; and takes none.
-    assert costs(family("taulop"), pattern, busy, drawn=False)[0] == pytest.approx(4000 + 1900 + 2 * 2000)
+    assert costs(find_family("taulop"), pattern, busy, drawn=False)[0] == pytest.approx(4000 + 1900 + 2 * 2000)
 
 
 def test_a1_does_not_join_what_adds_up_by_ports_anyway():
     parameter_set = parameters({"shared": "port", "join": "yes"}, **table(3.0, 40.0, 0.5, 2.0))
     with pytest.raises(UserError, match="found join: yes with shared: port; wanted join: no"):
-        costs(family("taulop"), iteration_80(), parameter_set, drawn=False)
+        costs(find_family("taulop"), iteration_80(), parameter_set, drawn=False)
 
 
 def test_joined_transmissions_may_each_pay_their_overhead():
@@ -268,11 +268,11 @@ def test_joined_transmissions_may_each_pay_their_overhead():
     transferred = 2 * (3 * 35 + 2 * 166 + 81) + 2 * 0.5 * (2 * 116 + 18)
     for rest in ("transfer", "message"):
         parameter_set = parameters({"join": "overheads", "rest": rest}, **numbers)
-        assert costs(family("taulop"), iteration_80(), parameter_set, drawn=False)[0] == pytest.approx(
+        assert costs(find_family("taulop"), iteration_80(), parameter_set, drawn=False)[0] == pytest.approx(
             transferred + 2 * 3 + 2 * 40 + 40
         )
     dropped = parameters(SUMMA, **numbers)
-    assert costs(family("taulop"), iteration_80(), dropped, drawn=False)[0] == pytest.approx(transferred + 3 + 40)
+    assert costs(find_family("taulop"), iteration_80(), dropped, drawn=False)[0] == pytest.approx(transferred + 3 + 40)
 
 
 def test_joined_stages_pay_one_overhead_and_latency_a_channel():
@@ -280,7 +280,9 @@ def test_joined_stages_pay_one_overhead_and_latency_a_channel():
     parameter_set = parameters(SUMMA, **table(3.0, 40.0, 0.5, 2.0, latency=5.0))
     network = 40 + 5 + 2 * (3 * 35 + 2 * 166 + 81)
     memory = 3 + 2 * 5 + 2 * 0.5 * (2 * 116 + 18)
-    assert costs(family("taulop"), iteration_80(), parameter_set, drawn=False)[0] == pytest.approx(network + memory)
+    assert costs(find_family("taulop"), iteration_80(), parameter_set, drawn=False)[0] == pytest.approx(
+        network + memory
+    )
 
 
 def test_stages_of_every_draw_are_joined_by_what_counts_in_it():
@@ -289,11 +291,11 @@ def test_stages_of_every_draw_are_joined_by_what_counts_in_it():
     for size in (0, 1000):
         for level in (1, 8):
             numbers[f"L_0.{size}x{level}"] = size * level
-    values = complete(family("taulop"), Values.of(parameters(SUMMA, **numbers)))
+    values = complete(find_family("taulop"), Values.of(parameters(SUMMA, **numbers)))
     numbers = {name: np.repeat(column, 2, axis=0) for name, column in values.numbers.items()}
     numbers["o_1.0"] = np.array([[10.0], [1000.0]])
-    pattern = Schedule.of(4, [0, 0, 1, 1], [0, 2, 0, 2], [1, 0, 1, 0], [10, 30, 10, 30]).placed([0, 0, 1, 1])
-    cost = pattern.cost(family("taulop").predict(pattern, replace(values, numbers=numbers)))
+    pattern = Schedule.of(4, [0, 0, 1, 1], [0, 2, 0, 2], [1, 0, 1, 0], [10, 30, 10, 30]).place([0, 0, 1, 1])
+    cost = pattern.cost(find_family("taulop").predict(pattern, replace(values, numbers=numbers)))
     assert cost == pytest.approx([2 * 20, 1000])
 
 
@@ -301,10 +303,10 @@ def wave_2d(double: int) -> Schedule:
     """What p1 of the paper's figure 9 sends to its six neighbours: three on its own node, three on the other. Its
     rectangle follows from the sizes in their clockwise order; where the others end, the drawing alone says."""
     operation = "wave2d:partition=params/partitions/taulop-wave.csv"
-    whole = schedule(point(operation, "paper", ranks=8, bytes=double)).placed([1, 0, 1, 0, 1, 0, 0, 1])
+    whole = build_schedule(point(operation, "paper", ranks=8, bytes=double)).place([1, 0, 1, 0, 1, 0, 0, 1])
     sent = whole.src == 1
     assert whole.dst[sent].tolist() == [0, 2, 3, 4, 5, 6]
-    return Schedule.of(8, 0, 1, whole.dst[sent], whole.bytes[sent]).placed(whole.node)
+    return Schedule.of(8, 0, 1, whole.dst[sent], whole.bytes[sent]).place(whole.node)
 
 
 @pytest.mark.skipif(not METROPOLIS.is_dir(), reason="the measured tables are not part of the project")
@@ -314,11 +316,11 @@ def test_the_papers_examples_on_a_real_cluster():
     tables = read_tables(METROPOLIS)
 
     def microseconds(pattern, **settings):
-        return costs(family("taulop"), pattern, replace(tables, settings=settings), drawn=False)[0] * 1e6
+        return costs(find_family("taulop"), pattern, replace(tables, settings=settings), drawn=False)[0] * 1e6
 
     assert microseconds(wave_2d(8000), rest="message") == pytest.approx(545.97, abs=0.01)
     assert microseconds(wave_2d(8000)) == pytest.approx(528.88, abs=0.01)  # a message pays one overhead
     assert microseconds(iteration_80(64), rest="message", join="yes") == pytest.approx(47.14, abs=0.01)
-    bcast = schedule(point("bcast", "binomial", ranks=16, bytes=65536))
+    bcast = build_schedule(point("bcast", "binomial", ranks=16, bytes=65536))
     assert microseconds(bcast) == pytest.approx(314.72, abs=0.01)
     assert microseconds(bcast, shared="node") == pytest.approx(133.98, abs=0.01)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from commodel.interchange import taulop as tables
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, family
-from commodel.patterns.build import schedule
-from commodel.patterns.layouts import place
-from commodel.patterns.operations import parts
-from commodel.patterns.rectangles import make_even_grid, read
+from commodel.models.families import complete, find_family
+from commodel.patterns.build import build_schedule
+from commodel.patterns.layouts import place_ranks
+from commodel.patterns.operations import list_summands
+from commodel.patterns.rectangles import make_even_grid, read_rectangles
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.predictions import predict
 from tests.models.synthetic import costs, fit_machine, observed, truth
@@ -31,20 +31,22 @@ def test_a_ring_costs_what_it_took(procs, within, shared):
     machine, ranks = truth("taulop"), np.arange(procs)
     fitted = fit_machine("taulop", machine)
     fitted = replace(fitted, settings={**fitted.settings, "shared": shared})
-    pattern = Schedule.of(procs, 0, ranks, (ranks + 1) % procs, 4096).placed(0 * ranks if within else ranks % 2)
+    pattern = Schedule.of(procs, 0, ranks, (ranks + 1) % procs, 4096).place(0 * ranks if within else ranks % 2)
     took = machine.times["ring"]({"pair": "node.same" if within else "node.node", "procs": procs, "bytes": 4096})
-    assert costs(family("taulop"), pattern, fitted, drawn=False)[0] == pytest.approx(took, rel=1e-6)
+    assert costs(find_family("taulop"), pattern, fitted, drawn=False)[0] == pytest.approx(took, rel=1e-6)
 
 
 def test_a_processors_part_is_half_of_what_both_ends_are_busy_with():
     """Of short messages that wait for their receivers; and at most half of an empty one's time."""
     machine = truth("taulop")
-    values = family("taulop").fit(observed(machine, "taulop", noise=0)).values
+    values = find_family("taulop").fit(observed(machine, "taulop", noise=0)).values
     assert (values["p_0"][0], values["p_1"][0]) == pytest.approx((2e-7, 6e-7), rel=1e-3)
     busier = {
         name: lambda case: 20e-6 if case["late"] else machine.times["prtt"](case) for name in ("prtt", "pairprtt")
     }
-    values = family("taulop").fit(observed(replace(machine, times=machine.times | busier), "taulop", noise=0)).values
+    values = (
+        find_family("taulop").fit(observed(replace(machine, times=machine.times | busier), "taulop", noise=0)).values
+    )
     assert (values["p_0"][0], values["p_1"][0]) == pytest.approx((0.5e-6, 2.5e-6), rel=1e-3)
 
 
@@ -76,7 +78,7 @@ def test_rendezvous_is_in_the_overhead_and_shares_nothing(noise):
     assert fitted.values["L_1.16384x1"].value == pytest.approx(8e-10 * 16384, rel=close)
     sixteen = Schedule.of(32, 0, np.arange(16), np.arange(16, 32), 16384)
     fitted = replace(fitted, settings={**fitted.settings, "shared": "channel"})
-    (cost,) = costs(family("taulop"), sixteen, fitted, drawn=False)
+    (cost,) = costs(find_family("taulop"), sixteen, fitted, drawn=False)
     assert cost == pytest.approx(17e-6 + 2 * 8e-10 * 16384 * (1 + 0.7 * 7), rel=close / 3)
 
 
@@ -91,7 +93,7 @@ def test_rendezvous_takes_the_smallest_distance_of_the_lines():
 
     times = {name: lambda case: machine.times["prtt"](case) + 2 * more(case) for name in ("prtt", "pairprtt")}
     asks = replace(machine, times=machine.times | times, sizes=SIZES)
-    values = family("taulop").fit(observed(asks, "taulop", noise=0)).values
+    values = find_family("taulop").fit(observed(asks, "taulop", noise=0)).values
     assert values["o_1.x1"][0] == 8192
     assert values["o_1.a1"][0] - values["o_1.a"][0] == pytest.approx(12e-6 - 5e-10 * 8192, rel=1e-3)
 
@@ -171,9 +173,9 @@ def far_first(ranks):
 def test_broadcast(imported, layout, algorithm):
     for ranks, size in product([8, 16, 32, 64], [1, 40, 1024, 30000, 65536]):
         messages = far_first(ranks) if algorithm == "binomial" else [[(0, rank) for rank in range(1, ranks)]]
-        pattern = schedule(point("bcast", algorithm, ranks=ranks, bytes=size, layout=layout))
-        (seconds,) = costs(family("taulop"), pattern, imported, drawn=False)
-        assert seconds == pytest.approx(by_hand(messages, place(layout, ranks), size), rel=1e-12), (ranks, size)
+        pattern = build_schedule(point("bcast", algorithm, ranks=ranks, bytes=size, layout=layout))
+        (seconds,) = costs(find_family("taulop"), pattern, imported, drawn=False)
+        assert seconds == pytest.approx(by_hand(messages, place_ranks(layout, ranks), size), rel=1e-12), (ranks, size)
 
 
 FIGURE_8 = "params/partitions/taulop-summa.csv"
@@ -195,7 +197,7 @@ def add_terms(sizes):
 
 
 def cost(terms, channel):
-    values = complete(family("taulop"), Values.of(JOINED))
+    values = complete(find_family("taulop"), Values.of(JOINED))
     return sum(transmission(values, channel, size, count) for count, size in terms.items())
 
 
@@ -231,7 +233,7 @@ def iteration(parts_of, node, k):
 
 
 def test_equation_11_of_figure_8():
-    tiling, node = read(FIGURE_8), [0, 0, 0, 1, 1, 1]
+    tiling, node = read_rectangles(FIGURE_8), [0, 0, 0, 1, 1, 1]
     wanted = [iteration(tiling, node, k) for k in range(tiling.side)]
     assert wanted[80] == pytest.approx(
         sum(cost({count: size}, 1) for count, size in ((3, 35), (2, 166), (1, 81)))
@@ -251,7 +253,7 @@ def test_equation_11_of_a_grid(grid, side, nodes):
     )
     (whole,) = predict(JOINED, [point(operation, "paper", ranks=ranks, bytes=1, layout=f"block:{per_node}")])
     assert whole.seconds == pytest.approx(wanted, rel=1e-12)
-    assert sum(count for _, count in parts(operation, ranks)) == side
+    assert sum(count for _, count in list_summands(operation, ranks)) == side
 
 
 def neighbours(tiling):
@@ -275,8 +277,8 @@ def neighbours(tiling):
 def test_equation_14_of_figure_9(node):
     """All processes' messages at once: of every channel one sum by A2, of which by A3 the longest counts."""
     stage = defaultdict(list)
-    for (src, dst), cells in neighbours(read(FIGURE_9)).items():
+    for (src, dst), cells in neighbours(read_rectangles(FIGURE_9)).items():
         stage[NETWORK if node[src] != node[dst] else MEMORY].append(cells)
     wanted = cost(add_terms(stage[longest(stage)]), longest(stage))
-    pattern = schedule(point(f"wave2d:partition={FIGURE_9}", "paper", ranks=8, bytes=1)).placed(node)
-    assert costs(family("taulop"), pattern, LETTER, drawn=False)[0] == pytest.approx(wanted, rel=1e-12)
+    pattern = build_schedule(point(f"wave2d:partition={FIGURE_9}", "paper", ranks=8, bytes=1)).place(node)
+    assert costs(find_family("taulop"), pattern, LETTER, drawn=False)[0] == pytest.approx(wanted, rel=1e-12)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.starting import environment, mpiexec
 
-from commodel.patterns.schedule_files import PLAYED
-from commodel.platforms.tools import find
+from commodel.patterns.schedule_files import PLAYER_COLUMNS
+from commodel.platforms.tools import find_tool
 
 HERE = Path(__file__).parent
 
@@ -73,7 +73,7 @@ def write_schedule():
     def write(path, rows):
         with open(path, "w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(PLAYED)
+            writer.writerow(PLAYER_COLUMNS)
             for row in rows:
                 step, kind, rank, peer, bytes, seconds, runs, wait, peer_step, peer_wait = (*row, "", "", "", "")[:10]
                 writer.writerow([step, wait, kind, rank, peer, peer_step, peer_wait, bytes, seconds, runs])
@@ -103,7 +103,7 @@ def relinked(mpi_programs, tmp_path_factory):
 
     def link(file, programs):
         folder = tmp_path_factory.mktemp("relinked")
-        between, compiler = folder / f"{file}.o", find("mpicc")
+        between, compiler = folder / f"{file}.o", find_tool("mpicc")
         flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1"]
         subprocess.run([compiler, *flags, "-c", HERE / file, "-o", between], check=True)
         objects = set((mpi_programs / "obj").glob("*/*.o"))
@@ -175,7 +175,7 @@ def simulated(simgrid_programs, tmp_path):
     def run(ranks, program, cases, *options, out="samples", settings=()):
         flags = [f"--cfg={flag}" for flag in (*LOGGP, *settings)] + ["--log=root.thres:critical"]
         prefix = [
-            find("smpirun"),
+            find_tool("smpirun"),
             "-np",
             str(ranks),
             "-platform",

@@ -16,11 +16,11 @@ class Arrival(ctypes.Structure):
 
 
 @pytest.fixture(scope="module")
-def packets_held(tmp_path_factory):
+def estimate_queue_packets(tmp_path_factory):
     library = tmp_path_factory.mktemp("arrivals") / "arrivals.so"
     source = ROOT / "workflow/native/probes/arrivals.c"
     subprocess.run(["cc", "-std=c11", "-shared", "-fPIC", "-o", library, source], check=True)
-    function = ctypes.CDLL(str(library)).packets_held
+    function = ctypes.CDLL(str(library)).estimate_queue_packets
     function.restype = ctypes.c_double
 
     def call(arrivals, senders, packets):
@@ -53,21 +53,21 @@ def flood(starts, each, places, gap_in=GAP, jitter=5e-6, noise=2e-6, seed=1):
 @pytest.mark.parametrize("places", [10, 21, 86])
 @pytest.mark.parametrize("senders", [2, 7, 15])
 @pytest.mark.parametrize("spread", [0.0, 1e-4, 5e-3])
-def test_the_places_of_the_queue_are_found_whenever_senders_start(packets_held, places, senders, spread):
+def test_the_places_of_the_queue_are_found_whenever_senders_start(estimate_queue_packets, places, senders, spread):
     """Counts alone would find what drained before all had started as well: up to 41 packets in 5 ms."""
     rng = np.random.default_rng([places, senders])
     for each in (256, 1024):
         starts = spread * rng.random(senders) + GAP * rng.random(senders) / senders
         arrivals = flood(starts, each, places)
-        assert packets_held(arrivals, senders, each) == pytest.approx(places, abs=0.75)
+        assert estimate_queue_packets(arrivals, senders, each) == pytest.approx(places, abs=0.75)
 
 
-def test_a_large_queue_and_a_receiver_slower_than_its_senders(packets_held):
+def test_a_large_queue_and_a_receiver_slower_than_its_senders(estimate_queue_packets):
     starts = np.linspace(0, 4e-3, 8)
-    assert packets_held(flood(starts, 4096, 1935), 8, 4096) == pytest.approx(1935, abs=2)
-    assert packets_held(flood(starts, 1024, 100, gap_in=3 * GAP), 8, 1024) == pytest.approx(100, abs=1)
+    assert estimate_queue_packets(flood(starts, 4096, 1935), 8, 4096) == pytest.approx(1935, abs=2)
+    assert estimate_queue_packets(flood(starts, 1024, 100, gap_in=3 * GAP), 8, 1024) == pytest.approx(100, abs=1)
 
 
 @pytest.mark.parametrize(("senders", "each", "places"), [(7, 64, 1000), (1, 1000, 5), (7, 0, 5)])
-def test_without_enough_losses_nothing_is_found(packets_held, senders, each, places):
-    assert packets_held(flood(np.arange(senders) * 1e-5, each, places), senders, each) == -1
+def test_without_enough_losses_nothing_is_found(estimate_queue_packets, senders, each, places):
+    assert estimate_queue_packets(flood(np.arange(senders) * 1e-5, each, places), senders, each) == -1

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.starting import environment, mpiexec
 
-from commodel.platforms.tools import find
+from commodel.platforms.tools import find_tool
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "workflow" / "native"
@@ -195,8 +195,8 @@ def test_without_a_file_ranks_stay_where_they_are(real, tmp_path, load_json):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("0 1\n60000 1\n", "rank 1 keeps cores 60000 to 60000 of its node, but only"),
-        ("0 1\n", "cores:2: wanted the first core of rank 1 and how many it keeps"),
+        ("0 1\n60000 1\n", "rank 1 needs cores 60000 to 60000 of its node, but only"),
+        ("0 1\n", "cores:2: wanted the first core of rank 1 and the number of its cores"),
         ("0 x\n0 1\n", "cores:1: wanted"),
         ("0 1\n0 0\n", "cores:2: wanted"),
         ("-1 1\n0 1\n", "cores:1: wanted"),
@@ -219,7 +219,7 @@ def test_ranks_that_cannot_be_distinguished(mpi_programs, tmp_path):
     command = [mpi_programs / "pingpong", "--cases", "cases", "--out", "o", "--cores", "cores"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment())
     assert done.returncode == 2
-    assert "error: what started the programs does not say which rank each is" in done.stderr
+    assert "error: the launcher sets no environment variable with the rank" in done.stderr
 
 
 def test_threads_are_as_many_as_the_cores(mpi_programs, tmp_path):
@@ -230,7 +230,7 @@ def test_threads_are_as_many_as_the_cores(mpi_programs, tmp_path):
         '  fprintf(stderr, "loaded with %s threads\\n", getenv("OMP_NUM_THREADS"));\n}\n'
     )
     library = tmp_path / "libread.so"
-    subprocess.run([find("cc"), "-shared", "-fPIC", tmp_path / "read.c", "-o", library], check=True)
+    subprocess.run([find_tool("cc"), "-shared", "-fPIC", tmp_path / "read.c", "-o", library], check=True)
     (tmp_path / "cores").write_text("0 1\n0 1\n")
     (tmp_path / "cases").write_text(CORE_CASES + "\n")
     options = ["--cases", "cases", "--out", "o", "--cores", "cores", "--max-samples", "20"]
@@ -251,7 +251,7 @@ def test_pure_parts(mpi_programs, tmp_path, write_schedule):
     folders = ["-I", NATIVE / "harness", "-I", NATIVE / "player"]
     warnings = ["-std=c11", "-Wall", "-Wextra", "-Werror"]
     program = tmp_path / "pure_parts"
-    command = [find("mpicc"), *warnings, *folders, HERE / "pure_parts.c", *objects, "-o", program]
+    command = [find_tool("mpicc"), *warnings, *folders, HERE / "pure_parts.c", *objects, "-o", program]
     built = subprocess.run(command, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     done = subprocess.run([program, tmp_path / "schedule.csv"], capture_output=True, text=True)
@@ -319,16 +319,16 @@ def contract(text, program):
 def test_describe(mpi_programs, program):
     done = subprocess.run([mpi_programs / program, "--describe"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert contract(done.stdout, program)["compiler"].startswith(find("mpicc"))
+    assert contract(done.stdout, program)["compiler"].startswith(find_tool("mpicc"))
 
 
 def test_describe_under_simgrid(simgrid_programs, tmp_path):
     (tmp_path / "hosts").write_text("n0\n")
-    command = [find("smpirun"), "-np", "1", "-platform", HERE / "loggp64.xml", "-hostfile", tmp_path / "hosts"]
+    command = [find_tool("smpirun"), "-np", "1", "-platform", HERE / "loggp64.xml", "-hostfile", tmp_path / "hosts"]
     for program in COLUMNS:
         done = subprocess.run([*command, simgrid_programs / program, "--describe"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        assert contract(done.stdout, program)["compiler"].startswith(find("smpicc"))
+        assert contract(done.stdout, program)["compiler"].startswith(find_tool("smpicc"))
 
 
 def test_every_program_is_covered(mpi_programs):

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from commodel.patterns.build import schedule
+from commodel.patterns.build import build_schedule
 from commodel.patterns.points import Setting, make_point
-from commodel.patterns.schedule_files import write_play
-from commodel.platforms.tools import NATIVE, find
+from commodel.patterns.schedule_files import write_player_table
+from commodel.platforms.tools import NATIVE, find_tool
 
 HERE = Path(__file__).parent
 CHECKED = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
@@ -62,7 +62,7 @@ def accelerator(tmp_path, monkeypatch):
         path = tmp_path / "accelerator.so"
         flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", f"-DBROKEN={broken}"]
         include = ["-I", NATIVE / "kernels"]
-        subprocess.run([find("cc"), *flags, *include, HERE / "plain_accelerator.c", "-o", path], check=True)
+        subprocess.run([find_tool("cc"), *flags, *include, HERE / "plain_accelerator.c", "-o", path], check=True)
         monkeypatch.setenv("COMMODEL_ACCELERATOR", str(path))
         return path
 
@@ -156,7 +156,7 @@ def test_only_who_drives_an_accelerator_uses_it(real, partition, accelerator, tm
 def test_a_wrong_product_keeps_no_sample(oversubscribed, partition, tmp_path, monkeypatch):
     """A dgemm that leaves one element of C out."""
     library = tmp_path / "wrong.so"
-    subprocess.run([find("cc"), "-shared", "-fPIC", HERE / "wrong_blas.c", "-o", library], check=True)
+    subprocess.run([find_tool("cc"), "-shared", "-fPIC", HERE / "wrong_blas.c", "-o", library], check=True)
     monkeypatch.setenv("COMMODEL_BLAS", str(library))
     ranks = partition("columns")
     unverified(oversubscribed(ranks, "summa", f"{SUMMA}\nall,p,8192,all,0,1,1"), "the product does not verify: row")
@@ -183,7 +183,7 @@ def test_messages_that_change_on_the_way_are_found(relinked, oversubscribed, par
 def checked(mpi_programs, tmp_path_factory):
     """The kernels with the sanitizers of addresses and of undefined behaviour."""
     folder = tmp_path_factory.mktemp("checked")
-    how = [f"MPICC={find('mpicc')}", f"BUILD={folder}", f"CFLAGS={CHECKED}", "EXTRA=-fopenmp"]  # -O3 takes long
+    how = [f"MPICC={find_tool('mpicc')}", f"BUILD={folder}", f"CFLAGS={CHECKED}", "EXTRA=-fopenmp"]  # -O3 takes long
     subprocess.run(
         ["make", "-s", "-j2", "-C", NATIVE, *how, *(folder / name for name in ("summa", "wave2d", "speed"))], check=True
     )
@@ -210,7 +210,7 @@ def test_what_a_rank_cannot_compute_with(real, partition, accelerator, tmp_path,
 
     path = accelerator()
     path.chmod(0o666)
-    refused("found a file that everybody may change")
+    refused("found a file that is writable by all users")
     for value, complaint in (
         ("accelerator.so", "wanted the absolute path"),
         (str(tmp_path), "found no file"),
@@ -290,7 +290,7 @@ def test_a_simulated_sample_is_the_player_s(simulated, tmp_path, monkeypatch):
     for number, name in enumerate([*names, "wave2d:partition=p"]):
         size = 8 if name.startswith("wave") else 8192
         point = make_point(Setting.unlimited(), {"operation": name, "algorithm": "paper", "bytes": size})
-        write_play(Path(f"{number}.play"), schedule(point), point.operation, point.bytes)
+        write_player_table(Path(f"{number}.play"), build_schedule(point), point.operation, point.bytes)
         played.append(f"c{number},{number}.play,all")
     own += [f"c{k},p,8192,{k},0,1,0" for k in range(8)] + [f"c{k},{p},8192,4,1,1,0" for k, p in enumerate("pqr", 8)]
     player = simulated(ranks, "player", "\n".join(played), out="played")
@@ -305,4 +305,4 @@ def test_a_simulated_sample_is_the_player_s(simulated, tmp_path, monkeypatch):
     assert wave.median("c11") == pytest.approx(player.median("c11"), abs=2e-8)
     assert kernel.median("all") == pytest.approx(sum(kernel.median(f"c{k}") for k in range(8)), abs=8e-8)
     refused = simulated(ranks, "summa", f"{SUMMA}\na,p,8192,all,0,1,1", out="none")
-    assert "nothing is computed where time is simulated" in refused.errors[0]
+    assert "in simulated time nothing is computed" in refused.errors[0]

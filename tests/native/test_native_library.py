@@ -127,7 +127,7 @@ def test_what_is_said_to_reorder_operands_does_in_mpich(oversubscribed, mpi_prog
     cases = "\n".join([lines[0], *(line for line in lines if ",order,4," in line)])
     for spec, entry in find_algorithms(operation).items():
         if OF_MPICH.can_name(operation, spec, 4):
-            (routine,) = (routine for routine in entry.like if routine.library == MPICH)
+            (routine,) = (routine for routine in entry.mpi_functions if routine.library == MPICH)
             told = selected(tmp_path, mpi_programs, operation, spec, (4,))
             result = oversubscribed(4, "verify", cases, out=spec, **told)
             assert (result.code == 0) == routine.keeps_order, (spec, result.err)

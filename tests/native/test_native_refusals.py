@@ -40,7 +40,7 @@ BROKEN_CASES = {
         "flood",
         "id,what,senders,packets,bytes\na,held,1,1,15",
         "cases.csv:2",
-        "column bytes: found '15', wanted 16 bytes or more",
+        "column bytes: found '15', wanted at least 16 bytes",
     ),
     "flood of none": (
         "flood",
@@ -132,7 +132,7 @@ BROKEN_OPTIONS = {
     "--max-seconds 0": "above 0",
     "--max-samples 5": "at least --min-samples 10",
     "--min-sample 5": "unknown option '--min-sample'",
-    "--seed": "found nothing after it",
+    "--seed": "found no value",
 }
 
 

@@ -18,9 +18,9 @@ from tests.patterns.slow_events import Message
 
 from commodel.errors import UserError
 from commodel.models.evaluation.replay import Costs, finish_times
-from commodel.patterns.build import schedule
+from commodel.patterns.build import build_schedule
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.schedule_files import write_play
+from commodel.patterns.schedule_files import write_player_table
 from commodel.predictions.predictions import repeat_waves
 
 OVERHEAD, LATENCY, PER_BYTE = 1.5e-6, 10e-6, 1e-10  # of the simulated cluster
@@ -52,7 +52,7 @@ def programs(seed: int, count: int, ranks: int, messages: int) -> dict[str, Sche
 
 def cases(folder, patterns: dict[str, Schedule]):
     for name, pattern in patterns.items():
-        write_play(folder / f"{name}.play", pattern)
+        write_player_table(folder / f"{name}.play", pattern)
     path = folder / "cases.csv"
     path.write_text("".join(["id,schedule,finish\n", *(f"{name},{name}.play,all\n" for name in patterns)]))
     return path
@@ -66,7 +66,7 @@ def played(result, patterns: dict[str, Schedule]):
 
 def test_simulated_ranks_take_the_time_of_the_replay(simulated, tmp_path):
     patterns = programs(1, 60, 16, 60)
-    assert sum(pattern.ends is not None for pattern in patterns.values()) > 50
+    assert sum(pattern.nonblocking is not None for pattern in patterns.values()) > 50
     result = simulated(16, "player", cases(tmp_path, patterns), "--warmup", 1)
     played(result, patterns)
     for name, pattern in patterns.items():
@@ -144,8 +144,8 @@ def streams(folder, patterns):
 def written(folder, points):
     patterns = {}
     for name, entry in points.items():
-        patterns[name] = schedule(entry)
-        write_play(folder / f"{name}.play", patterns[name], entry.operation, entry.bytes)
+        patterns[name] = build_schedule(entry)
+        write_player_table(folder / f"{name}.play", patterns[name], entry.operation, entry.bytes)
     return patterns
 
 

@@ -171,7 +171,7 @@ def test_a_wrong_case_is_refused_in_one_line_before_anything_is_started(bench, t
     ("options", "wanted"),
     [
         (["--launch", "ssh host"], "found no {host} in it"),
-        (["--launch"], "--launch: found nothing after it"),
+        (["--launch"], "--launch: found no value"),
         (["--placement", "x"], "--placement: this program has no ranks"),
         (["--fast", "1"], "unknown option '--fast'"),
     ],
@@ -190,7 +190,7 @@ def test_clocks_can_only_be_set_where_all_processes_are_forked(bench):
     process = bench(["a,skew,flat.top,0,sum,0,tree,0,1"], "--launch", "ssh {host}")
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "column operation: found 'skew', wanted one that goes elsewhere than on this machine" in err
+    assert "column operation: found 'skew', wanted one that runs on other machines, too" in err
 
 
 def running(process, tmp_path, count):

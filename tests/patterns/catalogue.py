@@ -4,7 +4,7 @@ import tracemalloc
 
 from commodel.errors import UserError
 from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.trees.topologies import make_tree
 from commodel.records import Point
 from commodel.registry import discover
 
@@ -15,7 +15,7 @@ BRIEF = {"summa": "summa:n=9:iteration=4", "wave2d": "wave2d:n=9"}  # where all 
 
 def takes(entry: Algorithm, text: str) -> bool:
     try:
-        return bool(entry.values(text))
+        return bool(entry.parse_argument(text))
     except UserError:
         return False
 
@@ -42,7 +42,7 @@ TREES = ("flat:5", "chain:4", "kary:2^3", "balanced:3x2", "binomial:4", "groups:
 def point(operation, algorithm="", topology="", ranks=0, bytes=64, layout="block:1") -> Point:
     leaves = 0
     if topology:
-        ranks, leaves = tree(topology).nodes, tree(topology).leaves
+        ranks, leaves = make_tree(topology).nodes, make_tree(topology).leaves
     return Point("", operation, algorithm, topology, layout, ranks, bytes, leaves)
 
 

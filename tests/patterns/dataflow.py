@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 
 import numpy as np
 
-from commodel.patterns.operations import operation, parameters
+from commodel.patterns.operations import fill_parameters, find_operation
 from commodel.patterns.schedule import KINDS, Schedule
 
 Data = dict[int, frozenset]  # address -> the ranks whose values are combined there
@@ -13,7 +13,7 @@ Data = dict[int, frozenset]  # address -> the ranks whose values are combined th
 def held(pattern: Schedule) -> list[list[tuple[int, int]]]:
     """The runs of every message."""
     runs_of: list[list[tuple[int, int]]] = [[] for _ in pattern.src]
-    runs = pattern.holds()
+    runs = pattern.contents()
     for row, first, length in zip(runs.row, runs.first, runs.length, strict=True):
         runs_of[row].append((int(first), int(length)))
     return runs_of
@@ -26,7 +26,7 @@ class Replay:
     """
 
     def __init__(self, pattern: Schedule, name: str, size: int):
-        self.operation, self.parameters = operation(name), parameters(name, pattern.ranks)
+        self.operation, self.parameters = find_operation(name), fill_parameters(name, pattern.ranks)
         self.size, self.ranks = size, pattern.ranks
         self.in_order = True
         self.data: list[Data] = [self._at_start(rank) for rank in range(pattern.ranks)]
@@ -44,7 +44,7 @@ class Replay:
 
     def _at_start(self, rank: int) -> Data:
         own = frozenset([rank])
-        extents = self.operation.has(rank, self.ranks, self.size, **self.parameters)
+        extents = self.operation.initial_data(rank, self.ranks, self.size, **self.parameters)
         return {address: own for first, length in extents for address in range(first, first + length)}
 
     def _play(self, pattern: Schedule, runs, step: int) -> None:
@@ -73,7 +73,7 @@ class Replay:
         """Every rank ends with what the operation promises."""
         everyone = frozenset(range(self.ranks))
         for rank in range(self.ranks):
-            for first, length in self.operation.wants(rank, self.ranks, self.size, **self.parameters):
+            for first, length in self.operation.final_data(rank, self.ranks, self.size, **self.parameters):
                 for address in range(first, first + length):
                     ranks = self.data[rank].get(address)
                     assert ranks is not None, f"rank {rank} lacks {address}"

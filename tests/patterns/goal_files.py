@@ -40,7 +40,7 @@ BINARY = base64.b64decode(
 def packed(tasks, places=None, more=b""):
     """`places`: cpu and nic of every task; without them 0. `more`: what LogGOPSim 2 writes behind every task."""
     places = np.zeros((len(tasks.rank), 2), dtype=int) if places is None else np.array(places)
-    needs = tasks.needs
+    needs = tasks.dependencies
     blocks = []
     for rank in range(tasks.ranks):
         own = np.flatnonzero(tasks.rank == rank).tolist()

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from commodel.patterns.rank_local_steps import rank_local
+from commodel.patterns.rank_local_steps import make_rank_local_schedule
 from commodel.patterns.schedule import KINDS, Work
 from tests.patterns.slow_events import Message
 
@@ -26,7 +26,9 @@ def programs(draw, most_ranks=5, most_messages=14, last=4):
 def built(ranks, rows, work, bytes=None):
     """Its Schedule; `bytes` in place of the numbers of the messages."""
     src, dst, number, *steps = np.array([list(vars(row).values()) for row in rows], dtype=int).T
-    return rank_local(ranks, src, dst, number if bytes is None else bytes[number], *steps, work=computed(work))
+    return make_rank_local_schedule(
+        ranks, src, dst, number if bytes is None else bytes[number], *steps, work=computed(work)
+    )
 
 
 def computed(work):

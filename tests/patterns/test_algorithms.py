@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, Algorithm, algorithm
+from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, Algorithm, find_algorithm
 from commodel.patterns.arguments import Kind
-from commodel.patterns.build import schedule
-from commodel.patterns.operations import operation as operation_named
-from commodel.patterns.phases import phase, sequence
+from commodel.patterns.build import build_schedule
+from commodel.patterns.operations import find_operation
+from commodel.patterns.phases import join_stages, make_phase
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import KINDS
 from tests.patterns.catalogue import ALGORITHMS, ENTRIES, TREE_OPERATIONS, TREES, catalogue, point, with_memory
@@ -24,7 +24,7 @@ from tests.refusals import message
 @settings(max_examples=40, deadline=None)
 def test_messages_are_between_two_ranks_of_the_schedule(ranks, bytes):
     for entry in catalogue(ranks, bytes):
-        pattern = schedule(entry)
+        pattern = build_schedule(entry)
         for column in (pattern.src, pattern.dst):
             assert column.min() >= 0
             assert column.max() < pattern.ranks
@@ -41,7 +41,7 @@ def test_each_rank_gets_exactly_what_it_must(operation, choice, data):
     from all ranks, at any number of them."""
     ranks = data.draw(st.integers(2, 9 if operation == "alltoall" else 33), label="ranks")
     size = 0 if operation == "barrier" else data.draw(st.integers(0, 3 * ranks), label="bytes")
-    Replay(schedule(point(operation, choice, ranks=ranks, bytes=size)), operation, size).check()
+    Replay(build_schedule(point(operation, choice, ranks=ranks, bytes=size)), operation, size).check()
 
 
 SEGMENTED = sorted(
@@ -55,16 +55,16 @@ SEGMENTED = sorted(
 @given(ranks=st.integers(2, 6), segment=st.integers(1, 7), size=st.integers(0, 80))
 @settings(max_examples=15, deadline=None)
 def test_segments_that_do_not_divide_the_data_carry_each_byte_once(operation, choice, ranks, segment, size):
-    pattern = schedule(point(operation, f"{choice}:{segment}", ranks=ranks, bytes=size))
+    pattern = build_schedule(point(operation, f"{choice}:{segment}", ranks=ranks, bytes=size))
     Replay(pattern, operation, size).check()
 
 
-@pytest.mark.parametrize(("operation", "choice"), [name for name in ALGORITHMS if operation_named(name[0]).reduces])
+@pytest.mark.parametrize(("operation", "choice"), [name for name in ALGORITHMS if find_operation(name[0]).reduces])
 def test_the_order_of_a_reduction_is_what_it_states(operation, choice):
     """Where every partial result covers consecutive ranks, an associative operation is enough; else it must commute."""
-    entry, _ = algorithm(operation, choice)
+    entry, _ = find_algorithm(operation, choice)
     orders = {
-        Replay(schedule(point(operation, choice, ranks=ranks, bytes=40)), operation, 40).in_order
+        Replay(build_schedule(point(operation, choice, ranks=ranks, bytes=40)), operation, 40).in_order
         for ranks in range(2, 20)
     }
     assert entry.order == (RANK_ORDER if orders == {True} else ANY_ORDER)
@@ -72,20 +72,20 @@ def test_the_order_of_a_reduction_is_what_it_states(operation, choice):
 
 def test_only_reductions_have_an_order():
     for entry in ENTRIES.values():
-        assert bool(entry.order) == operation_named(entry.operation).reduces, entry.name
+        assert bool(entry.order) == find_operation(entry.operation).reduces, entry.name
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 7, 8, 13])
 def test_no_deadlock_where_sends_wait_for_their_receives(ranks):
     for entry in catalogue(ranks, 100):
-        assert finishes_with_synchronous_sends(schedule(entry)), entry
+        assert finishes_with_synchronous_sends(build_schedule(entry)), entry
 
 
 @pytest.mark.parametrize("operation", TREE_OPERATIONS)
 @pytest.mark.parametrize("spec", TREES)
 def test_trees_carry_the_data(operation, spec):
     size = 0 if operation == "barrier" else 7
-    pattern = schedule(point(operation, topology=spec, bytes=size))
+    pattern = build_schedule(point(operation, topology=spec, bytes=size))
     Replay(pattern, operation, size).check()
     assert len(pattern.src) == (pattern.ranks - 1) * (2 if operation == "barrier" else 1)
 
@@ -103,7 +103,7 @@ def knowing(pattern):
 @pytest.mark.parametrize("choice", [choice for operation, choice in ALGORITHMS if operation == "barrier"])
 def test_no_rank_leaves_a_barrier_before_all_have_entered(choice):
     for ranks in (*range(2, 20), 31, 32, 33):
-        heard_of = knowing(schedule(point("barrier", choice, ranks=ranks, bytes=0)))
+        heard_of = knowing(build_schedule(point("barrier", choice, ranks=ranks, bytes=0)))
         assert all(known == set(range(ranks)) for known in heard_of), ranks
 
 
@@ -116,21 +116,21 @@ def test_no_rank_leaves_a_barrier_before_all_have_entered(choice):
 )
 def test_a_wrong_algorithm_is_one_line(operation, spec):
     def use():
-        entry, argument = algorithm(operation, spec)
-        entry.build(4, 10, *entry.values(argument))
+        entry, argument = find_algorithm(operation, spec)
+        entry.build(4, 10, *entry.parse_argument(argument))
 
     message(use)
 
 
 def test_a_rank_that_is_missed_is_found_by_the_slow_replay():
     """The oracle itself: a reduction that leaves one rank out, and a message of data that its sender has not."""
-    whole = schedule(point("reduce", "linear", ranks=5, bytes=8))
-    short = sequence(5, phase(0, np.arange(1, 4), 0, 8, combines=True), root=0)
+    whole = build_schedule(point("reduce", "linear", ranks=5, bytes=8))
+    short = join_stages(5, make_phase(0, np.arange(1, 4), 0, 8, combines=True), root=0)
     Replay(whole, "reduce", 8).check()
     with pytest.raises(AssertionError, match="only at"):
         Replay(short, "reduce", 8).check()
     with pytest.raises(KeyError):
-        Replay(sequence(3, phase(0, 1, 2, 8)), "bcast", 8)
+        Replay(join_stages(3, make_phase(0, 1, 2, 8)), "bcast", 8)
 
 
 @pytest.mark.parametrize(
@@ -150,14 +150,14 @@ def test_names_of_mpi_libraries_are_understood_and_written_as_here(operation, sp
 @pytest.mark.parametrize("ranks", [2, 3, 8, 9, 10, 26, 27, 28])
 @pytest.mark.parametrize("ways", [1, 2, 3])
 def test_n_way_dissemination_takes_log_rounds(ways, ranks):
-    pattern = schedule(point("barrier", f"n-way:{ways}", ranks=ranks, bytes=0))
+    pattern = build_schedule(point("barrier", f"n-way:{ways}", ranks=ranks, bytes=0))
     assert len(pattern.steps) == next(r for r in range(1, 99) if (ways + 1) ** r >= ranks)
 
 
 def test_n_way_dissemination_has_as_many_ways_as_there_are_ranks():
     """More signals than others to send them to: all of them in one round, in memory for those only."""
-    pattern, most = with_memory(lambda: schedule(point("barrier", "n-way:9999999", ranks=5, bytes=0)))
-    wanted = schedule(point("barrier", "n-way:4", ranks=5, bytes=0))
+    pattern, most = with_memory(lambda: build_schedule(point("barrier", "n-way:9999999", ranks=5, bytes=0)))
+    wanted = build_schedule(point("barrier", "n-way:4", ranks=5, bytes=0))
     assert (pattern.src.tolist(), pattern.dst.tolist()) == (wanted.src.tolist(), wanted.dst.tolist())
     assert most < 1 << 20
 
@@ -186,17 +186,17 @@ def volumes(ranks, size):
 def test_volumes_by_closed_form(ranks):
     for operation, volume in volumes(ranks, 1000).items():
         for choice, wanted in volume.items():
-            sent = schedule(point(operation, choice, ranks=ranks, bytes=1000)).bytes.sum()
+            sent = build_schedule(point(operation, choice, ranks=ranks, bytes=1000)).bytes.sum()
             assert sent == pytest.approx(wanted, rel=0.02 if "scatter-all" in choice else 0), (operation, choice)
     barriers = {"dissemination": (ranks - 1).bit_length() * ranks, "linear": 2 * (ranks - 1)}
     for choice, messages in barriers.items():
-        pattern = schedule(point("barrier", choice, ranks=ranks, bytes=0))
+        pattern = build_schedule(point("barrier", choice, ranks=ranks, bytes=0))
         assert (len(pattern.src), pattern.bytes.sum()) == (messages, 0)
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 8, 64])
 def test_recursive_doubling_of_a_power_of_two(ranks):
-    pattern = schedule(point("allreduce", "recursive-doubling", ranks=ranks, bytes=8))
+    pattern = build_schedule(point("allreduce", "recursive-doubling", ranks=ranks, bytes=8))
     assert len(pattern.steps) == ranks.bit_length() - 1
     assert len(pattern.src) == ranks * (ranks.bit_length() - 1)
 
@@ -205,20 +205,20 @@ def test_recursive_doubling_of_a_power_of_two(ranks):
 def test_rabenseifner_sends_the_long_halves_to_the_near_ranks(ranks):
     """In blocks of 8 a half, a quarter and an eighth stay in the node; only the rest goes out of it, twice."""
     size = 1 << 20
-    pattern = schedule(point("allreduce", "rabenseifner", ranks=ranks, bytes=size))
+    pattern = build_schedule(point("allreduce", "rabenseifner", ranks=ranks, bytes=size))
     outside = pattern.bytes[pattern.src // 8 != pattern.dst // 8].sum()
     assert outside == ranks * 2 * (size // 8 - size // ranks)
 
 
 def test_far_first_and_near_first():
-    far = schedule(point("bcast", "binomial", ranks=8))
-    near = schedule(point("bcast", "binomial-near", ranks=8))
+    far = build_schedule(point("bcast", "binomial", ranks=8))
+    near = build_schedule(point("bcast", "binomial-near", ranks=8))
     assert far.dst[far.src == 0].tolist() == [4, 2, 1]
     assert near.dst[near.src == 0].tolist() == [1, 2, 4]
 
 
 def test_chain_is_cut_into_segments_that_follow_each_other():
-    pattern = schedule(point("bcast", "chain:100", ranks=4, bytes=250))
+    pattern = build_schedule(point("bcast", "chain:100", ranks=4, bytes=250))
     sizes = defaultdict(list)
     for src, size in zip(pattern.src, pattern.bytes, strict=True):
         sizes[int(src)].append(int(size))
@@ -228,8 +228,8 @@ def test_chain_is_cut_into_segments_that_follow_each_other():
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 11])
 def test_segments_go_down_the_binomial_tree_one_after_the_other(ranks):
-    whole = schedule(point("bcast", "binomial", ranks=ranks, bytes=250))
-    pattern = schedule(point("bcast", "binomial:100", ranks=ranks, bytes=250))
+    whole = build_schedule(point("bcast", "binomial", ranks=ranks, bytes=250))
+    pattern = build_schedule(point("bcast", "binomial:100", ranks=ranks, bytes=250))
     rounds = whole.step.max() + 1
     for number, size in enumerate([100, 100, 50]):
         rows = pattern.step // rounds == number
@@ -242,7 +242,7 @@ def test_segments_go_down_the_binomial_tree_one_after_the_other(ranks):
 @pytest.mark.parametrize("ranks", [9, 16])
 def test_no_more_than_the_window_are_on_their_way(ranks):
     """A sender's block leaves in the step after that in which its token came; the token's sender had sent before."""
-    pattern = schedule(point("gather", "windowed:3", ranks=ranks, bytes=10))
+    pattern = build_schedule(point("gather", "windowed:3", ranks=ranks, bytes=10))
     blocks, tokens = pattern.dst == 0, pattern.dst != 0
     sent = dict(zip(pattern.src[blocks].tolist(), pattern.step[blocks].tolist(), strict=True))
     got = dict(
@@ -269,7 +269,7 @@ def copied(pattern):
 def in_pieces(pattern):
     """Bytes that each rank sends in messages whose data do not lie side by side."""
     sent = np.zeros(pattern.ranks)
-    runs = pattern.holds()
+    runs = pattern.contents()
     order = np.lexsort((runs.first, runs.row))
     row, first, end = (column[order] for column in (runs.row, runs.first, runs.first + runs.length))
     apart = (row[1:] == row[:-1]) & (first[1:] != end[:-1])
@@ -281,7 +281,7 @@ def in_pieces(pattern):
 @pytest.mark.parametrize(("operation", "choice"), ALGORITHMS)
 @pytest.mark.parametrize("ranks", [8, 13])
 def test_who_sends_what_lies_in_pieces_copies_as_much(operation, choice, ranks):
-    pattern = schedule(point(operation, choice, ranks=ranks, bytes=0 if operation == "barrier" else 24 * ranks))
+    pattern = build_schedule(point(operation, choice, ranks=ranks, bytes=0 if operation == "barrier" else 24 * ranks))
     pieces = in_pieces(pattern)
     assert np.all(copied(pattern) >= pieces)
     assert pieces.any() or (operation, choice) not in BRUCK

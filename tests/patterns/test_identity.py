@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from commodel.patterns.identity import MAX_RANKS_BUILT, MAX_ROWS, add_digests
-from commodel.patterns.layouts import place
+from commodel.patterns.layouts import place_ranks
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Work, encode_integers
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.trees.topologies import make_tree
 from commodel.records import LIBRARY
 from commodel.registry import discover
 from tests.patterns.catalogue import ALGORITHMS, ENTRIES, TREE_OPERATIONS, point
@@ -68,9 +68,9 @@ def tree_file(tmp_path, monkeypatch):
     """A run reads a tree once; of another run, in another folder, is another tree of that name."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tree.csv").write_text("node,parent\n0,\n1,0\n2,0\n3,1\n")
-    tree.cache_clear()
+    make_tree.cache_clear()
     yield tmp_path / "tree.csv"
-    tree.cache_clear()
+    make_tree.cache_clear()
 
 
 def test_ids_are_these(tree_file):
@@ -123,7 +123,7 @@ def one_step_later(pattern):
 
 
 def with_a_copy(pattern):
-    return replace(pattern, work=Work.joined([pattern.work, Work.copy([0], [0], [1])]))
+    return replace(pattern, work=Work.concatenate([pattern.work, Work.copy([0], [0], [1])]))
 
 
 def of_another_end(pattern):
@@ -131,11 +131,11 @@ def of_another_end(pattern):
 
 
 def of_other_data(pattern):
-    def holds():
-        runs = pattern.holds()
+    def contents():
+        runs = pattern.contents()
         return replace(runs, first=runs.first + 1)
 
-    return replace(pattern, holds=holds)
+    return replace(pattern, contents=contents)
 
 
 CHANGES = [other_receiver, one_byte_more, one_step_later, with_a_copy, of_another_end, of_other_data]
@@ -193,7 +193,7 @@ def test_a_change_at_the_point_s_own_size_or_ranks_alone_is_seen(monkeypatch, na
 
 def test_trees_and_layouts_are_known_by_what_they_are(tree_file, monkeypatch):
     def tree_id():
-        tree.cache_clear()  # as a new run would
+        make_tree.cache_clear()  # as a new run would
         return id_of(point("bcast", topology="file:tree.csv"))
 
     before = tree_id()
@@ -205,7 +205,9 @@ def test_trees_and_layouts_are_known_by_what_they_are(tree_file, monkeypatch):
         chosen = point("bcast", algorithm, ranks=8, layout="block:2")
         before = id_of(chosen)
         with monkeypatch.context() as patch:
-            patch.setattr("commodel.patterns.identity.place", lambda layout, ranks: place(layout, ranks)[::-1])
+            patch.setattr(
+                "commodel.patterns.identity.place_ranks", lambda layout, ranks: place_ranks(layout, ranks)[::-1]
+            )
             assert id_of(chosen) != before
 
 

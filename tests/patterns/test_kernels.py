@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.models.evaluation.replay import Costs, finish_times
-from commodel.patterns.build import list_parts, schedule, stack_points
+from commodel.patterns.build import build_schedule, list_parts, stack_points
 from commodel.patterns.identity import MAX_ROWS, add_digests
-from commodel.patterns.operations import own_spelling, parts, ranks_of
+from commodel.patterns.operations import canonical_operation, list_summands, required_ranks
 from commodel.patterns.points import Setting, make_point
-from commodel.patterns.rank_local_steps import rank_local
-from commodel.patterns.rectangles import Rectangles, make_even_grid, write
+from commodel.patterns.rank_local_steps import make_rank_local_schedule
+from commodel.patterns.rectangles import Rectangles, format_rectangles, make_even_grid
 from commodel.patterns.schedule import KINDS
 from commodel.registry import discover
 from tests.patterns.catalogue import point, with_memory
@@ -47,7 +47,7 @@ def partition_file(tmp_path_factory):
 
     def written(pieces):
         path = folder / f"{next(numbers)}.csv"
-        path.write_text(write(Rectangles.of(*np.array(pieces).T)))
+        path.write_text(format_rectangles(Rectangles.of(*np.array(pieces).T)))
         return path
 
     return written
@@ -72,8 +72,8 @@ def needs(pieces, side, k):
 def test_an_iteration_sends_the_blocks_that_rectangles_overlap(partition_file, case, overlapped, size, data):
     (pieces, side), k = case, data.draw(st.integers(0, case[1] - 1))
     text = f"summa:partition={partition_file(pieces)}:iteration={k}:overlapped={'yes' if overlapped else 'no'}"
-    pattern = schedule(point(text, "paper", ranks=len(pieces), bytes=size))
-    first = pattern.holds().first // size
+    pattern = build_schedule(point(text, "paper", ranks=len(pieces), bytes=size))
+    first = pattern.contents().first // size
     rows = zip(pattern.src.tolist(), pattern.dst.tolist(), first.tolist(), pattern.bytes.tolist(), strict=True)
     sent = {
         (src, dst, "row" if place >= side else "column"): list(range(place % side, place % side + count // size))
@@ -92,9 +92,9 @@ def test_the_clock_of_all_ranks_does_not_change_what_they_do(partition_file, cas
     (pieces, side), rng = case, np.random.default_rng(seed)
     k = data.draw(st.integers(0, side - 1))
     text = f"summa:partition={partition_file(pieces)}:iteration={k}:overlapped={'yes' if overlapped else 'no'}"
-    pattern = schedule(point(text, "paper", ranks=len(pieces)))
-    columns = (pattern.src, pattern.dst, np.arange(len(pattern.src)), pattern.step, *pattern.ends.columns)
-    least = rank_local(pattern.ranks, *columns, work=pattern.work)
+    pattern = build_schedule(point(text, "paper", ranks=len(pieces)))
+    columns = (pattern.src, pattern.dst, np.arange(len(pattern.src)), pattern.step, *pattern.nonblocking.columns)
+    least = make_rank_local_schedule(pattern.ranks, *columns, work=pattern.work)
     times = 40 * rng.random((5, 1, len(pattern.src)))
     finishes = [
         finish_times(clock, Costs(send, receive, wire, gap_out, gap_in), clock.work_seconds(0.01))
@@ -108,17 +108,17 @@ def test_the_clock_of_all_ranks_does_not_change_what_they_do(partition_file, cas
 def test_all_iterations_are_each_after_the_other(partition_file, case, size):
     pieces, side = case
     text = f"summa:partition={partition_file(pieces)}"
-    whole = schedule(point(text, "paper", ranks=len(pieces), bytes=size))
+    whole = build_schedule(point(text, "paper", ranks=len(pieces), bytes=size))
     Replay(whole, text, size).check()
-    some = parts(text, len(pieces))
+    some = list_summands(text, len(pieces))
     assert sum(count for _, count in some) == side
     sent = []
     for name, count in some:
-        part = schedule(point(name, "paper", ranks=len(pieces), bytes=size))
+        part = build_schedule(point(name, "paper", ranks=len(pieces), bytes=size))
         k = int(name.rpartition("=")[2])
         for other in range(k, k + count):
-            alike = schedule(point(f"{text}:iteration={other}", "paper", ranks=len(pieces), bytes=size))
-            assert alike.content() == part.content()
+            alike = build_schedule(point(f"{text}:iteration={other}", "paper", ranks=len(pieces), bytes=size))
+            assert alike.encode() == part.encode()
         sent += count * [*zip(part.src, part.dst, part.bytes, strict=True)]
     assert [*zip(whole.src, whole.dst, whole.bytes, strict=True)] == sent
 
@@ -126,23 +126,23 @@ def test_all_iterations_are_each_after_the_other(partition_file, case, size):
 def test_iteration_80_of_figure_8():
     """What the text says of it: p1 sends 134 blocks to p0 and 158 over the network, p4 116 and 104; the pivot row goes
     from p1 to p4, from p0 to p5 and from p3 to p2."""
-    pattern = schedule(point(f"{FIGURE_8}:iteration=80", "paper", ranks=6, bytes=1))
+    pattern = build_schedule(point(f"{FIGURE_8}:iteration=80", "paper", ranks=6, bytes=1))
     sent = list(zip(pattern.step, pattern.src, pattern.dst, pattern.bytes, strict=True))
     column = [(1, 1, 0, 134), (1, 1, 3, 146), (1, 1, 5, 12), (1, 4, 2, 104), (1, 4, 3, 6), (1, 4, 5, 110)]
     assert sent == [*column, (2, 1, 4, 124), (2, 0, 5, 97), (2, 3, 2, 35)]
     work = pattern.work
     assert (work.rank.tolist(), work.bytes.tolist()) == ([1, 4], [146, 110])
     assert set(work.kind) == {KINDS.index("copy")}
-    assert pattern.ends.src_wait.tolist() == 6 * [3] + 3 * [2]
-    assert pattern.ends.dst_step.tolist() == 6 * [0] + 3 * [2]
+    assert pattern.nonblocking.src_wait.tolist() == 6 * [3] + 3 * [2]
+    assert pattern.nonblocking.dst_step.tolist() == 6 * [0] + 3 * [2]
 
 
 def test_the_row_goes_to_one_rank_after_the_other():
-    pattern = schedule(point("summa:n=8:grid=4x2:iteration=5", "paper", ranks=8, bytes=1))
+    pattern = build_schedule(point("summa:n=8:grid=4x2:iteration=5", "paper", ranks=8, bytes=1))
     row = pattern.step > 1
     sent = zip(pattern.step[row], pattern.src[row], pattern.dst[row], strict=True)
     assert sorted(sent) == [(2, 4, 0), (2, 5, 1), (3, 4, 2), (3, 5, 3), (4, 4, 6), (4, 5, 7)]
-    late = schedule(point("summa:n=8:grid=4x2:iteration=5:overlapped=yes", "paper", ranks=8, bytes=1))
+    late = build_schedule(point("summa:n=8:grid=4x2:iteration=5:overlapped=yes", "paper", ranks=8, bytes=1))
     assert set(late.step) == {1}
     assert set(late.src_wait) == set(late.dst_wait) == {2}
 
@@ -158,8 +158,8 @@ def test_the_row_goes_to_one_rank_after_the_other():
     ],
 )
 def test_there_is_one_spelling(text, own, ranks):
-    assert own_spelling(text) == own
-    assert ranks_of(text) == ranks
+    assert canonical_operation(text) == own
+    assert required_ranks(text) == ranks
 
 
 @pytest.mark.parametrize(
@@ -189,8 +189,10 @@ def test_ranks_that_do_not_agree_and_rectangles_without_columns(tmp_path):
     with pytest.raises(UserError, match=r"found 7, but '.*' has 6 ranks; leave ranks out"):
         make_point(setting, {"operation": FIGURE_8, "ranks": 7, **rest})
     path = tmp_path / "pinwheel.csv"
-    path.write_text(write(Rectangles.of([0, 2, 1, 0, 1], [0, 0, 2, 1, 1], [2, 1, 2, 1, 1], [1, 2, 1, 2, 1])))
-    with pytest.raises(UserError, match=f"{path}: found no columns: of those that begin at x=0 .*; summa needs them"):
+    path.write_text(
+        format_rectangles(Rectangles.of([0, 2, 1, 0, 1], [0, 0, 2, 1, 1], [2, 1, 2, 1, 1], [1, 2, 1, 2, 1]))
+    )
+    with pytest.raises(UserError, match=f"{path}: found different widths at x=0: .*, which summa needs"):
         make_point(setting, {"operation": f"summa:partition={path}", **rest})
     assert make_point(setting, {"operation": f"wave2d:partition={path}", **rest}).ranks == 5
 
@@ -199,7 +201,7 @@ def test_ids_are_of_what_stands_in_the_file(tmp_path):
     path = tmp_path / "p.csv"
 
     def id_of(text, pieces, spell=False):
-        path.write_text(write(pieces))
+        path.write_text(format_rectangles(pieces))
         chosen = make_point(Setting("big", 64, 64), {"operation": text, "algorithm": "paper", "bytes": 8})
         return add_digests([replace(chosen, operation="summa") if spell else chosen])[0].pattern
 
@@ -216,7 +218,7 @@ def test_ids_are_of_what_stands_in_the_file(tmp_path):
 @pytest.mark.parametrize("grid", [(1, 2), (3, 1), (2, 3), (4, 4)])
 def test_sides_of_a_grid_by_closed_form(grid):
     rows, columns = grid
-    pattern = schedule(point(f"wave2d:n=48:grid={rows}x{columns}", "paper", ranks=prod(grid), bytes=8))
+    pattern = build_schedule(point(f"wave2d:n=48:grid={rows}x{columns}", "paper", ranks=prod(grid), bytes=8))
     lines = (columns - 1) + (rows - 1)  # that cut the square, each of which is sent either way
     assert pattern.bytes.sum() == 2 * 48 * 8 * lines
     assert len(pattern.src) == 2 * (rows * (columns - 1) + columns * (rows - 1))
@@ -243,14 +245,14 @@ def test_a_large_kernel_is_few_different_iterations():
     several = list_parts(whole)
     assert [count for _, count in several] == 64 * [64]
     ((_, stack),) = stack_points([whole])
-    count, first = next(stack.counted())
+    count, first = next(stack.iterate_parts())
     assert (count, first.bytes.shape[-1]) == (64, 2 * 64 * 63)
-    made, most = with_memory(lambda: sum(1 for _ in itertools.islice(stack.counted(), 8)))
+    made, most = with_memory(lambda: sum(1 for _ in itertools.islice(stack.iterate_parts(), 8)))
     assert made == 8
     assert most < 100 * first.bytes.nbytes
 
 
 def test_neighbours_of_many_ranks_are_found_without_looking_at_all_pairs():
-    pattern, most = with_memory(lambda: schedule(point("wave2d:n=2000", "paper", ranks=10_000, bytes=8)))
+    pattern, most = with_memory(lambda: build_schedule(point("wave2d:n=2000", "paper", ranks=10_000, bytes=8)))
     assert len(pattern.src) == 4 * 100 * 99
     assert most < 100 * pattern.src.nbytes

@@ -16,26 +16,25 @@ from commodel.cli import main
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.measure.starts import Start
-from commodel.patterns.build import full_layout, schedule
+from commodel.patterns.build import build_schedule, complete_layout
 from commodel.patterns.identity import add_digests
 from commodel.patterns.layouts import (
     Defaults,
-    cores_of,
-    full,
-    keeps_cores,
-    kinds_of,
-    named,
-    place,
-    processes_of,
-    ranks_of,
+    assigns_cores,
+    complete_spec,
+    count_layout_ranks,
+    find_layout,
+    list_cores,
+    list_process_kinds,
+    list_processor_kinds,
+    place_ranks,
 )
-from commodel.patterns.layouts.regular import write_nodes
-from commodel.patterns.points import Setting, library_beside, make_point
+from commodel.patterns.layouts.regular import make_nodes_spec
+from commodel.patterns.points import Setting, make_library_points, make_point
 from commodel.patterns.rank_mapping import make_traffic_graph, map_ranks
-from commodel.patterns.rectangles import read
+from commodel.patterns.rectangles import read_rectangles
 from commodel.plan.config import find, load_platform
-from commodel.plan.planning import list_named_files as files_named
-from commodel.plan.planning import setting_of
+from commodel.plan.planning import list_named_files, setting_of
 from commodel.platforms.tools import ROOT
 from commodel.registry import discover
 from tests.configfiles import NETWORK
@@ -60,17 +59,17 @@ def test_every_layout_is_known_here():
 
 @given(st.one_of(SPECS.values()), st.integers(1, 200))
 def test_every_rank_sits_on_one_node(spec, ranks):
-    node = place(spec, ranks)
+    node = place_ranks(spec, ranks)
     assert node.shape == (ranks,)
     assert node.min() >= 0
-    assert full(spec, DEFAULTS) == spec  # nothing is left open, whatever the platform
-    assert place(spec, ranks).tolist() == node.tolist()
+    assert complete_spec(spec, DEFAULTS) == spec  # nothing is left open, whatever the platform
+    assert place_ranks(spec, ranks).tolist() == node.tolist()
 
 
 @given(st.sampled_from(sorted(set(SPECS) - {"kinds", "pack", "scatter"})).flatmap(SPECS.get), st.integers(1, 200))
 def test_nodes_are_filled_within_their_limit(spec, ranks):
-    layout, arguments = named(spec)
-    per_node, counts = layout.ranks_per_node(arguments), np.bincount(place(spec, ranks))
+    layout, arguments = find_layout(spec)
+    per_node, counts = layout.ranks_per_node(arguments), np.bincount(place_ranks(spec, ranks))
     assert len(counts) == -(-ranks // per_node)
     assert counts.min() >= 1
     assert counts.max() <= per_node
@@ -81,7 +80,7 @@ def test_a_tree_s_room_is_what_its_layout_puts_on_a_node(spec, leaves):
     """Q where the spec says it, however few ranks there are; else the most that any node holds."""
     entry = {"operation": "bcast", "topology": f"flat:{leaves}", "bytes": 8, "layout": spec}
     point = make_point(Setting("big", 1000, 1000), entry)
-    most = int(np.bincount(place(spec, leaves + 1)).max())
+    most = int(np.bincount(place_ranks(spec, leaves + 1)).max())
     requested = None if spec.startswith("kinds") else int(re.search(r"\d+", spec)[0])
     assert point.node_usage == f"{requested or most} a node"
     assert most == min(requested or most, leaves + 1) or spec.startswith(("cyclic", "block-cyclic", "scatter"))
@@ -89,31 +88,36 @@ def test_a_tree_s_room_is_what_its_layout_puts_on_a_node(spec, leaves):
 
 
 def test_as_the_docstrings_state():
-    assert place("block:2", 6).tolist() == [0, 0, 1, 1, 2, 2]
-    assert place("cyclic:2", 6).tolist() == [0, 1, 2, 0, 1, 2]
-    assert place("block-cyclic:4x2", 8).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
-    spec = full("kinds:fat=4core+1accelerator,thin=2core", DEFAULTS)
+    assert place_ranks("block:2", 6).tolist() == [0, 0, 1, 1, 2, 2]
+    assert place_ranks("cyclic:2", 6).tolist() == [0, 1, 2, 0, 1, 2]
+    assert place_ranks("block-cyclic:4x2", 8).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
+    spec = complete_spec("kinds:fat=4core+1accelerator,thin=2core", DEFAULTS)
     assert spec == "kinds:4core+1accelerator@4,2core@4"
-    assert place(spec, 24).tolist() == [0] * 5 + [1] * 5 + [2] * 5 + [3] * 5 + [4, 4, 5, 5]
-    assert kinds_of(spec, 24).tolist() == (["core"] * 4 + ["accelerator"]) * 4 + ["core"] * 4
-    assert full("kinds:thin=2core", DEFAULTS) == "kinds:0@4,2core@4"
-    assert place("kinds:0@4,2core@4", 3).tolist() == [4, 4, 5]
-    assert kinds_of("block:2", 4) is None
+    assert place_ranks(spec, 24).tolist() == [0] * 5 + [1] * 5 + [2] * 5 + [3] * 5 + [4, 4, 5, 5]
+    assert list_processor_kinds(spec, 24).tolist() == (["core"] * 4 + ["accelerator"]) * 4 + ["core"] * 4
+    assert complete_spec("kinds:thin=2core", DEFAULTS) == "kinds:0@4,2core@4"
+    assert place_ranks("kinds:0@4,2core@4", 3).tolist() == [4, 4, 5]
+    assert list_processor_kinds("block:2", 4) is None
 
 
 @given(Q, st.integers(1, 200))
 def test_block_cyclic_is_block_and_cyclic_at_its_ends(per_node, ranks):
-    assert place(f"block-cyclic:{per_node}x{per_node}", ranks).tolist() == place(f"block:{per_node}", ranks).tolist()
-    assert place(f"block-cyclic:{per_node}x1", ranks).tolist() == place(f"cyclic:{per_node}", ranks).tolist()
+    assert (
+        place_ranks(f"block-cyclic:{per_node}x{per_node}", ranks).tolist()
+        == place_ranks(f"block:{per_node}", ranks).tolist()
+    )
+    assert (
+        place_ranks(f"block-cyclic:{per_node}x1", ranks).tolist() == place_ranks(f"cyclic:{per_node}", ranks).tolist()
+    )
 
 
 def test_what_is_left_open_comes_from_the_site():
-    assert full("block", DEFAULTS) == "block:4"
-    assert full("cyclic:2", DEFAULTS) == "cyclic:2"
-    assert full("cyclic", DEFAULTS, requested=4) == "cyclic:4"
-    assert "do not agree" in message(full, "block:2", DEFAULTS, 4)
-    assert "do not agree" in message(full, "random:2@1", DEFAULTS, 4)
-    assert "ranks_per_node" in message(full, "kinds:fat=2core", DEFAULTS, 2)
+    assert complete_spec("block", DEFAULTS) == "block:4"
+    assert complete_spec("cyclic:2", DEFAULTS) == "cyclic:2"
+    assert complete_spec("cyclic", DEFAULTS, requested=4) == "cyclic:4"
+    assert "do not agree" in message(complete_spec, "block:2", DEFAULTS, 4)
+    assert "do not agree" in message(complete_spec, "random:2@1", DEFAULTS, 4)
+    assert "ranks_per_node" in message(complete_spec, "kinds:fat=2core", DEFAULTS, 2)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +140,7 @@ def test_what_is_left_open_comes_from_the_site():
     ],
 )
 def test_a_wrong_layout_is_one_line(spec):
-    message(place, spec, 4)
+    message(place_ranks, spec, 4)
 
 
 def platform(tmp_path, text: str) -> Setting:
@@ -170,7 +174,7 @@ def test_nodes_of_a_type_may_have_fewer_cores(tmp_path):
     setting = platform(tmp_path, text + "simgrid: {file: net.xml}\n")
 
     def fits(spec, ranks):
-        return full_layout(setting, spec, ranks).misfit
+        return complete_layout(setting, spec, ranks).misfit
 
     assert not fits("block:4", 10)
     assert fits("block:4", 11) == "block:4 need 3 cores of node 2; platform 'mine' has 2 there"
@@ -197,7 +201,7 @@ def test_nodes_are_known_by_name(tmp_path):
     hosts = platform(tmp_path, "launcher: hosts\nnodes: 2\ncores: 2\nhosts: {names: [x, y, z]}\n")
     assert hosts.hosts == ("x", "y")
     (tmp_path / "ranks.txt").write_text("y\nx\n")
-    assert full_layout(hosts, f"file:{tmp_path / 'ranks.txt'}", 2).layout.endswith("ranks.txt@1,0")
+    assert complete_layout(hosts, f"file:{tmp_path / 'ranks.txt'}", 2).layout.endswith("ranks.txt@1,0")
 
 
 @given(
@@ -207,7 +211,7 @@ def test_nodes_are_known_by_name(tmp_path):
 @settings(deadline=None)
 def test_no_text_gives_a_traceback(name, text):
     with suppress(UserError):
-        assert len(place(full(f"{name}:{text}", DEFAULTS), 5)) == 5
+        assert len(place_ranks(complete_spec(f"{name}:{text}", DEFAULTS), 5)) == 5
 
 
 LEVELS = (("leaf", (0, 1, 0, 1, 0, 1)), ("group", (0, 0, 0, 0, 0, 0)))
@@ -224,8 +228,8 @@ LEVELS = (("leaf", (0, 1, 0, 1, 0, 1)), ("group", (0, 0, 0, 0, 0, 0)))
     ],
 )
 def test_layouts_by_level_are_filled_in_from_the_platform(spec, written, nodes):
-    assert full(spec, Defaults(1, levels=LEVELS)) == written
-    assert place(written, 4).tolist() == nodes
+    assert complete_spec(spec, Defaults(1, levels=LEVELS)) == written
+    assert place_ranks(written, 4).tolist() == nodes
 
 
 @pytest.mark.parametrize(
@@ -240,13 +244,13 @@ def test_a_point_states_how_far_its_ranks_are_from_each_other(layout, reach):
     combination = {"operation": "bcast", "algorithm": "linear", "ranks": 2, "bytes": 8, "layout": layout}
     setting = Setting("p", nodes=6, cores=2, levels=LEVELS)
     points = [make_point(setting, combination)]
-    assert [point.reach for point in [*points, *library_beside(setting, points)]] == [reach, reach]
+    assert [point.reach for point in [*points, *make_library_points(setting, points)]] == [reach, reach]
     flat = make_point(Setting("p", nodes=6, cores=2), combination | {"layout": points[0].layout})
     assert (flat.reach, flat.id) == ("", points[0].id)
 
 
 def test_a_group_that_is_full_is_passed_over():
-    assert place("scatter:leaf:1@0/1-3", 4).tolist() == [0, 1, 2, 3]
+    assert place_ranks("scatter:leaf:1@0/1-3", 4).tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +267,7 @@ def test_a_group_that_is_full_is_passed_over():
     ],
 )
 def test_a_layout_by_level_states_what_is_wrong(spec, wanted):
-    assert wanted in message(place, spec, 2)
+    assert wanted in message(place_ranks, spec, 2)
 
 
 HEADER = "rank,node,cores,device\n"
@@ -284,38 +288,38 @@ def written(tmp_path):
 
 def test_processes_have_nodes_cores_and_kinds(written):
     spec = written(HEADER + "0,0,6,cpu\n1,0,1,gpu\n\n2,2,3,cpu\n")
-    assert place(spec, 3).tolist() == [0, 0, 2]
-    assert cores_of(spec, 3).tolist() == [6, 1, 3]
-    assert kinds_of(spec, 3).tolist() == ["core", "accelerator", "core"]
-    assert processes_of(spec, 3, TYPES) == ["fat/6", "fat/gpu", "thin/3"]
-    assert processes_of(spec, 3, {}) == ["node/6", "node/gpu", "node/3"]
-    assert (ranks_of(spec), keeps_cores(spec)) == (3, True)
-    assert "found a node beyond the 2 of the platform's types" in message(processes_of, spec, 3, {"fat": 2})
+    assert place_ranks(spec, 3).tolist() == [0, 0, 2]
+    assert list_cores(spec, 3).tolist() == [6, 1, 3]
+    assert list_processor_kinds(spec, 3).tolist() == ["core", "accelerator", "core"]
+    assert list_process_kinds(spec, 3, TYPES) == ["fat/6", "fat/gpu", "thin/3"]
+    assert list_process_kinds(spec, 3, {}) == ["node/6", "node/gpu", "node/3"]
+    assert (count_layout_ranks(spec), assigns_cores(spec)) == (3, True)
+    assert "found a node beyond the 2 of the platform's types" in message(list_process_kinds, spec, 3, {"fat": 2})
 
 
 def test_other_layouts_have_one_core_a_rank():
-    assert cores_of("block:2", 3).tolist() == [1, 1, 1]
-    assert processes_of("block:2", 3, TYPES) == ["fat/1", "fat/1", "thin/1"]
-    assert processes_of("kinds:1core+1accelerator@1,1core@2", 3, TYPES) == ["fat/1", "fat/gpu", "thin/1"]
-    assert (ranks_of("block:2"), keeps_cores("block:2")) == (None, False)
+    assert list_cores("block:2", 3).tolist() == [1, 1, 1]
+    assert list_process_kinds("block:2", 3, TYPES) == ["fat/1", "fat/1", "thin/1"]
+    assert list_process_kinds("kinds:1core+1accelerator@1,1core@2", 3, TYPES) == ["fat/1", "fat/gpu", "thin/1"]
+    assert (count_layout_ranks("block:2"), assigns_cores("block:2")) == (None, False)
 
 
 def test_hosts_of_processes_that_the_platform_knows_are_its_nodes(written):
-    spec = full(written(HEADER + "0,c,2,cpu\n1,a,2,cpu\n"), Defaults(hosts=("a", "b", "c"), most_cores=2))
+    spec = complete_spec(written(HEADER + "0,c,2,cpu\n1,a,2,cpu\n"), Defaults(hosts=("a", "b", "c"), max_cores=2))
     assert spec.endswith("mine.csv@2,0")
-    assert place(spec, 2).tolist() == [2, 0]
-    assert cores_of(spec, 2).tolist() == [2, 2]
+    assert place_ranks(spec, 2).tolist() == [2, 0]
+    assert list_cores(spec, 2).tolist() == [2, 2]
 
 
 def test_a_node_has_the_cores_that_its_processes_keep(written):
     spec = written(HEADER + "0,0,6,cpu\n1,1,5,cpu\n2,0,6,cpu\n3,1,1,gpu\n")
-    room = {"types": (("fat", 1), ("thin", 1)), "most_cores": 12}
-    assert full(spec, Defaults(**room, fewer_cores=(("thin", 6),))) == spec
-    assert "mine.csv:5: found 6 cores kept on node 1, wanted at most its 5" in message(
-        full, spec, Defaults(**room, fewer_cores=(("thin", 5),))
+    room = {"types": (("fat", 1), ("thin", 1)), "max_cores": 12}
+    assert complete_spec(spec, Defaults(**room, fewer_cores=(("thin", 6),))) == spec
+    assert "mine.csv:5: found 6 cores in use on node 1, wanted at most its 5" in message(
+        complete_spec, spec, Defaults(**room, fewer_cores=(("thin", 5),))
     )
-    assert "mine.csv:4: found 12 cores kept on node 0, wanted at most its 11" in message(
-        full, spec, Defaults(most_cores=11)
+    assert "mine.csv:4: found 12 cores in use on node 0, wanted at most its 11" in message(
+        complete_spec, spec, Defaults(max_cores=11)
     )
 
 
@@ -333,18 +337,18 @@ def test_a_point_takes_its_ranks_from_the_table_and_is_another_one_with_other_co
 
 def test_rank_files(written):
     rankfile = written("# mine\nrank 1=x slot=0\nrank 0=y slot=0:1-2\nrank 2=x slot=1\n")
-    assert place(rankfile, 3).tolist() == [1, 0, 0]  # as they appear
-    assert place(written("y\n\nx\ny\n"), 3).tolist() == [0, 1, 0]
-    assert place(written("3\n0\n3\n"), 3).tolist() == [3, 0, 3]
-    assert place(written("rank 0=+n2 slots=1\nrank 1=+n0 slots=1\n"), 2).tolist() == [2, 0]
+    assert place_ranks(rankfile, 3).tolist() == [1, 0, 0]  # as they appear
+    assert place_ranks(written("y\n\nx\ny\n"), 3).tolist() == [0, 1, 0]
+    assert place_ranks(written("3\n0\n3\n"), 3).tolist() == [3, 0, 3]
+    assert place_ranks(written("rank 0=+n2 slots=1\nrank 1=+n0 slots=1\n"), 2).tolist() == [2, 0]
 
 
 def test_hosts_that_the_platform_knows_are_its_nodes(written):
-    spec = full(written("rank 0=c slot=0\nrank 1=a slot=0\nrank 2=c slot=1\n"), HOSTS)
+    spec = complete_spec(written("rank 0=c slot=0\nrank 1=a slot=0\nrank 2=c slot=1\n"), HOSTS)
     assert spec.endswith("mine.csv@2,0")
-    assert place(spec, 3).tolist() == [2, 0, 2]
-    assert full(spec, HOSTS) == spec
-    assert "mine.csv:2: found host 'e'" in message(full, written("a\ne\n"), HOSTS)
+    assert place_ranks(spec, 3).tolist() == [2, 0, 2]
+    assert complete_spec(spec, HOSTS) == spec
+    assert "mine.csv:2: found host 'e'" in message(complete_spec, written("a\ne\n"), HOSTS)
 
 
 @pytest.mark.parametrize(
@@ -381,7 +385,7 @@ def test_hosts_that_the_platform_knows_are_its_nodes(written):
 )
 def test_a_broken_file_states_where(text, line, word, written):
     spec = written(text)
-    found = message(place, spec, 2)
+    found = message(place_ranks, spec, 2)
     assert word in found
     path = spec.partition(":")[2]
     assert found.startswith(f"{path}:{line}: " if line else f"{path}: ")
@@ -395,7 +399,7 @@ def test_a_changed_rank_file_is_another_point(written):
     layout = {"layout": written("0\n0\n1\n1\n")}
     first = point()
     written("0\n1\n1\n0\n\n")
-    full_layout.cache_clear()  # as a new run would
+    complete_layout.cache_clear()  # as a new run would
     assert point().layout == first.layout
     assert point().id != first.id
     assert first.nodes == 2
@@ -407,14 +411,14 @@ def test_its_file_is_kept_with_the_results(written):
     wanted = {"operation": "bcast", "algorithm": "binomial", "bytes": 8, "layout": spec}
     point = make_point(Setting("p", 2, 1, hosts=("b", "a")), wanted)
     assert point.layout.endswith("@1,0")
-    assert list(files_named([point])) == [("layout", spec.partition(":")[2])]
+    assert list(list_named_files([point])) == [("layout", spec.partition(":")[2])]
 
 
 def messages(operation, algorithm, ranks, size=4096):
     point = make_point(
         Setting.unlimited(), {"operation": operation, "algorithm": algorithm, "ranks": ranks, "bytes": size}
     )
-    return make_traffic_graph(schedule(point))
+    return make_traffic_graph(build_schedule(point))
 
 
 def crossing(weights, node, hierarchy=None):
@@ -476,7 +480,7 @@ def test_every_rank_gets_one_of_the_slots(ranks, per_node, seed):
     column = rng.integers(0, 3, slots.max() + 1)
     node = map_ranks(csr_array(dense + dense.T), slots, [column])
     assert np.bincount(node).tolist() == np.bincount(slots).tolist()
-    assert place(write_nodes(node), ranks).tolist() == node.tolist()
+    assert place_ranks(make_nodes_spec(node), ranks).tolist() == node.tolist()
 
 
 # Nodes of 12 and of 8 cores; processes on 6, 5, 4, 3 and 2 cores, GPU processes, all
@@ -510,12 +514,14 @@ def test_layouts_of_table_1(name):
     fat, thin, *processes, gpu, total = TABLE_1[name]
     spec = f"processes:{ROOT}/params/layouts/fermi/{name}.csv"
     setting = setting_of(FERMI)
-    kinds = processes_of(full(spec, Defaults(0, setting.types, (), 12, setting.fewer_cores)), total, FERMI.types)
-    cores, node = cores_of(spec, total), place(spec, total)
+    kinds = list_process_kinds(
+        complete_spec(spec, Defaults(0, setting.types, (), 12, setting.fewer_cores)), total, FERMI.types
+    )
+    cores, node = list_cores(spec, total), place_ranks(spec, total)
     on_cores = Counter(kept for kept, kind in zip(cores, kinds, strict=True) if not kind.endswith("gpu"))
     assert [on_cores[kept] for kept in (6, 5, 4, 3, 2)] == processes
     assert sum(kind.endswith("gpu") for kind in kinds) == gpu
-    assert (len(kinds), ranks_of(spec)) == (total, total)
+    assert (len(kinds), count_layout_ranks(spec)) == (total, total)
     used = np.unique(node)
     assert (np.sum(used < 9), np.sum(used >= 9)) == (fat, thin)
     assert np.bincount(node, cores)[used].tolist() == [12] * fat + [8] * thin  # no core is left over
@@ -527,7 +533,7 @@ BALANCED = {"summa-128": "gemm", "summa-256": "gemm", "wave2d-256": "wave", "wav
 @pytest.mark.parametrize("kernel", BALANCED)
 def test_every_layout_has_its_partitions(kernel):
     for name, row in TABLE_1.items():
-        rectangles = read(ROOT / f"params/partitions/fermi/{kernel}/{name}.csv")
+        rectangles = read_rectangles(ROOT / f"params/partitions/fermi/{kernel}/{name}.csv")
         assert rectangles.side == int(kernel.rpartition("-")[2]), name
         assert rectangles.ranks == row[-1], name
         assert (rectangles.area > 0).all(), name

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.models.evaluation.replay import Costs, finish_times
-from commodel.patterns.rank_local_steps import rank_local
+from commodel.patterns.rank_local_steps import make_rank_local_schedule
 from commodel.patterns.schedule import Schedule
 from tests.patterns import slow_events
 from tests.patterns.rank_local import built, computed, programs
@@ -57,7 +57,7 @@ def test_levels_are_on_one_clock(case):
     assert (pattern.dst_wait >= pattern.step).all()
     assert (pattern.src_wait >= pattern.step).all()
     assert (pattern.dst_wait >= pattern.dst_step).all()
-    again = rank_local(
+    again = make_rank_local_schedule(
         pattern.ranks,
         *(pattern.src, pattern.dst, pattern.bytes, pattern.step, pattern.src_wait, pattern.dst_step, pattern.dst_wait),
         work=pattern.work,
@@ -75,21 +75,21 @@ def ends(pattern, costs=LOGGP):
 
 
 def test_plain_steps_make_the_plain_schedule():
-    pattern = rank_local(3, 0, [1, 2], 8, [0, 1], [0, 1], [0, 1], [0, 1])
-    assert pattern.ends is None
+    pattern = make_rank_local_schedule(3, 0, [1, 2], 8, [0, 1], [0, 1], [0, 1], [0, 1])
+    assert pattern.nonblocking is None
     assert pattern.has_same_structure(Schedule.of(3, [0, 1], 0, [1, 2], 8))
 
 
 def test_a_ping_pong_may_be_one_step_of_one_rank():
     """Rank 0 posts both and waits for both; rank 1 answers in its second step."""
-    pattern = rank_local(2, [0, 1], [1, 0], 8, [0, 1], [0, 1], [0, 0], [0, 0])
+    pattern = make_rank_local_schedule(2, [0, 1], [1, 0], 8, [0, 1], [0, 1], [0, 0], [0, 0])
     assert ends(pattern) == [6, 4]
 
 
 def test_goal_file_of_three_ranks():
     """calc 5, two sends; recv then calc 1; recv (shared/schedule.md, example 3)."""
     work = computed([(0, 0, 5.0), (1, 1, 1.0)])
-    pattern = rank_local(3, 0, [1, 2], 8, 1, 1, 0, 0, work=work)
+    pattern = make_rank_local_schedule(3, 0, [1, 2], 8, 1, 1, 0, 0, work=work)
     assert ends(pattern) == [7, 9, 9]
 
 
@@ -108,7 +108,7 @@ def test_token_gather(senders, tokens):
     columns = np.array(
         [[row.src, row.dst, row.bytes, row.src_step, row.src_wait, row.dst_step, row.dst_wait] for row in rows]
     )
-    pattern = rank_local(senders + 1, *columns.T)
+    pattern = make_rank_local_schedule(senders + 1, *columns.T)
     np.testing.assert_allclose(ends(pattern, Costs(1.0, 2.0, 10.0, 3.0, 4.0)), slow, rtol=1e-12)
     assert len(np.unique(pattern.dst_wait[pattern.dst == 0])) == -(-senders // tokens)
 
@@ -117,27 +117,27 @@ def test_overlap_costs_the_longer_of_communication_and_computation():
     """Both ranks post an exchange, compute for a while, and wait for it in their next step."""
     for compute, whole in ((2.0, 12.0), (100.0, 102.0)):
         work = computed([(0, 0, compute), (1, 0, compute)])
-        overlapped = rank_local(2, [0, 1], [1, 0], 8, 0, 1, 0, 1, work=work)
+        overlapped = make_rank_local_schedule(2, [0, 1], [1, 0], 8, 0, 1, 0, 1, work=work)
         assert ends(overlapped, Costs(1.0, 1.0, 10.0)) == [whole, whole]
-        one_after_the_other = rank_local(2, [0, 1], [1, 0], 8, 0, 0, 0, 0, work=work)
+        one_after_the_other = make_rank_local_schedule(2, [0, 1], [1, 0], 8, 0, 0, 0, 0, work=work)
         assert ends(one_after_the_other, Costs(1.0, 1.0, 10.0)) == [12 + compute] * 2
 
 
 def test_who_waits_for_whom_in_a_deadlock():
     cycle = "deadlock: rank 0 in step 3 waits for rank 1 in step 7, which waits for rank 0 in step 3"
     with pytest.raises(UserError, match=cycle):
-        rank_local(2, [0, 1], [1, 0], 8, [4, 8], [4, 8], [7, 3], [7, 3])
+        make_rank_local_schedule(2, [0, 1], [1, 0], 8, [4, 8], [4, 8], [7, 3], [7, 3])
 
 
 def test_a_wait_before_its_post_is_refused():
     with pytest.raises(UserError, match="rank 1 receives a message in step 5 and waits for it in step 4"):
-        rank_local(2, 0, 1, 8, 5, 5, 5, 4)
+        make_rank_local_schedule(2, 0, 1, 8, 5, 5, 5, 4)
 
 
 def test_an_exchange_that_sends_first_needs_short_messages():
     """MPI buffers short messages until they are received. One may use rendezvous: the other rank continues to its
     receive."""
-    pattern = rank_local(2, [0, 1], [1, 0], 8, 0, 0, 1, 1)
+    pattern = make_rank_local_schedule(2, [0, 1], [1, 0], 8, 0, 0, 1, 1)
     assert ends(pattern) == [3, 3]
     assert ends(pattern, Costs(1.0, 1.0, 1.0, request=np.array([1.0, np.nan]), grant=np.full(2, 0.5))) == [3.5, 4.5]
     with pytest.raises(UserError, match=r"deadlock: .*: messages of this size use rendezvous"):

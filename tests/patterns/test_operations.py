@@ -8,10 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.patterns.build import schedule
+from commodel.patterns.build import build_schedule
 from commodel.patterns.identity import add_digests
-from commodel.patterns.operations import operations, own_spelling, parameters, ranks_of, squarest
-from commodel.patterns.points import Setting, library_beside, make_point
+from commodel.patterns.operations import (
+    canonical_operation,
+    fill_parameters,
+    find_squarest_grid,
+    list_operations,
+    required_ranks,
+)
+from commodel.patterns.points import Setting, make_library_points, make_point
 from tests.patterns.catalogue import point
 from tests.patterns.dataflow import Replay
 from tests.refusals import message
@@ -36,9 +42,9 @@ def neighbours(grid, periodic):
 @given(GRIDS, st.booleans(), st.integers(1, 9), st.sampled_from(["nonblocking", "shift"]))
 def test_a_halo_exchange_sends_each_face_to_its_neighbour(grid, periodic, size, choice):
     text = f"halo:grid={'x'.join(map(str, grid))}:periodic={'yes' if periodic else 'no'}"
-    pattern = schedule(point(text, choice, ranks=prod(grid), bytes=size))
+    pattern = build_schedule(point(text, choice, ranks=prod(grid), bytes=size))
     expected = sorted(neighbours(grid, periodic))
-    face = pattern.holds().first // size - 2 * len(grid) * pattern.src
+    face = pattern.contents().first // size - 2 * len(grid) * pattern.src
     assert sorted(zip(pattern.src.tolist(), pattern.dst.tolist(), face.tolist(), strict=True)) == expected
     Replay(pattern, text, size).check()
     steps = set(pattern.step.tolist())
@@ -47,7 +53,7 @@ def test_a_halo_exchange_sends_each_face_to_its_neighbour(grid, periodic, size, 
 
 @given(st.integers(2, 5000))
 def test_the_squarest_grid_is_the_nearest_to_a_square(ranks):
-    long, short = squarest(ranks)
+    long, short = find_squarest_grid(ranks)
     assert long * short == ranks
     assert long >= short
     assert not [side for side in range(short + 1, int(ranks**0.5) + 1) if ranks % side == 0]
@@ -65,14 +71,14 @@ def test_the_squarest_grid_is_the_nearest_to_a_square(ranks):
     ],
 )
 def test_there_is_one_spelling(text, own, ranks):
-    assert own_spelling(text) == own
-    assert own_spelling(own) == own
-    assert ranks_of(text) == ranks
+    assert canonical_operation(text) == own
+    assert canonical_operation(own) == own
+    assert required_ranks(text) == ranks
 
 
 def test_what_is_left_out_is_taken_from_the_ranks():
-    assert parameters("halo", 24) == {"grid": (6, 4), "periodic": False}
-    assert parameters("halo:grid=24", 24) == {"grid": (24,), "periodic": False}
+    assert fill_parameters("halo", 24) == {"grid": (6, 4), "periodic": False}
+    assert fill_parameters("halo:grid=24", 24) == {"grid": (24,), "periodic": False}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +96,7 @@ def test_what_is_left_out_is_taken_from_the_ranks():
     ],
 )
 def test_a_mistake_in_a_parameter_is_one_line(text, complaint):
-    assert message(own_spelling, text) == complaint
+    assert message(canonical_operation, text) == complaint
 
 
 def test_a_grid_brings_its_ranks():
@@ -105,7 +111,7 @@ def test_a_grid_brings_its_ranks():
 def test_what_mpi_has_no_function_for_has_no_library_beside_it():
     setting = Setting("big", 64, 4)
     halo = make_point(setting, {"operation": "halo", "algorithm": "shift", "ranks": 8, "bytes": 8})
-    assert not list(library_beside(setting, [halo]))
+    assert not list(make_library_points(setting, [halo]))
     with pytest.raises(UserError, match="found library, but MPI has no halo; wanted one of: nonblocking, shift"):
         make_point(setting, {"operation": "halo", "algorithm": "library", "ranks": 8, "bytes": 8})
 
@@ -120,7 +126,7 @@ def test_ids_distinguish_grids_and_not_spellings():
 
 
 def test_every_operation_states_what_its_bytes_are_and_what_mpi_calls_it():
-    for name, entry in operations().items():
+    for name, entry in list_operations().items():
         assert bool(entry.bytes) == (name not in ("barrier", "overlay-startup", "overlay-skew"))
         assert not entry.mpi or entry.mpi.lower() == f"mpi_{name}".replace("-", "_")
         for known in entry.parameters:

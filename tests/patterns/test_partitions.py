@@ -10,19 +10,25 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from commodel.models.speeds import FORMS, Speed
-from commodel.patterns.build import schedule
+from commodel.patterns.build import build_schedule
 from commodel.patterns.partitions.arrangement import (
     MAX_RANKS,
     VOLUMES,
     Columns,
-    best_columns,
-    by_columns,
+    arrange_in_columns,
     exchange_ranks,
+    find_best_columns,
     tile_square,
 )
-from commodel.patterns.partitions.drawing import HATCHES, SIDE, TINTS, svg
-from commodel.patterns.partitions.shares import constant, dynamic, even_out_times, geometric, round_shares
-from commodel.patterns.rectangles import Rectangles, find_tiling_error, make_even_grid, write
+from commodel.patterns.partitions.drawing import HATCHES, SIDE, TINTS, draw_partition
+from commodel.patterns.partitions.shares import (
+    even_out_times,
+    partition_constant,
+    partition_dynamic,
+    partition_geometric,
+    round_shares,
+)
+from commodel.patterns.rectangles import Rectangles, find_tiling_error, format_rectangles, make_even_grid
 from tests.patterns.catalogue import point
 from tests.refusals import message
 
@@ -82,14 +88,14 @@ def test_whole_numbers_have_the_sum_and_are_the_nearest(weights, total, least):
 
 def test_constant_speeds_share_in_proportion():
     speeds = [Speed.of(((1.0, speed),)) for speed in (1.0, 2.0, 3.0)]
-    assert list(geometric(speeds, 12)) == list(constant(speeds, 12)) == [2, 4, 6]
+    assert list(partition_geometric(speeds, 12)) == list(partition_constant(speeds, 12)) == [2, 4, 6]
 
 
 def test_a_process_that_begins_to_page_gets_less_than_its_constant_speed_promises():
     """1000 blocks fit into its memory. By constant speeds it would get 1500 of 2000."""
     speeds = [Speed.of(PAGING), Speed.of(SLOW)]
-    assert list(constant(speeds, 2000)) == [1500, 500]
-    shares = geometric(speeds, 2000)
+    assert list(partition_constant(speeds, 2000)) == [1500, 500]
+    shares = partition_geometric(speeds, 2000)
     times = seconds(speeds, shares)
     assert times.max() / times.min() < 1.01
     assert times.max() < seconds(speeds, [1500, 500]).max() / 1.1
@@ -98,7 +104,7 @@ def test_a_process_that_begins_to_page_gets_less_than_its_constant_speed_promise
 @given(curves(), st.integers(1, 20_000))
 def test_shares_of_the_geometric_algorithm_take_equally_long(speeds, total):
     assume(total >= len(speeds))
-    shares = geometric(speeds, total)
+    shares = partition_geometric(speeds, total)
     assert shares.sum() == total
     assert shares.min() >= 0
     if all(speed._spline is None for speed in speeds):  # a spline's times may stand still, and jump
@@ -110,7 +116,7 @@ def test_shares_of_the_geometric_algorithm_take_equally_long(speeds, total):
 def test_no_shares_are_much_better_than_the_geometric_algorithm_s(speeds, total):
     """Largest remainder is not the best way to round, but no further from it than a block."""
     assume(total >= len(speeds))
-    shares = geometric(speeds, total)
+    shares = partition_geometric(speeds, total)
     best = np.zeros(len(speeds), dtype=int)
     for _ in range(total):  # the block goes where it is done first, which is the best there is where times grow
         best[np.argmin(seconds(speeds, best + 1))] += 1
@@ -127,7 +133,7 @@ def test_the_dynamic_algorithm_ends_balanced_or_where_blocks_allow_no_more(speed
         measured.append(shares.copy())
         return seconds(speeds, shares)
 
-    balance = dynamic(len(speeds), total, measure, Speed.of, within, rounds=12)
+    balance = partition_dynamic(len(speeds), total, measure, Speed.of, within, rounds=12)
     assert balance.shares.sum() == total
     assert balance.rounds == len(measured) <= 12
     assert balance.balanced == (balance.spread <= within)
@@ -137,17 +143,17 @@ def test_the_dynamic_algorithm_ends_balanced_or_where_blocks_allow_no_more(speed
 
 def test_the_dynamic_algorithm_needs_few_measurements():
     speeds = [Speed.of(PAGING), Speed.of(FAST), Speed.of(SLOW)]
-    balance = dynamic(3, 3000, lambda shares: seconds(speeds, shares), Speed.of, 0.02)
+    balance = partition_dynamic(3, 3000, lambda shares: seconds(speeds, shares), Speed.of, 0.02)
     assert balance.balanced
     assert balance.rounds <= 6
     assert balance.spread <= 0.02
-    assert abs(balance.shares - geometric(speeds, 3000)).max() < 0.03 * 3000
+    assert abs(balance.shares - partition_geometric(speeds, 3000)).max() < 0.03 * 3000
 
 
 def test_the_dynamic_algorithm_keeps_the_best_of_noisy_rounds():
     rng = np.random.default_rng(1)
     noise = lambda shares: shares / np.array([1.0, 2.0, 3.0]) * rng.uniform(0.8, 1.25, 3)  # noqa: E731
-    balance = dynamic(3, 600, noise, Speed.of, within=0.001, rounds=8)
+    balance = partition_dynamic(3, 600, noise, Speed.of, tolerance=0.001, rounds=8)
     assert not balance.balanced
     assert balance.shares[2] > balance.shares[0]
 
@@ -155,7 +161,7 @@ def test_the_dynamic_algorithm_keeps_the_best_of_noisy_rounds():
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=7))
 def test_columns_are_the_best_of_all_arrangements(areas):
     areas = np.array(areas)
-    assert half_perimeters(best_columns(areas), areas) == pytest.approx(smallest(areas))
+    assert half_perimeters(find_best_columns(areas), areas) == pytest.approx(smallest(areas))
 
 
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=60))
@@ -163,12 +169,12 @@ def test_columns_keep_the_published_guarantee(areas):
     """At most 7/4 of the lower bound, all rectangles squares (Beaumont et al., Algorithmica 34, 2002)."""
     areas = np.array(areas)
     squares = 2 * np.sqrt(areas / areas.sum()).sum()
-    assert squares * (1 - 1e-9) <= half_perimeters(best_columns(areas), areas) <= 7 / 4 * squares
+    assert squares * (1 - 1e-9) <= half_perimeters(find_best_columns(areas), areas) <= 7 / 4 * squares
 
 
 @pytest.mark.parametrize(("ranks", "sum_"), [(1, 2), (2, 3), (3, 11 / 3), (4, 4), (9, 6), (16, 8), (25, 10)])
 def test_half_perimeters_of_equal_areas(ranks, sum_):
-    assert half_perimeters(best_columns(np.ones(ranks)), np.ones(ranks)) == pytest.approx(sum_)
+    assert half_perimeters(find_best_columns(np.ones(ranks)), np.ones(ranks)) == pytest.approx(sum_)
 
 
 def covered(tiling):
@@ -184,7 +190,7 @@ def test_rectangles_tile_the_matrix_exactly(data, ranks, side):
     assume(ranks <= side * side)
     areas = np.array(data.draw(st.lists(st.integers(0, 10**6), min_size=ranks, max_size=ranks)))
     assume(areas.any())
-    tiling = by_columns(areas, side)
+    tiling = arrange_in_columns(areas, side)
     assert np.all(covered(tiling) == 1)
     assert find_tiling_error(tiling) is None
     assert np.array_equal(tiling.area > 0, areas > 0)
@@ -196,7 +202,7 @@ def test_no_area_is_off_by_more_than_rounding_forces(data, ranks, side):
     """Width and height of a rectangle are each within a block of what the areas say, where no column and no rectangle
     would be thinner than a block."""
     areas = np.array(data.draw(st.lists(st.integers(1, 1000), min_size=ranks, max_size=ranks)))
-    columns = best_columns(areas, side)
+    columns = find_best_columns(areas, side)
     weight = np.array([areas[column].sum() for column in columns])
     wide = side * weight / areas.sum()
     _, _, width, height = tile_square(columns, areas, side)
@@ -211,7 +217,7 @@ def test_no_area_is_off_by_more_than_rounding_forces(data, ranks, side):
 @given(curves(), st.integers(1, 40))
 def test_evening_out_only_makes_the_slowest_faster(speeds, side):
     assume(len(speeds) <= side * side)
-    before = by_columns(geometric(speeds, side * side), side)
+    before = arrange_in_columns(partition_geometric(speeds, side * side), side)
     after = even_out_times(before, speeds)
     assert np.all(covered(after) == 1)
     assert [sorted(column) for column in after.columns] == [sorted(column) for column in before.columns]
@@ -227,10 +233,13 @@ def test_evening_out_ends_where_no_row_and_no_column_can_move():
 
 
 def test_as_many_processes_as_blocks_get_one_each():
-    assert np.all(by_columns(np.r_[[1000], np.ones(24)], 5).area == 1)
+    assert np.all(arrange_in_columns(np.r_[[1000], np.ones(24)], 5).area == 1)
 
 
-@pytest.mark.parametrize("share", [geometric, constant, lambda curves, total: dynamic(len(curves), total, None, None)])
+@pytest.mark.parametrize(
+    "share",
+    [partition_geometric, partition_constant, lambda curves, total: partition_dynamic(len(curves), total, None, None)],
+)
 def test_more_processes_than_blocks_are_refused(share):
     text = message(share, [Speed.of(SLOW)] * 5, 4)
     assert text == "found 5 processes for 4 blocks, wanted at least a block for each"
@@ -245,7 +254,7 @@ def placed(draw):
     kinds = draw(st.lists(st.sampled_from("abc"), min_size=2, max_size=10))
     areas = np.array([{"a": 1.0, "b": 2.5, "c": 7.0}[kind] for kind in kinds])
     node = np.array(draw(st.lists(st.integers(0, 3), min_size=len(kinds), max_size=len(kinds))))
-    return by_columns(areas, draw(st.integers(4, 20))), node, kinds
+    return arrange_in_columns(areas, draw(st.integers(4, 20))), node, kinds
 
 
 @pytest.fixture(scope="module")
@@ -257,9 +266,9 @@ def folder(tmp_path_factory):
 @given(case=placed())
 def test_volumes_are_what_the_schedule_sends_between_nodes(folder, kernel, case):
     tiling, node, _ = case
-    path = folder / f"{hash(write(tiling))}.csv"
-    path.write_text(write(tiling))
-    sent = schedule(point(f"{OPERATIONS[kernel]}:partition={path}", "paper", ranks=tiling.ranks, bytes=8))
+    path = folder / f"{hash(format_rectangles(tiling))}.csv"
+    path.write_text(format_rectangles(tiling))
+    sent = build_schedule(point(f"{OPERATIONS[kernel]}:partition={path}", "paper", ranks=tiling.ranks, bytes=8))
     between = sent.bytes[node[sent.src] != node[sent.dst]].sum() / 8
     assert VOLUMES[kernel](tiling, node) == between
 
@@ -298,11 +307,13 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(tiling, node, titles=None):
-    return ET.fromstring(svg(tiling, np.array(node), titles or [f"rank {rank}" for rank in range(tiling.ranks)]))
+    return ET.fromstring(
+        draw_partition(tiling, np.array(node), titles or [f"rank {rank}" for rank in range(tiling.ranks)])
+    )
 
 
 def test_every_rectangle_with_work_is_drawn_once_where_it_lies():
-    tiling = by_columns(np.array([5, 0, 7, 1, 3]), 16)
+    tiling = arrange_in_columns(np.array([5, 0, 7, 1, 3]), 16)
     picture = drawn(tiling, [0, 0, 1, 1, 2])
     shapes = [shape for shape in picture.findall(f"{SVG}rect") if shape.find(f"{SVG}title") is not None]
     area = [float(shape.get("width")) * float(shape.get("height")) * (16 / SIDE) ** 2 for shape in shapes]
@@ -330,4 +341,6 @@ def test_what_a_title_states_cannot_become_a_tag():
 
 
 def test_unreadable_pictures_are_refused():
-    assert "20,001 rectangles" in message(svg, make_even_grid(20_001, (1, 20_001)), np.zeros(20_001), [""] * 20_001)
+    assert "20,001 rectangles" in message(
+        draw_partition, make_even_grid(20_001, (1, 20_001)), np.zeros(20_001), [""] * 20_001
+    )

@@ -7,12 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.patterns.rectangles import Rectangles, find_neighbours, find_tiling_error, make_even_grid, read, write
+from commodel.patterns.rectangles import (
+    Rectangles,
+    find_neighbours,
+    find_tiling_error,
+    format_rectangles,
+    make_even_grid,
+    read_rectangles,
+)
 from tests.refusals import message
 
 HEAD = "rank,x,y,width,height\n"
 FAST = "rank,x,y,width,height,speed\n"
-OUTSIDE = "reaches out of"
+OUTSIDE = "is not within"
 
 
 @st.composite
@@ -50,8 +57,8 @@ def painted(pieces, side):
 def test_a_tiling_is_written_and_read_as_it_is(tmp_path_factory, tiling):
     rectangles = Rectangles.of(*np.array(tiling[0]).T)
     path = tmp_path_factory.mktemp("partition") / "p.csv"
-    path.write_text(write(rectangles))
-    again = read(path)
+    path.write_text(format_rectangles(rectangles))
+    again = read_rectangles(path)
     assert again.side == tiling[1]
     for name in ("x", "y", "width", "height"):
         np.testing.assert_array_equal(getattr(again, name), getattr(rectangles, name))
@@ -75,7 +82,7 @@ def test_tilings_with_gaps_or_overlaps_are_refused_like_by_paint(tiling, data):
     text, rank = mistake
     assert 0 <= rank < len(pieces)
     if not within or flat:
-        assert OUTSIDE in text or "is flat" in text
+        assert OUTSIDE in text or "has no area" in text
         return
     x, y = np.argwhere(paint != 1)[0]
     assert f"at x={x}, y={y}" in text
@@ -119,7 +126,7 @@ def test_an_even_grid_is_a_tiling_in_columns(side, rows, columns):
 
 def test_rectangles_that_are_no_columns_have_none():
     pinwheel = Rectangles.of([0, 2, 1, 0, 1], [0, 0, 2, 1, 1], [2, 1, 2, 1, 1], [1, 2, 1, 2, 1])
-    with pytest.raises(UserError, match="found no columns: of those that begin at x=0 rank 0 is 2 wide, rank 3 1"):
+    with pytest.raises(UserError, match="found different widths at x=0: 2 of rank 0, 1 of rank 3"):
         _ = pinwheel.columns
 
 
@@ -140,30 +147,30 @@ def test_rectangles_that_are_no_columns_have_none():
         (HEAD + "0,0,0,2,1\n2,0,1,2,1\n", 3, "found rank 2, but none 1"),
         (HEAD + "0,0,0,2,2\n1,1,1,1,1\n", 3, "rank 0 and rank 1 overlap at x=1, y=1: 2×2 at x=0, y=0 and 1×1 at x=1"),
         (HEAD + "0,0,0,2,1\n1,0,1,1,1\n", 3, "found a gap at x=1, y=1: no rectangle is there; wanted 2×2 tiled"),
-        (HEAD + "0,0,0,2,2\n1,0,0,2,0\n", 3, "rank 1 is flat; without work it is 0×0: 2×0 at x=0, y=0"),
+        (HEAD + "0,0,0,2,2\n1,0,0,2,0\n", 3, "rank 1 has no area, wanted 0×0 without work: 2×0 at x=0, y=0"),
         (HEAD + "0,0,0,9999999,9999999\n", None, "found a square of 9999999×9999999, wanted at most 1048576 a side"),
         (HEAD + "0,0,0,1,1\n1,99999999,99999999,0,0\n", None, "found a square of 99999999"),
         (HEAD + "0,0,0,2,2,5\n", 2, "found more cells than the 5 columns"),
         ("rank,x,y,width,height,sped\n0,0,0,2,2,5\n", 2, "found the column 'sped', wanted rank,x,y,width,height,speed"),
         (FAST + "0,0,0,2,2\n", 2, "speed: found '', wanted a number such as"),
-        (FAST + "0,0,0,2,2,0\n", 2, "speed: found '0', wanted a number from 1e-30 to 1e+30, units a second"),
+        (FAST + "0,0,0,2,2,0\n", 2, "speed: found '0', wanted a number from 1e-30 to 1e+30, units per second"),
         (FAST + "0,0,0,2,2,nan\n", 2, "speed: found 'nan', wanted a number such as"),
     ],
 )
 def test_a_mistake_in_a_file_is_one_line(tmp_path, text, line, complaint):
     path = tmp_path / "p.csv"
     path.write_text(text)
-    assert message(read, path).startswith(f"{path}:{line}: {complaint}" if line else f"{path}: {complaint}")
+    assert message(read_rectangles, path).startswith(f"{path}:{line}: {complaint}" if line else f"{path}: {complaint}")
 
 
 def test_how_fast_ranks_are_may_stand_beside(tmp_path):
     """A rank without work takes no time, and without speeds the time is unknown."""
     path = tmp_path / "p.csv"
     path.write_text(FAST + "1,0,3,5,2,2.5e3\n0,0,0,5,3,1e6\n2,0,0,0,0,7\n")
-    tiling = read(path)
+    tiling = read_rectangles(path)
     assert tiling.seconds.tolist() == [15 / 1e6, 10 / 2500, 0]
-    path.write_text(write(tiling))
-    assert read(path).speed.tolist() == [1e6, 2500, 7]
+    path.write_text(format_rectangles(tiling))
+    assert read_rectangles(path).speed.tolist() == [1e6, 2500, 7]
     assert np.isnan(make_even_grid(4, (1, 2)).seconds).all()
 
 
@@ -171,18 +178,18 @@ def test_what_is_no_file_of_text_is_one_line(tmp_path):
     (tmp_path / "packed.csv").write_bytes(b"\xff\xfe rank")
     for path in (tmp_path, tmp_path / "none.csv", tmp_path / "packed.csv"):
         with pytest.raises(UserError):
-            read(path)
+            read_rectangles(path)
 
 
 def test_a_file_that_changes_is_read_again(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text(HEAD + "0,0,0,2,2\n")
-    assert read(path).side == 2
+    assert read_rectangles(path).side == 2
     path.write_text(HEAD + "0,0,0,30,30\n")
-    assert read(path).side == 30
+    assert read_rectangles(path).side == 30
 
 
 def test_a_large_tiling_is_read_without_painting(tmp_path):
     path = tmp_path / "p.csv"
-    path.write_text(write(make_even_grid(1 << 20, (40, 50))))
-    assert read(path).ranks == 2000
+    path.write_text(format_rectangles(make_even_grid(1 << 20, (40, 50))))
+    assert read_rectangles(path).ranks == 2000

@@ -16,12 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.patterns.algorithms import over_tree
-from commodel.patterns.trees.drawing import positions, svg
+from commodel.patterns.algorithms import find_tree_algorithm
+from commodel.patterns.trees.drawing import compute_positions, draw_tree
 from commodel.patterns.trees.files import STYLES, read_tree
-from commodel.patterns.trees.topologies import own_spelling, tree
-from commodel.patterns.trees.topologies.optimal import count_reached
-from commodel.patterns.trees.topologies.optimal import optimal as soonest
+from commodel.patterns.trees.topologies import canonical_topology, make_tree
+from commodel.patterns.trees.topologies.optimal import count_reached, make_optimal_tree
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import discover
 from tests.models.exact import cost as predict
@@ -69,7 +68,7 @@ SPECS = {  # what one may write for every topology
     ],
 )
 def test_sizes_of_the_papers(spec, nodes, leaves, height):
-    built = tree(spec)
+    built = make_tree(spec)
     assert (built.nodes, built.leaves, built.height) == (nodes, leaves, height)
 
 
@@ -80,7 +79,7 @@ def test_every_topology_is_known_here():
 @given(st.one_of(SPECS.values()))
 def test_every_topology_is_a_tree(spec):
     """Parents before children, so there is no cycle, and all hang together under node 0."""
-    built = tree(spec)
+    built = make_tree(spec)
     assert built.parent[0] == -1
     if "@" in spec and not spec.startswith("random"):
         assert built.nodes == int(spec.rpartition("@")[2])
@@ -97,7 +96,7 @@ def test_every_topology_is_a_tree(spec):
 @given(st.sampled_from(["knomial", "postal", "optimal", "binomial"]).flatmap(SPECS.get))
 def test_the_first_child_has_the_deepest_subtree(spec):
     """Children are sent to in their order; in the last moment of a postal tree one leaf does not matter."""
-    built = tree(spec)
+    built = make_tree(spec)
     below = np.zeros(built.nodes, dtype=int)
     for node in range(built.nodes - 1, 0, -1):
         below[built.parent[node]] = max(below[built.parent[node]], below[node] + 1)
@@ -108,14 +107,16 @@ def test_the_first_child_has_the_deepest_subtree(spec):
 
 @pytest.mark.parametrize("order", [1, 5, 10])
 def test_two_nomial_is_binomial(order):
-    assert tree(f"knomial:2@{1 << order}").parent.tolist() == tree(f"binomial:{order}").parent.tolist()
-    assert sorted(np.bincount(tree(f"binomial:{order}").depth)) == sorted(math.comb(order, k) for k in range(order + 1))
+    assert make_tree(f"knomial:2@{1 << order}").parent.tolist() == make_tree(f"binomial:{order}").parent.tolist()
+    assert sorted(np.bincount(make_tree(f"binomial:{order}").depth)) == sorted(
+        math.comb(order, k) for k in range(order + 1)
+    )
 
 
 @pytest.mark.parametrize(("base", "digits"), [(3, 4), (5, 3)])
 def test_depths_of_a_knomial_tree(base, digits):
     """As many nodes are d deep as numbers of so many digits have d that are not 0."""
-    counts = np.bincount(tree(f"knomial:{base}@{base**digits}").depth)
+    counts = np.bincount(make_tree(f"knomial:{base}@{base**digits}").depth)
     assert counts.tolist() == [math.comb(digits, d) * (base - 1) ** d for d in range(digits + 1)]
 
 
@@ -124,15 +125,15 @@ def test_depths_of_a_knomial_tree(base, digits):
     [("b:2^4", "kary:2^4"), ("b:4x3", "balanced:4x3"), ("k:3@20", "knomial:3@20"), ("g:2:8,4", "generic:2:8,4")],
 )
 def test_spellings_of_mrnet(theirs, ours):
-    assert own_spelling(theirs) == ours
-    assert tree(theirs).parent.tolist() == tree(ours).parent.tolist()
+    assert canonical_topology(theirs) == ours
+    assert make_tree(theirs).parent.tolist() == make_tree(ours).parent.tolist()
 
 
 def test_a_random_tree_is_repeatable_and_its_depths_are_those_of_theory():
     """The expected depth of node n (from 0) is the harmonic number H_n."""
-    assert tree("random:50@1").parent.tolist() == tree.__wrapped__("random:50@1").parent.tolist()
-    assert tree("random:50@1").parent.tolist() != tree("random:50@2").parent.tolist()
-    depths = np.mean([tree.__wrapped__(f"random:200@{seed}").depth for seed in range(300)], axis=0)
+    assert make_tree("random:50@1").parent.tolist() == make_tree.__wrapped__("random:50@1").parent.tolist()
+    assert make_tree("random:50@1").parent.tolist() != make_tree("random:50@2").parent.tolist()
+    depths = np.mean([make_tree.__wrapped__(f"random:200@{seed}").depth for seed in range(300)], axis=0)
     wanted = np.concatenate([[0], np.cumsum(1 / np.arange(1, 200))])
     assert np.allclose(depths[1:].mean(), wanted[1:].mean(), rtol=0.02)
 
@@ -176,7 +177,7 @@ def test_a_random_tree_is_repeatable_and_its_depths_are_those_of_theory():
     ],
 )
 def test_a_wrong_spec_is_one_line(spec):
-    message(tree, spec)
+    message(make_tree, spec)
 
 
 @pytest.mark.parametrize("spec", ["random:5", "random:5@", "random:5@x", "kary:2", "knomial:2", "postal:2", "flat:x"])
@@ -185,7 +186,7 @@ def test_a_spec_that_lacks_a_part_is_refused_with_its_form(spec):
     with pytest.raises(
         UserError, match=re.escape(f"wanted {discover('patterns.trees.topologies', 'TOPOLOGY')[name].form}")
     ):
-        tree(spec)
+        make_tree(spec)
 
 
 @given(
@@ -195,11 +196,11 @@ def test_a_spec_that_lacks_a_part_is_refused_with_its_form(spec):
 @settings(max_examples=200, deadline=None)
 def test_no_text_gives_a_traceback(name, text):
     with suppress(UserError):
-        assert tree.__wrapped__(f"{name}:{text}").nodes > 0  # not kept: some are large
+        assert make_tree.__wrapped__(f"{name}:{text}").nodes > 0  # not kept: some are large
 
 
 def cost(shape: Tree, name: str, **numbers: float) -> float:
-    return predict(name, over_tree("bcast").build(shape, 1), **numbers)
+    return predict(name, find_tree_algorithm("bcast").build(shape, 1), **numbers)
 
 
 def slow(nodes: int, latency: Fraction, gap: Fraction) -> Fraction:
@@ -219,19 +220,19 @@ def test_no_tree_is_better_under_logp(numbers, nodes):
     L, o, g = numbers
     all_trees = (Tree(np.array([-1, *parents])) for parents in product(*(range(node) for node in range(1, nodes))))
     best = min(cost(shape, "logp", L=L, o=o, g=g) for shape in all_trees)
-    optimal = cost(tree(f"optimal:{L},{o},{g}@{nodes}"), "logp", L=L, o=o, g=g)
+    optimal = cost(make_tree(f"optimal:{L},{o},{g}@{nodes}"), "logp", L=L, o=o, g=g)
     assert optimal == pytest.approx(best)
     assert optimal == pytest.approx(float(slow(nodes, Fraction(L + 2 * o), Fraction(max(g, o)))))
 
 
 def test_the_published_example():
     """P = 8, L = 6, g = 4, o = 2: done at 24."""
-    assert cost(tree("optimal:6,2,4@8"), "logp", L=6, o=2, g=4) == 24
+    assert cost(make_tree("optimal:6,2,4@8"), "logp", L=6, o=2, g=4) == 24
 
 
 @given(st.integers(1, 400), st.fractions(1, 30, max_denominator=40))
 def test_the_prediction_of_a_postal_tree_is_the_end_of_the_greedy_broadcast(nodes, lam):
-    postal = soonest(nodes, lam, Fraction(1))
+    postal = make_optimal_tree(nodes, lam, Fraction(1))
     assert postal.nodes == nodes
     assert cost(postal, "postal", lam=float(lam), g=1) == pytest.approx(float(slow(nodes, lam, Fraction(1))))
 
@@ -239,7 +240,7 @@ def test_the_prediction_of_a_postal_tree_is_the_end_of_the_greedy_broadcast(node
 @given(st.integers(2, 200), st.fractions(0, 20, max_denominator=30), st.fractions(0, 20, max_denominator=30))
 def test_any_latency_and_gap(nodes, latency, gap):
     latency += Fraction(1, 30)
-    optimal = soonest(nodes, latency, gap)
+    optimal = make_optimal_tree(nodes, latency, gap)
     assert cost(optimal, "logp", L=float(latency), o=0, g=float(gap)) == pytest.approx(float(slow(nodes, latency, gap)))
 
 
@@ -252,31 +253,31 @@ def test_growth_as_published(lam):
     if lam == 2:
         assert size[:8] == [1, 1, 2, 3, 5, 8, 13, 21]
     if lam == 1:
-        assert sorted(tree("postal:1@64").fanout) == sorted(tree("binomial:6").fanout)
+        assert sorted(make_tree("postal:1@64").fanout) == sorted(make_tree("binomial:6").fanout)
 
 
 def test_no_node_forwards_a_message_that_takes_too_long():
-    assert tree("postal:1000@100").parent.tolist() == tree("flat:99").parent.tolist()
-    assert tree("optimal:1us,0,0@10").parent.tolist() == tree("flat:9").parent.tolist()
-    assert tree("optimal:1ns,0,1s@10").parent.tolist() == tree("chain:9").parent.tolist()
+    assert make_tree("postal:1000@100").parent.tolist() == make_tree("flat:99").parent.tolist()
+    assert make_tree("optimal:1us,0,0@10").parent.tolist() == make_tree("flat:9").parent.tolist()
+    assert make_tree("optimal:1ns,0,1s@10").parent.tolist() == make_tree("chain:9").parent.tolist()
 
 
 @pytest.mark.parametrize("spec", TREES)
 def test_mrnet_file_round_trip(spec, tmp_path):
     path = tmp_path / "tree.top"
-    path.write_text(STYLES["mrnet"](tree(spec)) + "\n# a comment\n")
-    again = tree(f"file:{path}")
-    assert sorted(again.fanout.tolist()) == sorted(tree(spec).fanout.tolist())
-    assert sorted(again.depth.tolist()) == sorted(tree(spec).depth.tolist())
+    path.write_text(STYLES["mrnet"](make_tree(spec)) + "\n# a comment\n")
+    again = make_tree(f"file:{path}")
+    assert sorted(again.fanout.tolist()) == sorted(make_tree(spec).fanout.tolist())
+    assert sorted(again.depth.tolist()) == sorted(make_tree(spec).depth.tolist())
 
 
 @pytest.mark.parametrize("spec", [*TREES, "knomial:3@11", "random:12@4"])
 def test_csv_round_trip_in_any_order(spec, tmp_path):
-    header, *rows = STYLES["csv"](tree(spec)).splitlines()
+    header, *rows = STYLES["csv"](make_tree(spec)).splitlines()
     random.Random(1).shuffle(rows)
     path = tmp_path / "tree.txt"  # what is in it counts, not what it is called
     path.write_text("\n".join([header, *rows]) + "\n")
-    assert read_tree(path).parent.tolist() == tree(spec).parent.tolist()
+    assert read_tree(path).parent.tolist() == make_tree(spec).parent.tolist()
 
 
 def test_csv_of_other_numbers_and_names(tmp_path):
@@ -323,7 +324,7 @@ DRAWN = [*TREES, "random:60@2", "postal:2.5@70"]
 
 @pytest.mark.parametrize("spec", DRAWN)
 def test_leaves_are_evenly_spread_and_parents_centred(spec):
-    drawn, x = tree(spec), positions(tree(spec))
+    drawn, x = make_tree(spec), compute_positions(make_tree(spec))
     assert sorted(x[drawn.fanout == 0]) == list(range(drawn.leaves))
     for node in np.flatnonzero(drawn.fanout):
         below = x[drawn.parent == node]
@@ -334,18 +335,25 @@ def test_leaves_are_evenly_spread_and_parents_centred(spec):
 
 @pytest.mark.parametrize("spec", DRAWN)
 def test_svg_holds_every_node_and_edge(spec):
-    drawing = ET.fromstring(svg(tree(spec)))
+    drawing = ET.fromstring(draw_tree(make_tree(spec)))
     count = {kind: len(drawing.findall(f"{{http://www.w3.org/2000/svg}}{kind}")) for kind in ("circle", "line", "text")}
-    nodes = tree(spec).nodes
+    nodes = make_tree(spec).nodes
     assert count == {"circle": nodes, "line": nodes - 1, "text": nodes}
 
 
 def test_indented_text():
-    assert STYLES["text"](tree("generic:2:2,1")).splitlines() == ["0", "|- 1", "|  |- 3", "|  `- 4", "`- 2", "   `- 5"]
+    assert STYLES["text"](make_tree("generic:2:2,1")).splitlines() == [
+        "0",
+        "|- 1",
+        "|  |- 3",
+        "|  `- 4",
+        "`- 2",
+        "   `- 5",
+    ]
 
 
 def test_summary():
-    text = STYLES["summary"](tree("groups:3,1"))
+    text = STYLES["summary"](make_tree("groups:3,1"))
     for line in (
         "nodes: 7",
         "leaves: 4",
@@ -357,7 +365,7 @@ def test_summary():
         assert line in text
 
 
-@pytest.mark.parametrize("style", [svg, STYLES["text"]])
+@pytest.mark.parametrize("style", [draw_tree, STYLES["text"]])
 def test_unreadable_pictures_are_refused(style):
     with pytest.raises(UserError, match="wanted at most 2,000"):
-        style(tree("flat:2000"))
+        style(make_tree("flat:2000"))

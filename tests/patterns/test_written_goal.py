@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.files.safe_reading import CHUNK_BYTES
 from commodel.models.evaluation.replay import Costs, finish_times
-from commodel.patterns.written import goal, goal_binary, written
-from commodel.patterns.written.tasks import (
+from commodel.patterns.pattern_files import goal, goal_binary, read_pattern
+from commodel.patterns.pattern_files.tasks import (
     CALCULATE,
     RECEIVE,
     SEND,
@@ -161,12 +161,12 @@ def test_the_unit_is_nanoseconds_unless_it_is_stated(read):
 
 def test_file_takes_goal_as_it_takes_tables(tmp_path):
     (tmp_path / "a").write_text("\ufeff\n// words\n" + ranks("send 1b to 1", "recv 1b from 0"))
-    assert written(f"file:{tmp_path / 'a'}").bytes.tolist() == [1]
+    assert read_pattern(f"file:{tmp_path / 'a'}").bytes.tolist() == [1]
     (tmp_path / "b").write_text("rank,step,kind,peer,bytes\n0,0,send,1,8\n")
-    assert written(f"file:{tmp_path / 'b'}").bytes.tolist() == [8]
+    assert read_pattern(f"file:{tmp_path / 'b'}").bytes.tolist() == [8]
     (tmp_path / "c").write_text(ranks("calc 5", "calc 5"))
     with pytest.raises(UserError, match="found no message"):
-        written(f"file:{tmp_path / 'c'}")
+        read_pattern(f"file:{tmp_path / 'c'}")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_file_takes_goal_as_it_takes_tables(tmp_path):
 def test_a_mistake_in_a_table_names_its_line_and_column(row, complaint, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(f"step,kind,rank,peer,bytes,seconds,wait\n0,send,0,1,8,,\n{row}\n")
-    assert message(written, f"file:{path}").startswith(f"{path}:3: {complaint}")
+    assert message(read_pattern, f"file:{path}").startswith(f"{path}:3: {complaint}")
 
 
 SEND_ONE, TAKE_ONE = "a: send 8b to 1 tag 3", "a: recv 8b from 0 tag 3"
@@ -249,7 +249,7 @@ def test_a_receive_from_any_rank_that_one_rank_sends_to(read, receive):
     others = "send 8b to 0 tag 3", "recv 8b from 2 tag 3"
     twice = [ranks(f"{SEND_ONE}\n{others[1]}", f"recv 8b {what}", others[0]) for what in (receive, "from 0 tag 3")]
     open_end, named = map(read, twice)
-    assert open_end.content() == named.content()
+    assert open_end.encode() == named.encode()
 
 
 def test_a_rank_sends_to_itself(read):
@@ -275,7 +275,7 @@ def test_tasks_like_earlier_ones_are_read_as_the_first(read):
     taken = "\n".join(f"l{n}: recv 8b from 0 tag 3" for n in range(9))
     text = ranks(body, taken)
     apart = text.replace(":", " :").replace(" requires ", "  requires  ")
-    assert read(text).content() == read(apart).content()
+    assert read(text).encode() == read(apart).encode()
     with pytest.raises(UserError, match="found label l3 twice in rank 1"):
         read(ranks(body, f"{taken}\nl3: recv 8b from 0 tag 3"))
 
@@ -305,11 +305,11 @@ def test_whole_ranks_read_at_once_are_what_they_are_line_by_line(tmp_path, bodie
     for content in (text, text.replace("\n", " // c\n")):
         path.write_text(content)
         try:
-            tasks = goal.tasks(path)
+            tasks = goal.read_tasks(path)
         except UserError as error:
             found.append(str(error).replace(" // c", ""))
             continue
-        needs = np.stack([tasks.needs.before, tasks.needs.after, tasks.needs.on_start])
+        needs = np.stack([tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start])
         columns = np.stack([tasks.rank, tasks.kind, tasks.size, tasks.peer, tasks.tag, tasks.line])
         found.append((tasks.ranks, tasks.other_units, columns.tolist(), needs[:, np.lexsort(needs)].tolist()))
     assert found[0] == found[1]
@@ -324,16 +324,16 @@ def test_ranks_of_many_lines_are_read_at_once(tmp_path, monkeypatch):
     assert (tmp_path / "a.goal").stat().st_size > CHUNK_BYTES
     taken, take = [], goal._Reader.read_line
     monkeypatch.setattr(goal._Reader, "read_line", lambda reader, text: taken.append(text) or take(reader, text))
-    tasks = goal.tasks(tmp_path / "a.goal")
+    tasks = goal.read_tasks(tmp_path / "a.goal")
     assert taken == ["num_ranks 64"]
     assert len(tasks.rank) == 64 * 4000
     assert tasks.line[4000] == 6004
-    assert (tasks.needs.before == tasks.needs.after - 1).all()
+    assert (tasks.dependencies.before == tasks.dependencies.after - 1).all()
 
 
 def slow_order(tasks):
     """In which order all begin, and which ends of messages belong together; None where they cannot all be done."""
-    needs = list(zip(tasks.needs.before, tasks.needs.after, tasks.needs.on_start, strict=True))
+    needs = list(zip(tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start, strict=True))
     posted, over, queues, other = [], set(), {}, {}
     while len(over) < len(tasks.rank):
         ready = [
@@ -383,7 +383,7 @@ def test_steps_keep_all_that_is_required(tasks):
 def assert_kept(tasks, posted, steps):
     """Within a step a rank posts receives, then sends, waits, and calculates."""
     begun, over = {}, {}
-    needs = list(zip(tasks.needs.before, tasks.needs.after, tasks.needs.on_start, strict=True))
+    needs = list(zip(tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start, strict=True))
     for task in posted:
         before = [(begun if begins else over)[b] for b, a, begins in needs if a == task]
         if tasks.is_zero_calc[task]:
@@ -409,25 +409,25 @@ def read_binary(tmp_path):
 def test_text_and_binary_state_the_same(tmp_path):
     for name, content in (("text", TEXT.encode()), ("binary", BINARY)):
         (tmp_path / name).write_bytes(content)
-    text, binary = (written(f"file:{tmp_path / name}") for name in ("text", "binary"))
+    text, binary = (read_pattern(f"file:{tmp_path / name}") for name in ("text", "binary"))
     assert text.has_same_structure(binary)
     assert text.bytes.tolist() == binary.bytes.tolist()
     assert sorted(binary.bytes) == [4, 8, 16]
     assert text.work.seconds.tolist() == binary.work.seconds.tolist() == [5e-6]
-    tasks = goal.tasks(tmp_path / "text")
+    tasks = goal.read_tasks(tmp_path / "text")
     assert packed(tasks, [(0, 0), (0, 0), (1, 0), (0, 0), (0, 0), (0, 1), (0, 0), (0, 0)]) == BINARY
-    assert tasks.other_units == goal_binary.tasks(tmp_path / "binary").other_units == 2
+    assert tasks.other_units == goal_binary.read_tasks(tmp_path / "binary").other_units == 2
 
 
 @given(programs())
 def test_what_is_packed_is_read(tmp_path_factory, tasks):
     path = tmp_path_factory.mktemp("goal") / "a.bin"
     path.write_bytes(packed(tasks))
-    again = goal_binary.tasks(path)
+    again = goal_binary.read_tasks(path)
     for name in ("ranks", "rank", "kind", "size", "peer", "tag"):
         np.testing.assert_array_equal(getattr(tasks, name), getattr(again, name))
     rows = [
-        sorted(zip(*(getattr(program.needs, field.name) for field in fields(program.needs)), strict=True))
+        sorted(zip(*(getattr(program.dependencies, field.name) for field in fields(program.dependencies)), strict=True))
         for program in (tasks, again)
     ]
     assert rows[0] == rows[1]
@@ -458,7 +458,7 @@ FIRST = BLOCKS + 12  # its first task
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (changed(0, "<Q", 2342), "what LogGOPSim --save-mem has left"),
+        (changed(0, "<Q", 2342), "a file overwritten by LogGOPSim --save-mem"),
         (changed(8, "<I", 0), "found 0 ranks, wanted 1 to"),
         (changed(8, "<I", 2**32 - 1), "found 4294967295 ranks, wanted 1 to"),
         (changed(8, "<I", 2**24), "wanted a table of 16777216 ranks; is the file cut"),
@@ -472,7 +472,7 @@ FIRST = BLOCKS + 12  # its first task
         (changed(BLOCKS + 4, "<I", 2**32 - 1), "do not match its counts"),
         (changed(BLOCKS + 8, "<I", 1), "do not match its counts"),
         (changed(FIRST, "<I", 1), "do not match its counts"),
-        (changed(FIRST + 39, "<I", 2), "task 1 of rank 0 waits for more or fewer than name it"),
+        (changed(FIRST + 39, "<I", 2), "task 1 of rank 0 has another number of dependencies than listed"),
         (changed(FIRST + 4, "<B", 9), "task 0 of rank 0: found kind 9"),
         (changed(FIRST + 9, "<Q", 2**64 - 1), "wanted at most 1e+09 s"),
         (changed(FIRST + 39 + 9, "<Q", 2**63), "task 1 of rank 0: found"),
@@ -487,7 +487,7 @@ FIRST = BLOCKS + 12  # its first task
         (changed(FIRST + 27, "<I", 2), "rank 0 names other followers than it has"),
         (changed(FIRST + 27, "<I", 2**32 - 1), "rank 0 names other followers than it has"),
         (changed(FIRST + 3 * 39, "<I", 3), "rank 0 names task 3, wanted one of 3"),
-        (changed(FIRST + 3 * 39, "<I", 0), "task 0 of rank 0 waits for more or fewer"),
+        (changed(FIRST + 3 * 39, "<I", 0), "task 0 of rank 0 has another number of dependencies"),
     ],
 )
 def test_what_cannot_be_is_one_line(read_binary, content, complaint):

@@ -7,7 +7,7 @@ import pytest
 
 from commodel.models.probes import MAX_VECTOR_BYTES, Site, probe
 from commodel.models.probes.plans import MMAP_BYTES, NEW_BUFFER
-from commodel.patterns.build import Shape, builder, schedule
+from commodel.patterns.build import Shape, build_schedule, make_builder
 from commodel.patterns.points import Setting, make_point
 from commodel.plan import message_lengths
 from commodel.plan.config import load_experiment
@@ -96,7 +96,7 @@ def by_hand(points):
     """Of all rows of all schedules."""
     longest = {}
     for entry in points:
-        pattern = builder(entry)(entry.bytes).whole
+        pattern = make_builder(entry)(entry.bytes).whole
         longest["sent"] = max([longest.get("sent", 0), *pattern.bytes.reshape(-1).tolist()])
         for kind, code in (("reduce", 0), ("copy", 1)):
             rows = pattern.work.bytes[pattern.work.kind == code]
@@ -192,7 +192,7 @@ def shape(algorithm: str, sizes: tuple[int, ...], ranks: int = 6) -> Shape:
 
 def test_of_few_ranks_and_two_sizes_the_weight_is_counted():
     for algorithm in ("binomial", "chain:1KiB", "scatter-allgather"):
-        both = [schedule(point("bcast", algorithm, ranks=6, bytes=size)) for size in (1, 64 << 10)]
+        both = [build_schedule(point("bcast", algorithm, ranks=6, bytes=size)) for size in (1, 64 << 10)]
         messages = sum(len(pattern.src) for pattern in both)
         steps = sum(len(pattern.steps) for pattern in both) / 2
         assert estimate_cost(shape(algorithm, (1, 64 << 10))) == 2 * SCHEDULE_COST + messages + STEP_COST * steps

@@ -3,8 +3,8 @@
 import pytest
 
 from commodel.errors import UserError
-from commodel.patterns.build import schedule
-from commodel.patterns.libraries import on_substrate
+from commodel.patterns.build import build_schedule
+from commodel.patterns.libraries import apply_substrate
 from commodel.patterns.points import Setting, make_point
 from commodel.plan.config import load_platform
 from commodel.plan.planning import make_plan
@@ -69,7 +69,7 @@ def test_what_an_overlay_does_has_one_spelling(written, operation, waves):
         ("file:x.csv", {}, "operation", "found 'file:x.csv', but an overlay network runs bcast"),
         ("reduce:filter=bin", {}, "operation", "filter: found 'bin', wanted sum, min"),
         ("reduce:filter=sum:compute=1ms", {}, "operation", "found compute and filter"),
-        ("reduce:compute=1ms", {}, "operation", "half a round trip would be half"),
+        ("reduce:compute=1ms", {}, "operation", "half a round trip would halve"),
         ("reduce:compute=2min", {}, "operation", "wanted at most 1 s"),
         ("reduce:compute=5", {}, "operation", "wanted a unit with it"),
         ("reduce:period=1ms", {}, "operation", "which only mode=timed has"),
@@ -105,9 +105,9 @@ def test_what_only_an_overlay_does_is_refused_with_mpi(planned, operation, compl
 
 def test_without_a_platform_both_are_known():
     combination = {"operation": "overlay-throughput", "topology": "flat:4", "bytes": 8}
-    assert on_substrate("", combination)["waves"] == 50
+    assert apply_substrate("", combination)["waves"] == 50
     made = make_point(Setting.unlimited(), combination)
-    assert (made.operation, len(schedule(made).src)) == ("reduce", 4)
+    assert (made.operation, len(build_schedule(made).src)) == ("reduce", 4)
 
 
 def test_what_no_schedule_says_is_measured_only():
@@ -123,7 +123,7 @@ def test_what_no_schedule_says_is_measured_only():
         made = point(name)
         assert not made.predictable
         with pytest.raises(UserError, match="is measured, not predicted or drawn"):
-            schedule(made)
+            build_schedule(made)
 
 
 def test_the_plan_of_an_overlay(planned):

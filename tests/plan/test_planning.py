@@ -12,10 +12,10 @@ from commodel.hierarchy import Hierarchy
 from commodel.measure.starts import list_starts
 from commodel.models.parameter_sets import make_given_set
 from commodel.models.probes import Site, find_farther_nodes, probe
-from commodel.patterns.build import schedule
-from commodel.patterns.operations import operations
-from commodel.patterns.points import Setting, library_beside, make_point
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.build import build_schedule
+from commodel.patterns.operations import list_operations
+from commodel.patterns.points import Setting, make_library_points, make_point
+from commodel.patterns.trees.topologies import make_tree
 from commodel.plan import planning
 from commodel.plan.planning import PROBE_SHARE, load_plan, record_files
 from commodel.platforms.tools import ROOT
@@ -85,14 +85,14 @@ def test_trees_are_alternatives_where_as_many_ranks_share_a_node(planned, tmp_pa
 @pytest.mark.parametrize("per_node", [1, 2, 5])
 def test_in_place_of_a_tree_the_library_needs_no_inner_nodes(spec, per_node):
     point = make_point(SETTING, {"operation": "reduce", "topology": spec, "bytes": 8, "layout": f"block:{per_node}"})
-    (own,) = library_beside(SETTING, [point])
-    assert own.ranks == tree(spec).leaves + 1 <= point.ranks
+    (own,) = make_library_points(SETTING, [point])
+    assert own.ranks == make_tree(spec).leaves + 1 <= point.ranks
     assert own.workload == point.workload
     assert own.nodes == -(-own.ranks // per_node)
 
 
 @given(
-    st.sampled_from([name for name, entry in operations().items() if entry.mpi]),
+    st.sampled_from([name for name, entry in list_operations().items() if entry.mpi]),
     st.integers(2, 60),
     st.integers(1, 16),
     st.sampled_from(["block", "cyclic"]),
@@ -108,7 +108,7 @@ def test_beside_the_library_stands_the_library_itself(operation, ranks, per_node
     }
     setting = Setting("big", 100, 16)
     point = make_point(setting, choice)
-    assert list(library_beside(setting, [point])) == [point]
+    assert list(make_library_points(setting, [point])) == [point]
 
 
 def test_a_tree_s_library_is_not_that_of_as_many_ranks(planned):
@@ -136,7 +136,7 @@ def test_the_library_is_measured_by_its_own_program_and_never_predicted(planned,
     with pytest.raises(UserError, match="measured, not predicted"):
         predict(HOCKNEY, [own])
     with pytest.raises(UserError, match="the MPI library's own"):
-        schedule(own)
+        build_schedule(own)
 
 
 def test_files_of_speeds_are_kept_and_read_before_anything_is_measured(tmp_path, monkeypatch):

@@ -31,11 +31,11 @@ def mpi(tmp_path):
 @pytest.fixture
 def on_path(monkeypatch):
     def put(*folders):
-        toolchain.find.cache_clear()
+        toolchain.find_tool.cache_clear()
         monkeypatch.setenv("PATH", os.pathsep.join(map(str, folders)))
 
     yield put
-    toolchain.find.cache_clear()
+    toolchain.find_tool.cache_clear()
 
 
 def test_the_starter_is_beside_the_compiler_whatever_comes_first_on_the_path(mpi, on_path):
@@ -117,7 +117,7 @@ def test_the_note_is_new_when_the_compiler_is(mpi, on_path, tmp_path):
 def test_without_a_compiler_what_is_built_can_be_used_and_nothing_else(mpi, on_path, tmp_path, monkeypatch):
     on_path(mpi("one", "mpicc"))
     note = note_compiler(tmp_path, "mpi")
-    monkeypatch.setattr("commodel.platforms.build.find", lambda program: None)
+    monkeypatch.setattr("commodel.platforms.build.find_tool", lambda program: None)
     assert note_compiler(tmp_path, "mpi") == note
     with pytest.raises(UserError, match="no mpicc found; see commodel doctor"):
         note_compiler(tmp_path / "another", "mpi")

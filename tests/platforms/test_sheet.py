@@ -41,7 +41,7 @@ def cost(parameters, src, dst, size):
     """Of messages that leave at once, each rank on a node of its own."""
     flows = np.arange(len(src))
     pattern = Schedule.of(2 * len(src), 0, flows, len(src) + flows, size)
-    return Model.of_set(parameters).cost(pattern.placed(np.array([*src, *dst])))[0]
+    return Model.of_set(parameters).cost(pattern.place(np.array([*src, *dst])))[0]
 
 
 @pytest.mark.parametrize("name", ["shares", "loggp", "hockney"])

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.fits.table_fits import fit_points
 from commodel.models.evaluation.values import Values
-from commodel.models.families import family, family_names
+from commodel.models.families import family_names, find_family
 from commodel.models.keys import Pair, key
 from commodel.models.parameter_sets import make_given_set
 from commodel.models.speeds import Speed
-from commodel.patterns.build import Shape, fan_ins, list_parts, schedule, stack_points
-from commodel.patterns.layouts import place
-from commodel.patterns.rectangles import Rectangles, make_even_grid, write
+from commodel.patterns.build import Shape, build_schedule, find_fan_ins, list_parts, stack_points
+from commodel.patterns.layouts import place_ranks
+from commodel.patterns.rectangles import Rectangles, format_rectangles, make_even_grid
 from commodel.patterns.schedule import KINDS
 from commodel.plan.duration import Durations
 from commodel.predictions.kernel_times import (
@@ -43,7 +43,7 @@ SIZES = (8, 1000, 100_000)  # the last one overflows buffers
 def partition(tmp_path_factory):
     path = tmp_path_factory.mktemp("partition") / "p.csv"
     columns = [4, 0, 9, 9, 0, 4], [0, 0, 7, 0, 8, 9], [5, 4, 4, 4, 4, 5], [9, 8, 6, 7, 5, 4]
-    path.write_text(write(replace(Rectangles.of(*columns), speed=np.full(RANKS, 1e5))))
+    path.write_text(format_rectangles(replace(Rectangles.of(*columns), speed=np.full(RANKS, 1e5))))
     return path
 
 
@@ -65,7 +65,7 @@ def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
     for size, whole in zip(SIZES, wholes, strict=True):
         points = [of(partition, size, k, *how) for k in range(SIDE)]
         several = predict(fitted(name), points, strict=False)
-        if overlapped and not family(name).overlaps_work:
+        if overlapped and not find_family(name).overlaps_work:
             assert whole.validity_text.startswith("no prediction")
             continue
         assert whole.seconds == pytest.approx(sum(prediction.seconds for prediction in several), rel=1e-12)
@@ -86,7 +86,7 @@ def test_a_sum_has_weight_0_where_one_iteration_has_none(partition):
 def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partition):
     """Of iterations that are predicted at 1, 2, 3 … and take 2, 3, 4 … times as long."""
     ((_, whole),) = stack_points([of(partition, 1000)], MOST_STACKED)
-    parts = [count for count, _ in whole.counted()]
+    parts = [count for count, _ in whole.iterate_parts()]
     ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
     answers = iter([StackPrediction(np.full((1, 1), number), (number + 1) * ones, [VALID], ones) for number in numbers])
     costs = sum_parts(whole, lambda part, waves: next(answers), 1)
@@ -95,9 +95,9 @@ def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partitio
 
 def test_the_interval_is_that_of_the_sum(partition):
     """Draw by draw, and not the sum of the iterations' own intervals, as if all erred the same way at once."""
-    parameters, node = fitted("loggp"), place("block:3", RANKS)
+    parameters, node = fitted("loggp"), place_ranks("block:3", RANKS)
     model = Model.of_set(parameters, None)
-    costs = sum(model.cost(schedule(of(partition, 1000, k)).placed(node)) for k in range(SIDE))
+    costs = sum(model.cost(build_schedule(of(partition, 1000, k)).place(node)) for k in range(SIDE))
     (whole,) = predict(parameters, [of(partition, 1000)])
     assert whole.seconds == pytest.approx(costs[0])
     assert (whole.low, whole.high) == pytest.approx(tuple(np.percentile(costs[1:], [2.5, 97.5])))
@@ -116,7 +116,7 @@ def test_a_stream_of_predictions_has_the_same_numbers(partition):
 
 def test_equal_iterations_are_predicted_once(partition, monkeypatch):
     requested = []
-    entry = family("loggp")
+    entry = find_family("loggp")
     monkeypatch.setattr(Model, "cost", lambda model, pattern: requested.append(pattern) or np.array([[1.0]]))
     (whole,) = predict(make_given_set("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]), [of(partition, 8)])
     assert entry.independent
@@ -140,7 +140,7 @@ def test_values_are_fitted_to_kernels_too(partition):
     parameters = make_given_set("hockney", ["alpha.a=20us", "beta.a=2ns"])
     points = [of(partition, size, k) for size in (8, 100, 1000, 10_000) for k in (None, 0, 5)]
     seconds = [row.seconds for row in predict(parameters, points)]
-    values = fit_points(family("hockney"), points, seconds).values
+    values = fit_points(find_family("hockney"), points, seconds).values
     assert values["alpha.a"][0] == pytest.approx(20e-6, rel=1e-3)
     assert values["beta.a"][0] == pytest.approx(2e-9, rel=1e-3)
 
@@ -148,7 +148,7 @@ def test_values_are_fitted_to_kernels_too(partition):
 def test_what_a_plan_states_of_one(partition):
     """The most messages in one step are those of its worst iteration; it takes as long as its iterations together."""
     whole, every = of(partition, 8), [of(partition, 8, k) for k in range(SIDE)]
-    assert fan_ins([whole])[whole.id] == max(fan_ins(every).values())
+    assert find_fan_ins([whole])[whole.id] == max(find_fan_ins(every).values())
     durations = Durations("local", Measure("barrier", 0.02, 10, 500, 2.0, 3, 2, 60.0))
     seconds = [durations._estimate_sample(point)[0] for point in (whole, *every)]
     assert seconds[0] == pytest.approx(sum(seconds[1:]), rel=0.2)
@@ -164,7 +164,7 @@ def test_a_rank_alone_has_nothing_to_send(tmp_path):
 
 
 SIX = Rectangles.of([4, 0, 9, 9, 0, 4], [0, 0, 7, 0, 8, 9], [5, 4, 4, 4, 4, 5], [9, 8, 6, 7, 5, 4])
-HIDING = [name for name in family_names() if family(name).overlaps_work]
+HIDING = [name for name in family_names() if find_family(name).overlaps_work]
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def written(tmp_path_factory):
 
     def write_it(tiling, seconds):
         speed = None if seconds is None else np.maximum(tiling.area, 1) / seconds
-        path.write_text(write(replace(tiling, speed=speed)))
+        path.write_text(format_rectangles(replace(tiling, speed=speed)))
         return path
 
     return write_it
@@ -238,7 +238,7 @@ def test_a_product_never_costs_more_than_waiting_for_all(written, data, name, k,
     model = Model.of_set(fitted_set(name), 0)
 
     def cost(times):
-        return schedule(overlapping(written(SIX, times), k, size, 6, **how))
+        return build_schedule(overlapping(written(SIX, times), k, size, 6, **how))
 
     plain = without_product(cost(seconds))
     whole = float(np.ravel(model.cost(plain))[0])
@@ -263,7 +263,7 @@ def test_unknown_values_give_no_prediction(written):
 @pytest.mark.parametrize("name", sorted(set(family_names()) - set(HIDING)))
 def test_a_family_without_overlap_is_marked(written, name):
     (row,) = predict(fitted_set(name), [overlapping(written(SIX, np.full(6, 1.0)), ranks=6)], strict=False)
-    assert row.validity_text == f"no prediction: {family(name).title} does not model overlap with computation"
+    assert row.validity_text == f"no prediction: {find_family(name).title} does not model overlap with computation"
 
 
 FAST, SLOW = Speed.of(((1.0, 8.0, 4.0, 16.0),)), Speed.of(((1.0, 2.0),))
@@ -308,7 +308,7 @@ def hloggp():
     }
     numbers |= {key("g", Pair.parse(place)): 1e-3 for place in PLACES}  # no rule knows of it
     values = {name: np.array([[value]]) for name, value in numbers.items()}
-    return Model.of(family("hloggp"), Values(values, {}, {"types": TYPES}))
+    return Model.of(find_family("hloggp"), Values(values, {}, {"types": TYPES}))
 
 
 def message(pattern, row):
@@ -331,7 +331,7 @@ def slowly(pattern, summa):
 
 @given(st.sampled_from(["summa:n=9:iteration=4", "wave2d:n=30"]), st.integers(2, 12), st.integers(1, 10_000))
 def test_rules_are_the_explicit_sums(operation, ranks, size):
-    pattern = schedule(point(operation, "paper", ranks=ranks, bytes=size, layout=f"block:{-(-ranks // 2)}"))
+    pattern = build_schedule(point(operation, "paper", ranks=ranks, bytes=size, layout=f"block:{-(-ranks // 2)}"))
     model = hloggp()
     assert predict_by_sums(model, pattern)[0] == pytest.approx(
         slowly(pattern, operation.startswith("summa")), rel=1e-12
@@ -342,7 +342,7 @@ def test_rules_are_the_explicit_sums(operation, ranks, size):
 
 def test_iteration_80_of_figure_8_by_hand():
     """p1 sends 134, 146 and 12 blocks, p4 104, 6 and 110; the row 124, 97 and 35, all over the network."""
-    pattern = schedule(point(f"{FIGURE_8}:iteration=80", "paper", ranks=6, bytes=8192, layout="block:3"))
+    pattern = build_schedule(point(f"{FIGURE_8}:iteration=80", "paper", ranks=6, bytes=8192, layout="block:3"))
     within = TYPED_O_S["fat"] + TYPED_L["fat.same"] + TYPED_O_R["fat"] + (134 * 8192 - 1) * TYPED_G["fat.same"]
     out = 2 * (TYPED_O_S["fat"] + TYPED_L["fat.thin"] + TYPED_O_R["thin"]) + (158 * 8192 - 2) * TYPED_G["fat.thin"]
     row = TYPED_O_S["fat"] + TYPED_L["fat.thin"] + TYPED_O_R["thin"] + (124 * 8192 - 1) * TYPED_G["fat.thin"]

@@ -15,9 +15,9 @@ from commodel.errors import UserError
 from commodel.files.streams import make_arrow_schema, make_piece, read_stream, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS, Field
 from commodel.models.evaluation.values import Values
-from commodel.models.families import complete, family, family_names
+from commodel.models.families import complete, family_names, find_family
 from commodel.models.parameter_sets import make_given_set
-from commodel.patterns.build import schedule
+from commodel.patterns.build import build_schedule
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
 from commodel.plan.prediction_list import estimate_cost, list_shapes, select_part
@@ -87,8 +87,8 @@ def test_predictions_are_those_of_every_single_point(tmp_path_factory, chosen, n
     }
     assert {tuple(row) for row in predictions[["operation", "algorithm", "ranks", "bytes", "family"]].values} == wanted
     for row in predictions.itertuples():
-        entry, parameters = family(row.family), sets[row.parameters]
-        pattern = schedule(point(row.operation, row.algorithm, ranks=row.ranks, bytes=row.bytes))
+        entry, parameters = find_family(row.family), sets[row.parameters]
+        pattern = build_schedule(point(row.operation, row.algorithm, ranks=row.ranks, bytes=row.bytes))
         exact = costs(entry, pattern, parameters, drawn=False)[0]
         low, high = np.percentile(np.broadcast_to(costs(entry, pattern, parameters, drawn=True), 200), [2.5, 97.5])
         assert row.seconds == pytest.approx(exact, rel=1e-12)
@@ -113,7 +113,7 @@ def test_parts_one_after_the_other_are_the_whole(tmp_path_factory, parts):
 def test_a_shape_weighs_about_as_much_as_it_has_messages(tmp_path_factory, way):
     experiment = loaded(tmp_path_factory, [block(way, [200], [1000])])
     (shape,) = list_shapes(experiment, Setting.unlimited())
-    pattern = schedule(shape.point if way.startswith("barrier") else point(*way.split(), ranks=200, bytes=1000))
+    pattern = build_schedule(shape.point if way.startswith("barrier") else point(*way.split(), ranks=200, bytes=1000))
     messages = estimate_cost(shape) - 3000 - 2000 * len(pattern.steps)
     assert messages == pytest.approx(len(pattern.src), rel=0.3, abs=2000 * 0.3 * len(pattern.steps))
 
@@ -131,9 +131,9 @@ def test_a_long_schedule_has_fewer_draws_but_the_same_prediction_in_blocks(monke
     assert said[-1] == f"{said[0]}, part {len(said) - 1} of {len(said) - 1}"
     assert len(said) > 3
     monkeypatch.setattr("commodel.predictions.predictions.MAX_CELLS", 1)
-    entry = family("loggp")
+    entry = find_family("loggp")
     for row, requested in zip(predict(parameters, points), points, strict=True):
-        drawn = costs(entry, schedule(requested), parameters, drawn=True)[:FEWEST_DRAWS]
+        drawn = costs(entry, build_schedule(requested), parameters, drawn=True)[:FEWEST_DRAWS]
         assert row.low == pytest.approx(min(np.percentile(drawn, 2.5), row.seconds), rel=1e-12)
     assert MAX_CELLS > FEWEST_DRAWS
 
@@ -184,12 +184,12 @@ def test_a_stream_that_breaks_leaves_nothing(tmp_path):
 
 def between(name, pattern, forms=None, waves=inf, **numbers):
     values = exactly(numbers, forms)
-    model = Model.of(family(name), values)
+    model = Model.of(find_family(name), values)
     return float(np.ravel(Stream(pattern).period(model.entry, lambda cost, stream: cost(model, stream), waves))[0])
 
 
 def reduce(topology):
-    return schedule(point("reduce", topology=topology, bytes=1))
+    return build_schedule(point("reduce", topology=topology, bytes=1))
 
 
 @pytest.mark.parametrize("leaves", [1, 4, 16])
@@ -223,16 +223,16 @@ def test_tan_has_an_equation_of_its_own():
 def test_families_that_add_up_steps_inform_nothing():
     with pytest.raises(UserError, match="bsp adds up steps for all ranks at once: it has no prediction of waves"):
         between("bsp", reduce("flat:4"), g=2, **{"l.a": 10})
-    assert not predicts_streams(family("bsp"))
-    assert predicts_streams(family("tan"))
+    assert not predicts_streams(find_family("bsp"))
+    assert predicts_streams(find_family("tan"))
 
 
 @pytest.mark.parametrize(("operation", "choice"), [("allreduce", "ring"), ("bcast", "chain:24"), ("alltoall", "bruck")])
 def test_a_stream_costs_no_more_than_waves_one_by_one_and_no_less_than_its_last(operation, choice):
-    pattern = schedule(point(operation, choice, ranks=7, bytes=100))
+    pattern = build_schedule(point(operation, choice, ranks=7, bytes=100))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
-    values = complete(family("loggp"), exactly(machine))
-    one, five = (p.cost(family("loggp").predict(p, values))[0] for p in (pattern, repeat_waves(pattern, 5)))
+    values = complete(find_family("loggp"), exactly(machine))
+    one, five = (p.cost(find_family("loggp").predict(p, values))[0] for p in (pattern, repeat_waves(pattern, 5)))
     assert one < five <= 5 * (one + 3.0 + 0.1 * 100)
     assert repeat_waves(pattern, 5).work.bytes.sum() == 5 * pattern.work.bytes.sum()
     np.testing.assert_array_equal(repeat_waves(pattern, 1).step, pattern.step)
@@ -252,16 +252,16 @@ def test_a_stream_costs_no_more_than_waves_one_by_one_and_no_less_than_its_last(
 def test_a_period_is_what_playing_all_waves_gives(operation, choice, waves):
     """Of few waves they are played; of many the rest is taken to go on as the last of them did."""
     size = 0 if operation == "barrier" else 100
-    pattern = schedule(point(operation, choice, ranks=9, bytes=size))
+    pattern = build_schedule(point(operation, choice, ranks=9, bytes=size))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
-    values = complete(family("loggp"), exactly(machine))
-    first, last = (p.cost(family("loggp").predict(p, values))[0] for p in (pattern, repeat_waves(pattern, waves)))
+    values = complete(find_family("loggp"), exactly(machine))
+    first, last = (p.cost(find_family("loggp").predict(p, values))[0] for p in (pattern, repeat_waves(pattern, waves)))
     period = between("loggp", pattern, waves=waves, **machine)
     assert period == pytest.approx((last - first) / (waves - 1), rel=1e-9 if waves <= 16 else 0.01)
 
 
 def test_a_period_of_endless_waves_is_where_those_of_many_end():
-    pattern = schedule(point("allreduce", "ring", ranks=9, bytes=100))
+    pattern = build_schedule(point("allreduce", "ring", ranks=9, bytes=100))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
     assert between("loggp", pattern, waves=10**9, **machine) == pytest.approx(between("loggp", pattern, **machine))
 
@@ -300,7 +300,7 @@ def test_every_model_predicts_a_stream_or_has_a_reason():
         (prediction,) = predict(fitted_set(name, noise=0.0), [stream], strict=False)
         assert (
             np.isfinite(prediction.seconds)
-            if predicts_streams(family(name))
+            if predicts_streams(find_family(name))
             else prediction.validity_text.startswith("no prediction")
         ), name
 

@@ -11,7 +11,7 @@ from commodel.parameters import Curve, Errors
 from commodel.patterns import build
 from commodel.patterns.build import Shape
 from commodel.patterns.repeated import CompactSchedule
-from commodel.patterns.schedule import Schedule, stack
+from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.predictions.prediction_intervals import fit_bands
 from commodel.predictions.predictions import predict, predict_shapes
 from commodel.predictions.validity import (
@@ -71,8 +71,8 @@ def measured(**trips):
 
 
 def times(parameters, src, dst, *sizes, node=None):
-    several = stack([Schedule.of(4, 0, src, dst, np.broadcast_to(size, len(src))) for size in sizes])
-    return single_message_ratios(parameters, several.placed(np.arange(4) if node is None else np.array(node)))
+    several = stack_schedules([Schedule.of(4, 0, src, dst, np.broadcast_to(size, len(src))) for size in sizes])
+    return single_message_ratios(parameters, several.place(np.arange(4) if node is None else np.array(node)))
 
 
 def test_each_size_of_a_stack_by_itself_and_between_two_as_on_a_line_of_logarithms():
@@ -99,13 +99,13 @@ def test_near_and_far_messages_by_what_was_probed_there():
 def test_ratios_of_repeated_rounds_are_those_of_expanded_ones(monkeypatch, operation, algorithm, ranks):
     """Also where of many rounds one stands for all, beside messages of other sizes."""
     requested = point(operation, algorithm, ranks=ranks, bytes=100 * ranks)
-    whole = build.schedule(requested)
+    whole = build.build_schedule(requested)
     monkeypatch.setattr(build, "MAX_EXPANDED_MESSAGES", 0)
-    described = build.schedule(requested)
+    described = build.build_schedule(requested)
     assert isinstance(described, CompactSchedule)
     assert not isinstance(whole, CompactSchedule)
     of_parts = single_message_ratios(measured(beyond=FAR), described)
-    assert of_parts == pytest.approx(single_message_ratios(measured(beyond=FAR), stack([whole])))
+    assert of_parts == pytest.approx(single_message_ratios(measured(beyond=FAR), stack_schedules([whole])))
 
 
 def test_the_interval_is_shifted_by_the_ratio_and_a_poor_fit_is_reported():

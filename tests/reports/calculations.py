@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
 
-from commodel.models.families import family, unit
+from commodel.models.families import find_family, unit
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.model import Model
@@ -120,7 +120,7 @@ def parameter_set(draw: random.Random, name: str) -> ParameterSet:
         values |= draw.choice([{}, {"B_L": float(draw.randint(1, 300))}])
         values |= draw.choice([{}, {"capacity": draw.uniform(1e7, 1e9)}])
     if name == "taulop":
-        settings = {reading: draw.choice(family(name).settings[reading]) for reading in ("shared", "rings")}
+        settings = {reading: draw.choice(find_family(name).settings[reading]) for reading in ("shared", "rings")}
         forms["gamma"], values["gamma.a"], values["gamma.b"] = "linear", 0.0, values.pop("gamma")
         channel = draw.choice([0, 1])
         values |= {"p_0": time(1e-6)}
@@ -129,7 +129,7 @@ def parameter_set(draw: random.Random, name: str) -> ParameterSet:
         for size in SIZES:
             for level in LEVELS_AT_ONCE:
                 values[f"L_{channel}.{size}x{level}"] = (size * 1e-9 + 1e-6) * level**0.5 * draw.uniform(0.8, 1.2)
-    entry = family(name)
+    entry = find_family(name)
     estimates = {key: Estimate(value, unit(entry, key, forms), value, value) for key, value in values.items()}
     return ParameterSet(name, "", "made up", estimates, forms, settings)
 
@@ -139,7 +139,7 @@ SIZES, LEVELS_AT_ONCE = (1, 64, 1024, 16384), (1, 2, 4, 8)
 
 def formulas(parameters: ParameterSet, some: Workload, row: Row):
     """The terms of a set and a workload, all inputs in cells of the row."""
-    requested = Known(family(parameters.family), Model.of_set(parameters).values)
+    requested = Known(find_family(parameters.family), Model.of_set(parameters).values)
     FORMULAS[parameters.family](Row(1), requested, some.pattern(lambda name, number: term(number)))
     cells = {
         name: row.put(f"{parameters.family} {name}", requested.in_shown_unit(name)[0]) for name in requested.requested

@@ -15,8 +15,7 @@ from commodel.advice.gather_windows import gather_bounds
 from commodel.reports import write_xlsx
 from commodel.reports.shape import Report, Section
 from commodel.reports.xlsx.calculator.cells import LEVELS, Row
-from commodel.reports.xlsx.calculator.families import FORMULAS, OPERATIONS, WAYS
-from commodel.reports.xlsx.calculator.families import bounds as bound_senders
+from commodel.reports.xlsx.calculator.families import FORMULAS, OPERATIONS, WAYS, find_bounds
 from commodel.reports.xlsx.calculator.sheet import BOUNDS, SHEET, calculable
 
 MANY = 203  # inputs: 29 of each family
@@ -57,7 +56,7 @@ def cases():
             wanted = predictions(parameters, some, list(terms))
             if family == "cluster":
                 own = {
-                    name: row.put(f"bound {name}", value) for name, value in bound_senders(row, known, pattern).items()
+                    name: row.put(f"bound {name}", value) for name, value in find_bounds(row, known, pattern).items()
                 }
                 wanted |= bounds_wanted(parameters, some)
                 terms |= {name: value for name, value in own.items() if name in wanted}

@@ -230,7 +230,7 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
     [
         ([("bcast", "2–8"), ("reduce", "16 leaves")], [1024, 65536], "reduce --leaves 16 --bytes 3KiB"),
         ([("gather", "64")], [0, 1], "gather --ranks 64 --bytes 1B"),
-        ([("reduce", "16 leaves")], [8192, 65536], "reduce --leaves 16 --bytes 64KiB"),
+        ([("reduce", "16 leaves")], [8192, 65536], "reduce --leaves 16 --bytes 48KiB"),
         ([("stream of reduce", "512 leaves, 50 waves")], [1024], "reduce --leaves 512 --bytes 1KiB"),
         ([("reduce", "8 leaves"), ("unpredicted", "64 leaves")], [1024], "reduce --leaves 8 --bytes 1KiB"),
         ([("unpredicted", "64 leaves")], [1024], None),

@@ -215,7 +215,7 @@ def test_of_several_platforms_one_is_named(tmp_path):
     with pytest.raises(UserError, match=r"has a, b: name one of them, as two\.xlsx#a"):
         read_changed_sets(path)
     changed_b = openpyxl.load_workbook(path)
-    sheet = changed_b[f"{SHEET}_2"]
+    sheet = changed_b[f"{SHEET} b"]
     (row,) = (row for row in sheet.iter_rows() if (row[0].value, row[1].value) == ("LogGP", "L"))
     row[4].value = 3
     changed_b.save(path)

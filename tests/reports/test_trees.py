@@ -13,7 +13,7 @@ from tests.planning import planned
 
 from commodel.compare.alternatives import fastest_trees
 from commodel.patterns.points import Setting, make_point
-from commodel.patterns.trees.drawing import walks
+from commodel.patterns.trees.drawing import list_walks
 from commodel.patterns.trees.tree import Tree
 from commodel.predictions.predictions import attribute_time
 from commodel.records import Batch
@@ -89,6 +89,6 @@ def test_a_walk_takes_each_line_there_and_back(data):
     count = data.draw(st.integers(2, 20))
     parent = np.array([-1, *(data.draw(st.integers(0, node - 1)) for node in range(1, count))])
     kept = {node for node in range(1, count) if data.draw(st.booleans())}
-    steps = [sorted(pair) for walk in walks(Tree(parent), kept) for pair in pairwise(walk)]
+    steps = [sorted(pair) for walk in list_walks(Tree(parent), kept) for pair in pairwise(walk)]
     lines = sorted([int(low), int(high)] for low, high in steps)
     assert lines == sorted([int(parent[node]), node] for node in kept for _ in range(2))

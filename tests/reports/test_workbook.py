@@ -141,7 +141,7 @@ def test_formulas_stand_on_calculators_only_and_none_leaves_its_sheet(book):
 
 
 def test_calculators_are_protected_but_for_what_one_may_change(book):
-    sheet = book["Calculator"]
+    sheet = book["Calculator ether16"]
     assert sheet.protection.sheet
     assert not sheet.protection.password
     cells = [cell for row in sheet.iter_rows() for cell in row]
@@ -168,11 +168,11 @@ def test_infinite_values_and_odd_headers(tmp_path, report):
 
 
 SHEETS = [
-    "Overview",
-    "Overview_2",
+    "Overview ether16",
+    "Overview fattree",
     "Summary",
-    "Calculator",
-    "Calculator_2",
+    "Calculator ether16",
+    "Calculator fattree",
     "Findings",
     "Standings",
     "What to use",

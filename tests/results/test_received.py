@@ -30,9 +30,9 @@ from commodel.files.safe_paths import SafePath
 from commodel.files.safe_reading import MIB, open_unpacked
 from commodel.measure.provenance import collect_provenance
 from commodel.models.parameter_sets import read_published
-from commodel.patterns.layouts import place
-from commodel.patterns.trees.topologies import tree
-from commodel.patterns.written import written
+from commodel.patterns.layouts import place_ranks
+from commodel.patterns.pattern_files import read_pattern
+from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.planning import load_plan
 from commodel.predictions.papers import paper, paper_names
 from commodel.results.campaign import open_lock, read_lock_holder
@@ -271,7 +271,7 @@ PLAN = f"{FOLDER}/plan.json"
 
 @pytest.fixture
 def here(original, tmp_path):
-    tree.cache_clear()  # as a new run would
+    make_tree.cache_clear()  # as a new run would
     return original.copy(tmp_path / "root")
 
 
@@ -450,7 +450,7 @@ def results(tmp_path, monkeypatch):
 
 def test_a_large_file_is_packed(results, tmp_path):
     (tmp_path / "long.csv").write_text(random_table(80_000))
-    wanted, file = written("file:long.csv").content(), record_input("pattern", "long.csv")
+    wanted, file = read_pattern("file:long.csv").encode(), record_input("pattern", "long.csv")
     assert file.bytes > MIB
     assert file.copy.endswith("-long.csv.gz")
     archive_input("long.csv", file, results)
@@ -462,18 +462,18 @@ def test_a_large_file_is_packed(results, tmp_path):
     assert copy.stat().st_ino == first  # it is left alone
     (tmp_path / "long.csv").unlink()
     with use_archived_inputs(results, {"long.csv": file}):
-        assert written("file:long.csv").content() == wanted
+        assert read_pattern("file:long.csv").encode() == wanted
 
 
 def test_a_packed_file_is_a_pattern_and_kept_as_it_is(results, tmp_path):
     text = random_table(80_000).encode()
     (tmp_path / "long.csv.gz").write_bytes(gzip.compress(text) + b"")
     (tmp_path / "long.csv").write_bytes(text)
-    wanted, file = written("file:long.csv").content(), record_input("pattern", "long.csv.gz")
+    wanted, file = read_pattern("file:long.csv").encode(), record_input("pattern", "long.csv.gz")
     archive_input("long.csv.gz", file, results)
     (tmp_path / "long.csv.gz").unlink()
     with use_archived_inputs(results, {"long.csv.gz": file}):
-        assert written("file:long.csv.gz").content() == wanted
+        assert read_pattern("file:long.csv.gz").encode() == wanted
 
 
 def test_a_bomb_is_no_copy(results, tmp_path):
@@ -496,7 +496,7 @@ def test_what_cannot_be_unpacked_is_stated(damage, tmp_path):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(damage(gzip.compress(random_table(100).encode())))
     with pytest.raises(UserError, match=r"a\.csv\.gz: cannot be unpacked") as error:
-        written(f"file:{path}")
+        read_pattern(f"file:{path}")
     assert error.value.format_message().count("\n") == 0
 
 
@@ -526,9 +526,9 @@ def test_outside_of_results_the_project_s_files_are_read(results, tmp_path):
     os.utime(tmp_path / "ranks.txt", (1, 1))
     (tmp_path / "ranks.txt").write_text("0\n1\n2\n")
     with use_archived_inputs(results, {"ranks.txt": file}):
-        assert place("file:ranks.txt", 3).tolist() == [0, 0, 1]
-        assert place("file:ranks.txt@5,7", 3).tolist() == [5, 5, 7]
-    assert place("file:ranks.txt", 3).tolist() == [0, 1, 2]
+        assert place_ranks("file:ranks.txt", 3).tolist() == [0, 0, 1]
+        assert place_ranks("file:ranks.txt@5,7", 3).tolist() == [5, 5, 7]
+    assert place_ranks("file:ranks.txt", 3).tolist() == [0, 1, 2]
     assert find_input("ranks.txt") == find_input("ranks.txt").relative_to(".")
 
 

@@ -17,10 +17,10 @@ from commodel.advice.evidence import Evidence
 from commodel.files.parameter_sets import read_parameters
 from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table
 from commodel.models.families import family_names
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.planning import load_setting
 from commodel.platforms.build import build
-from commodel.platforms.tools import ROOT, find
+from commodel.platforms.tools import ROOT, find_tool
 from commodel.records import LIBRARY
 from tests.processes import command_name, family, still_there
 from tests.waiting import until
@@ -90,7 +90,7 @@ matrix:
 @pytest.fixture
 def measured(project):
     """What was found out on the platform, and the candidates of 64 leaves."""
-    specs = [spec for spec in list_trees(64, [1.5, 4.0, 7.0]) if tree(spec).nodes <= 256]
+    specs = [spec for spec in list_trees(64, [1.5, 4.0, 7.0]) if make_tree(spec).nodes <= 256]
     grown = [spec for spec in specs if spec.startswith(("flat", "knomial", "postal"))]
     split = [spec for spec in specs if spec not in grown]
     candidates = [*grown, *split[::5]]
@@ -254,7 +254,7 @@ def test_kernels_go_all_the_way(project):
     cells = cells_of(project, "kernels")
     assert spelled in cells
     assert "computation [µs]" not in cells
-    assert any(str(cell).startswith("nothing: time is simulated, only the communication is played") for cell in cells)
+    assert any(str(cell).startswith("nothing: time is simulated; only communication is executed") for cell in cells)
 
 
 @pytest.mark.alone
@@ -348,7 +348,7 @@ def test_an_overlay_from_its_experiment_to_its_report(project, overlay_programs)
     assert pd.notna(rows["mu"]).any()
 
 
-with_mrnet = pytest.mark.skipif(find("mrnet_commnode") is None, reason="no MRNet here: its bin is not on PATH")
+with_mrnet = pytest.mark.skipif(find_tool("mrnet_commnode") is None, reason="no MRNet here: its bin is not on PATH")
 
 
 @with_mrnet

@@ -4,7 +4,7 @@ import numpy as np
 
 from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation.values import Values
-from commodel.models.families import family
+from commodel.models.families import find_family
 from commodel.models.probes import Site
 from commodel.models.probes.capacity import COMPUTE_SECONDS
 from commodel.predictions.model import Model
@@ -81,7 +81,7 @@ def model(**numbers):
     values = {"o_s": O_S, "o_r": O_R, "gamma.64": 0.0, "c_out.node.a": G["leaf"]} | numbers
     values |= {f"{name}.{apart}.a": number for name, column in (("L", L), ("G", G)) for apart, number in column.items()}
     stacked = {name: np.array([[number]]) for name, number in values.items()}
-    return Model.of(family("shares"), Values(stacked, {"gamma": "table"}, {"levels": LEVELS.settings}))
+    return Model.of(find_family("shares"), Values(stacked, {"gamma": "table"}, {"levels": LEVELS.settings}))
 
 
 def fluid(start, last):

@@ -53,12 +53,12 @@ def test_micro_benchmarks_are_of_whole_round_trips_and_rates():
 
 
 def test_every_kind_of_tree_has_its_back_ends():
-    from commodel.patterns.trees.topologies import tree
+    from commodel.patterns.trees.topologies import make_tree
     from commodel.predictions.papers.mrnet import TREES
 
     for trees in TREES.values():
         for leaves, spec in trees.items():
-            assert tree(spec).leaves == leaves
+            assert make_tree(spec).leaves == leaves
 
 
 def test_skews_are_in_percent_of_those_that_were_set():

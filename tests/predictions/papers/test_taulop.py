@@ -8,7 +8,7 @@ import pytest
 
 from commodel.files.tables import COMPARISON, SUMMARY, list_columns
 from commodel.parameters import Estimate, ParameterSet
-from commodel.patterns.build import schedule
+from commodel.patterns.build import build_schedule
 from commodel.platforms.tools import ROOT
 from commodel.predictions.kernel_times import predict_by_sums
 from commodel.predictions.papers import Evidence, paper
@@ -58,10 +58,10 @@ def test_its_messages_are_those_of_the_rectangles():
     """The file has what iteration 80 sends, without its packing; of p1's sides of figure 9, too."""
     example = examples.SUMMA.pattern
     text = "summa:partition=params/partitions/taulop-summa.csv:iteration=80"
-    kernel = schedule(point(text, "paper", ranks=6, bytes=KB))
+    kernel = build_schedule(point(text, "paper", ranks=6, bytes=KB))
     for name in ("src", "dst", "bytes"):
         assert getattr(example, name).tolist() == getattr(kernel, name).tolist()
-    sides = schedule(point("wave2d:partition=params/partitions/taulop-wave.csv", "paper", ranks=8, bytes=8))
+    sides = build_schedule(point("wave2d:partition=params/partitions/taulop-wave.csv", "paper", ranks=8, bytes=8))
     assert sorted(examples.WAVE.pattern.bytes.tolist()) == sorted(sides.bytes[sides.src == 1].tolist())
 
 

@@ -41,7 +41,7 @@ from commodel.compare.comparison_intervals import combine_intervals, combined_re
 from commodel.compare.recommended import Places, Recommender
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet, describe_origins
-from commodel.patterns.build import list_parts, schedule
+from commodel.patterns.build import build_schedule, list_parts
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, encode_integers
 from commodel.predictions.barrier_bounds import describe_barrier_bound
@@ -112,7 +112,8 @@ def advise(
 ) -> Advice:
     """Rank the alternatives of a workload; `only` names those to consider; `streams`: times between waves too."""
     sets = evidence.by_family()
-    points, lacking = _points(workload, evidence, sets, layouts, only)
+    setting = evidence.setting.extended(workload.ranks or workload.leaves + 1)
+    points, lacking = _points(workload, setting, sets, layouts, only)
     points, patterns = _distinct(points)
     panel = assess_alternatives(sets, patterns, streams)
     if not panel.models:
@@ -122,6 +123,7 @@ def advise(
     placements = [find_placement(point) for point in points]
     deciding = select_deciding(select_placement(held_out, placements), workload.operation)
     weights, notes = {}, describe_origins(evidence.sets, evidence.setting.name)  # first: never left out
+    notes += evidence.setting.describe_extension(setting)
     notes += [f"{lacking} more need more room than there is"] if lacking else []
     notes += [f"{name} has weight 0: {why}" for name, why in panel.lacking.items()]
     recommenders = {place: evidence.find_recommender(models, place) for place in dict.fromkeys(placements)}
@@ -265,10 +267,9 @@ def _residuals(
 
 
 def _points(
-    workload: Workload, evidence: Evidence, sets: dict[str, ParameterSet], layouts: Sequence[str], only: Sequence[str]
+    workload: Workload, setting: Setting, sets: dict[str, ParameterSet], layouts: Sequence[str], only: Sequence[str]
 ) -> tuple[list[Point], int]:
     """Return the distinct alternatives that fit on the platform, and the number of those that do not."""
-    setting = evidence.setting
     if workload.leaves:
         choices = [{"topology": spec} for spec in only or list_trees(workload.leaves, _latencies(workload, sets))]
     else:
@@ -305,8 +306,8 @@ def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
             raise UserError(
                 f"'{point.operation}' {what}: `commodel predict --kernel` predicts it; here give iteration=K"
             )
-        pattern = schedule(point)
-        same = hashlib.blake2b(pattern.content() + encode_integers(pattern.node)).digest()
+        pattern = build_schedule(point)
+        same = hashlib.blake2b(pattern.encode() + encode_integers(pattern.node)).digest()
         distinct.setdefault(same, (point, pattern))
     return [point for point, _ in distinct.values()], [pattern for _, pattern in distinct.values()]
 
@@ -318,7 +319,7 @@ def _latencies(workload: Workload, sets: dict[str, ParameterSet]) -> list[float]
     for parameters in sets.values():
         try:
             model = Model.of_set(parameters)
-            single, both = (float(model.cost(schedule(_flat(workload, count)))[0]) for count in (1, 2))
+            single, both = (float(model.cost(build_schedule(_flat(workload, count)))[0]) for count in (1, 2))
         except UserError:
             continue
         if 0 < both - single < np.inf and single / (both - single) < 1e4:

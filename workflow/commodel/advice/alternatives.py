@@ -15,13 +15,13 @@ from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import Algorithm, find_algorithms
 from commodel.patterns.arguments import Kind
-from commodel.patterns.build import schedule
-from commodel.patterns.layouts import place
-from commodel.patterns.layouts.regular import write_nodes
+from commodel.patterns.build import build_schedule
+from commodel.patterns.layouts import place_ranks
+from commodel.patterns.layouts.regular import make_nodes_spec
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rank_mapping import make_traffic_graph, map_ranks
-from commodel.patterns.schedule import Schedule, stack
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.schedule import Schedule, stack_schedules
+from commodel.patterns.trees.topologies import make_tree
 from commodel.predictions.barrier_bounds import list_radices
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import ENDLESS, FEWEST_DRAWS, Stream, predicts_streams
@@ -59,7 +59,7 @@ def list_trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
         specs += find_growing_trees(f"postal:{max(latency, 1.0):.6g}@", leaves)
     distinct: dict[bytes, str] = {}
     for spec in specs:
-        distinct.setdefault(tree(spec).parent.tobytes(), spec)
+        distinct.setdefault(make_tree(spec).parent.tobytes(), spec)
     return list(distinct.values())
 
 
@@ -97,11 +97,11 @@ def find_growing_trees(kind: str, leaves: int) -> list[str]:
 
     def first_with(wanted: int) -> int:
         low, high = wanted + 1, 2 * wanted
-        while tree(f"{kind}{high}").leaves < wanted:
+        while make_tree(f"{kind}{high}").leaves < wanted:
             low, high = high + 1, 2 * high
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if tree(f"{kind}{middle}").leaves >= wanted else (middle + 1, high)
+            low, high = (low, middle) if make_tree(f"{kind}{middle}").leaves >= wanted else (middle + 1, high)
         return low
 
     try:
@@ -156,11 +156,11 @@ def point_of(setting: Setting, combination: Mapping[str, object], requested: boo
     if combination["layout"] != NEAR:
         return make_point(setting, combination)
     block = make_point(setting, {**combination, "layout": "block"})
-    weights, slots = make_traffic_graph(schedule(block)), place(block.layout, block.ranks)
+    weights, slots = make_traffic_graph(build_schedule(block)), place_ranks(block.layout, block.ranks)
     columns = [np.asarray(column) for _, column in setting.levels]
     node = map_ranks(weights, slots, columns)
     gain = count_crossings(weights, node, columns) <= MAX_CROSSING_SHARE * count_crossings(weights, slots, columns)
-    return make_point(setting, {**combination, "layout": write_nodes(node)}) if gain or requested else None
+    return make_point(setting, {**combination, "layout": make_nodes_spec(node)}) if gain or requested else None
 
 
 def count_crossings(weights, node: np.ndarray, columns: Sequence[np.ndarray]) -> float:
@@ -191,7 +191,7 @@ class Assessment:
 
     @classmethod
     def of(cls, model: Model, parameters: ParameterSet, pattern: Schedule, stream: Stream | None) -> "Assessment":
-        one_size = stack([pattern])
+        one_size = stack_schedules([pattern])
         (validity,) = assess_validity(model.estimate, parameters, one_size)
         if not validity.has_weight:
             raise UserError(validity.text)

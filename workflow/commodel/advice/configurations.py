@@ -12,14 +12,14 @@ from pathlib import Path
 from commodel.advice.evidence import Evidence
 from commodel.errors import UserError, suggest
 from commodel.files.atomic import write_text
-from commodel.models.families import family as family_named
+from commodel.models.families import find_family
 from commodel.models.speeds import Speeds
 from commodel.patterns import rectangles
-from commodel.patterns.build import full_layout, stack_points
-from commodel.patterns.layouts import Defaults, place, processes_of, ranks_of, type_of
-from commodel.patterns.operations import FEWEST_RANKS
-from commodel.patterns.partitions.arrangement import VOLUMES, best_columns, exchange_ranks, tile_square
-from commodel.patterns.partitions.shares import even_out_times, geometric
+from commodel.patterns.build import complete_layout, stack_points
+from commodel.patterns.layouts import Defaults, count_layout_ranks, find_node_type, list_process_kinds, place_ranks
+from commodel.patterns.operations import MIN_RANKS
+from commodel.patterns.partitions.arrangement import VOLUMES, exchange_ranks, find_best_columns, tile_square
+from commodel.patterns.partitions.shares import even_out_times, partition_geometric
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rectangles import Rectangles
 from commodel.predictions.kernel_times import count_iterations, predict_computation
@@ -149,8 +149,8 @@ def write_core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection
         before = len(made)
         for nodes in counts:
             where = [node for node in range(nodes) for _ in range(room.cores(node) // kept)]
-            lacking |= {f"{type_of(node, types)}/{kept}" for node in set(where)} - set(kinds)
-            if len(where) < FEWEST_RANKS or lacking:
+            lacking |= {f"{find_node_type(node, types)}/{kept}" for node in set(where)} - set(kinds)
+            if len(where) < MIN_RANKS or lacking:
                 continue
             path = folder / f"{kept}-cores-on-{nodes}.csv"
             rows = [f"{rank},{node},{kept},cpu\n" for rank, node in enumerate(where)]
@@ -167,15 +167,15 @@ def _partitions(
 ) -> Iterator[Configuration]:
     """Yield balanced partitions of a layout that differ in columns or arrangement, before prediction."""
     setting = evidence.setting
-    ranks = ranks_of(layout)
+    ranks = count_layout_ranks(layout)
     if ranks is None:
         raise UserError(f"'{layout}' does not determine the number of ranks; wanted processes:PATH")
-    placed = full_layout(setting, layout, ranks).checked(ranks)
-    node, kinds = place(placed.layout, ranks), processes_of(placed.layout, ranks, dict(setting.types))
+    placed = complete_layout(setting, layout, ranks).check(ranks)
+    node, kinds = place_ranks(placed.layout, ranks), list_process_kinds(placed.layout, ranks, dict(setting.types))
     curves = speeds.curves(problem.kernel, kinds, problem.form)
-    shares, ways = geometric(curves, problem.side**2), {}
+    shares, ways = partition_geometric(curves, problem.side**2), {}
     for column_cost in COLUMN_COSTS:
-        columns = best_columns(shares, problem.side, column_cost)
+        columns = find_best_columns(shares, problem.side, column_cost)
         tiling = even_out_times(Rectangles(*tile_square(columns, shares, problem.side), problem.side), curves)
         if not ways:
             ways["by rank"] = tiling
@@ -183,7 +183,7 @@ def _partitions(
             ways[name] = exchange_ranks(tiling, node, kinds, VOLUMES[problem.kernel])
     for way, tiling in ways.items():
         file = folder / f"{number}-{way.replace(' ', '-')}.csv"
-        write_text(file, rectangles.write(tiling))
+        write_text(file, rectangles.format_rectangles(tiling))
         computed = problem.iterations(tiling) * predict_computation(tiling, curves).slowest
         yield Configuration(layout, ranks, len(set(node)), way, file, tiling, computed)
 
@@ -193,7 +193,7 @@ def choose_ranking_family(evidence: Evidence, family: str | None) -> str:
     families = list(evidence.by_family())
     if family not in (None, *families):
         raise UserError(f"no values of family '{family}'; {suggest(family, families)}")
-    seeing = ["taulop"] if "taulop" in families else [name for name in families if family_named(name).uses_bytes]
+    seeing = ["taulop"] if "taulop" in families else [name for name in families if find_family(name).uses_bytes]
     if not (family or seeing):
         raise UserError(f"found values of {', '.join(families)}, wanted a family that sees sizes, or --family")
     return family or seeing[0]

@@ -19,9 +19,9 @@ from commodel.compare.recommended import Recommender
 from commodel.errors import UserError
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, add_default_columns, read_table, select_fields
-from commodel.models.parameter_sets import describe_changes, read_set, replace_by_hand
+from commodel.models.parameter_sets import describe_changes, list_sets, read_set, replace_by_hand
 from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
-from commodel.patterns.operations import base
+from commodel.patterns.operations import base_name
 from commodel.patterns.points import Setting
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.residuals import ABSENT_AT, NODES, PLACEMENT_NAMES
@@ -114,7 +114,7 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
         notes.append(
             f"{unweighted}: all weights are equal, and intervals contain no model error unless the sets have residuals"
         )
-    elif other := sorted(set(deciding["operation"].map(base)) - {base(operation)}):
+    elif other := sorted(set(deciding["operation"].map(base_name)) - {base_name(operation)}):
         notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")
     if beyond > MIN_NAMED_DOUBLINGS:
         ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))
@@ -226,7 +226,7 @@ def _span(low: object, high: object) -> str:
 
 def read_evidence(files: Sequence[Path], setting: Setting | None = None) -> Evidence:
     """Return the evidence of parameter sets in files, or in folders of files."""
-    return combine_sets([read_set(path) for named in files for path in _sets_in(named)], setting)
+    return combine_sets([read_set(path) for named in files for path in list_sets(named)], setting)
 
 
 def combine_sets(sets: Sequence[ParameterSet], setting: Setting | None = None) -> Evidence:
@@ -236,14 +236,6 @@ def combine_sets(sets: Sequence[ParameterSet], setting: Setting | None = None) -
     if doubles:
         raise UserError(f"found two sets of family {min(doubles)}; give one set a family, all of one platform")
     return Evidence(sets, setting or Setting.unlimited())
-
-
-def _sets_in(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    if not (inside := sorted(path.glob("*.yaml"))):
-        raise UserError("found no parameter set (.yaml) in this folder", file=path)
-    return inside
 
 
 def find_platform_evidence(setting: Setting, results: Path, experiment: str | None = None) -> tuple[Evidence, Path]:
@@ -261,7 +253,7 @@ def find_platform_evidence(setting: Setting, results: Path, experiment: str | No
     tables = [folder.table("comparison") for folder in folders]
     times = [table.stat().st_mtime if table.exists() else 0.0 for table in tables]
     last = max(range(len(times)), key=lambda number: (times[number], number))
-    sets = [read_set(path) for path in folders[last].sets(platform)]
+    sets = [read_set(folders[last].find_set(platform, path.stem)) for path in folders[last].sets(platform)]
     return Evidence(sets, setting, read_held_out(folders[last], platform)), folders[last].folder.root
 
 
@@ -281,8 +273,12 @@ def read_held_out(results: Results, platform: str) -> pd.DataFrame:
 
 
 def find_only_platform(experiment: str, results: Path) -> str:
-    """Return the platform of an experiment's results, if there is only one."""
-    platforms = Results.of(results / experiment).platforms()
+    """Return the platform of an experiment's results, if there is only one, or only one that is not simulated."""
+    folder = Results.of(results / experiment)
+    platforms = folder.platforms()
+    if len(platforms) > 1:
+        real = [name for name in platforms if not any(read_set(path).simulated for path in folder.sets(name)[:1])]
+        platforms = real if len(real) == 1 else platforms
     if not platforms:
         raise UserError(f"found no results of experiment '{experiment}'; run it first: commodel run {experiment}")
     if len(platforms) > 1:

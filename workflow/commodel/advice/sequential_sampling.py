@@ -33,7 +33,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from commodel.errors import UserError
-from commodel.patterns.algorithms import algorithm
+from commodel.patterns.algorithms import find_algorithm
 from commodel.patterns.arguments import Kind
 from commodel.predictions.residuals import compute_matern
 from commodel.records import LIBRARY, PlacedWorkload
@@ -207,12 +207,12 @@ def _cut(arm: Arm) -> tuple[int, str]:
     """Return the number of bytes that an algorithm sends at once, and the algorithm's name without that size."""
     operation, whole = arm.workload.operation, max(arm.workload.bytes, 1)
     try:
-        entry, text = algorithm(operation, arm.algorithm)
+        entry, text = find_algorithm(operation, arm.algorithm)
     except UserError:  # the library default is none of our algorithms
         return whole, arm.algorithm
     if entry.argument is None or not entry.argument.is_size:
         return whole, arm.algorithm
-    (size,) = entry.values(text)
+    (size,) = entry.parse_argument(text)
     uncut = size is None or (entry.argument.kind is Kind.FIRST_PART and not text)
     return whole if uncut else min(size, whole), entry.short_name
 

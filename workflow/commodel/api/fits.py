@@ -29,7 +29,7 @@ from commodel.fits.data_sheets import SheetTimes, make_set_from_sheets
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.settings import choose_reference, describe_factors, fit_in_settings, select_setting
 from commodel.fits.table_fits import describe_fit, list_fitted_by_collectives
-from commodel.models.families import family
+from commodel.models.families import find_family
 from commodel.parameters import ParameterSet
 from commodel.plan.config import load_platform
 from commodel.progress import report_within
@@ -89,7 +89,7 @@ def fit(
 
     >>> fit("collectives.csv", "loggp", hold_out="ranks > 32").held_out["mu"].mean()  # doctest: +SKIP
     """
-    name = family(model).name
+    name = find_family(model).name
     measured, source = _read_measured(table)
     if hold_out is None:
         return Fit(fit_in_settings(measured, name, source, setting))
@@ -154,7 +154,9 @@ def fit_collectives(
     """Fit each model and write its set into the file, or into a folder if there are several. `where` selects the points
     to hold out."""
     names = (
-        list_fitted_by_collectives() if "all" in families else [family(name).name for name in dict.fromkeys(families)]
+        list_fitted_by_collectives()
+        if "all" in families
+        else [find_family(name).name for name in dict.fromkeys(families)]
     )
     several = len(names) > 1
     if several and out and out.is_file():

@@ -26,13 +26,25 @@ from commodel.measure.speeds import Kernel, make_measurer
 from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes
 from commodel.models.speeds import Speed, Speeds, read_speeds
 from commodel.parameters import ParameterSet
-from commodel.patterns.build import fill_layout, list_parts
-from commodel.patterns.layouts import place, processes_of
-from commodel.patterns.operations import given_of, operation, own_spelling, parameters, tiles
-from commodel.patterns.partitions.arrangement import by_columns
-from commodel.patterns.partitions.shares import Balance, constant, dynamic, even_out_times, geometric
+from commodel.patterns.build import complete_layout_and_ranks, list_parts
+from commodel.patterns.layouts import list_process_kinds, place_ranks
+from commodel.patterns.operations import (
+    canonical_operation,
+    fill_parameters,
+    find_operation,
+    make_tiles,
+    parse_parameters,
+)
+from commodel.patterns.partitions.arrangement import arrange_in_columns
+from commodel.patterns.partitions.shares import (
+    Balance,
+    even_out_times,
+    partition_constant,
+    partition_dynamic,
+    partition_geometric,
+)
 from commodel.patterns.points import Setting
-from commodel.patterns.rectangles import Rectangles, write
+from commodel.patterns.rectangles import Rectangles, format_rectangles
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import setting_of
 from commodel.platforms.platform import Platform
@@ -69,10 +81,10 @@ class KernelPredictions:
     @classmethod
     def of(cls, point: Point, sets: Sequence[ParameterSet]) -> KernelPredictions:
         parts = list_parts(point)
-        named = parameters(point.operation, point.ranks)
+        named = fill_parameters(point.operation, point.ranks)
         overlapped = named.get("overlapped", False)
         overlapped_computation = (
-            float(operation(point.operation).tiles(point.ranks, **named).seconds.max()) if overlapped else None
+            float(find_operation(point.operation).tiles(point.ranks, **named).seconds.max()) if overlapped else None
         )
         rows, columns = [], {}
         for fitted in sets:
@@ -155,7 +167,7 @@ class KernelPredictions:
 
 
 def _first_iteration(part: Point) -> int:
-    return parameters(part.operation, part.ranks)["iteration"]
+    return fill_parameters(part.operation, part.ranks)["iteration"]
 
 
 def _format_iterations(entry: dict) -> str:
@@ -182,26 +194,26 @@ def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[
     if speeds is None:
         yield point, False
         return
-    kinds, declared = processes_of(point.layout, point.ranks, dict(setting.types)), read_speeds(speeds)
+    kinds, declared = list_process_kinds(point.layout, point.ranks, dict(setting.types)), read_speeds(speeds)
     with mistakes_in(speeds):
         curves = declared.curves("gemm", kinds)
-    tiling = tiles(point.operation, point.ranks)
+    tiling = make_tiles(point.operation, point.ranks)
     with TemporaryDirectory(prefix="commodel-") as folder:
         path = Path(folder) / "partition.csv"
-        write_text(path, write(replace(tiling, speed=predict_computation(tiling, curves).speed)))
+        write_text(path, format_rectangles(replace(tiling, speed=predict_computation(tiling, curves).speed)))
         rest = [
             f"{name}={value}"
             for name, value in _list_spelled_parameters(point.operation)
             if name not in ("n", "grid", "partition")
         ]
-        spelled = own_spelling(":".join(["summa", f"partition={path}", *rest]))
+        spelled = canonical_operation(":".join(["summa", f"partition={path}", *rest]))
         yield replace(point, operation=spelled), declared.simulated
 
 
 def _list_spelled_parameters(text: str) -> list[tuple[str, str]]:
     """Return the parameters of an operation as it spells them."""
-    written = {parameter.name: parameter.write for parameter in operation(text).parameters}
-    return [(name, written[name](value)) for name, value in given_of(text).items()]
+    written = {parameter.name: parameter.write for parameter in find_operation(text).parameters}
+    return [(name, written[name](value)) for name, value in parse_parameters(text).items()]
 
 
 SPEED_MEASURE = Measure("barrier", 0.02, 6, 1000, 0.5, 1, 1, 60.0)
@@ -225,9 +237,9 @@ def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
     """Return the processes of a layout on a platform."""
     loaded = load_platform(find("platform", platform))
     setting = setting_of(loaded)
-    placed, ranks = fill_layout(setting, spec, ranks)
-    kinds = processes_of(placed.layout, ranks, dict(setting.types))
-    return Processes(loaded, placed.layout, place(placed.layout, ranks), kinds)
+    placed, ranks = complete_layout_and_ranks(setting, spec, ranks)
+    kinds = list_process_kinds(placed.layout, ranks, dict(setting.types))
+    return Processes(loaded, placed.layout, place_ranks(placed.layout, ranks), kinds)
 
 
 def read_process_speeds(processes: Processes, speeds: Path, kernel: str, form: str) -> Processes:
@@ -246,16 +258,16 @@ def balance(processes: Processes, side: int, by: str, within: float) -> tuple[Re
         def measure(shares: np.ndarray) -> np.ndarray:
             return np.array([float(c.seconds(n)) for c, n in zip(curves, shares, strict=True)])
 
-        balanced = dynamic(len(curves), total, measure, Speed.of, within)
+        balanced = partition_dynamic(len(curves), total, measure, Speed.of, within)
         rounds = f"{balanced.rounds} rounds that take their times from the file of speeds"
         shares, how = balanced.shares, f"dynamic, {rounds}, {_describe_convergence(balanced)}"
     elif by == "constant":
         # The baseline uses only these speeds, also for rounding to whole blocks.
-        even, shares = total / len(curves), constant(curves, total)
+        even, shares = total / len(curves), partition_constant(curves, total)
         curves = [Speed.of(((even, float(curve.at(even))),)) for curve in curves]
     else:
-        shares = geometric(curves, total)
-    return even_out_times(by_columns(shares, side), curves), how
+        shares = partition_geometric(curves, total)
+    return even_out_times(arrange_in_columns(shares, side), curves), how
 
 
 def balance_measuring(
@@ -276,9 +288,9 @@ def balance_measuring(
                 [share / samples[kind][0] if share else 0.0 for kind, share in zip(kinds, shares, strict=True)]
             )
 
-        balanced = dynamic(len(kinds), side * side, measure, Speed.of, within)
+        balanced = partition_dynamic(len(kinds), side * side, measure, Speed.of, within)
     curves = [Speed.of(rows) for rows in balanced.rows]
-    tiling = even_out_times(by_columns(balanced.shares, side), curves)
+    tiling = even_out_times(arrange_in_columns(balanced.shares, side), curves)
     how = f"dynamic, {balanced.rounds} rounds of measuring, {_describe_convergence(balanced)}"
     return replace(processes, curves=curves), tiling, how
 

@@ -39,7 +39,7 @@ from commodel.interchange import rules, selection
 from commodel.interchange.rules import BENCHMARK_ASSUMPTIONS, NO_ASSUMPTIONS, Assumptions
 from commodel.measure.library_collectives import LibraryTimer
 from commodel.patterns.libraries import MPICH, OPEN_MPI
-from commodel.patterns.operations import own_spelling
+from commodel.patterns.operations import canonical_operation
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import setting_of
@@ -186,7 +186,7 @@ def tune_library(
     start = ["env", *settings, starter, "-n", "1"] if starter else []
     program = get_program_folder(find_build_root(), toolchain) / "library"
     dialect = replace(find_dialect(program, start), assumptions=assumptions)
-    operations = [own_spelling(name) for name in operations] or dialect.operations
+    operations = [canonical_operation(name) for name in operations] or dialect.operations
     if unknown := [name for name in operations if name not in dialect.operations]:
         raise UserError(f"{dialect.library} has no rules for '{unknown[0]}'; wanted: {', '.join(dialect.operations)}")
     workloads = [

@@ -13,8 +13,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
 from commodel.plan.planning import load_setting, use_received_files
-from commodel.plan.prediction_list import list_shapes
-from commodel.plan.prediction_list import select_part as part_of
+from commodel.plan.prediction_list import list_shapes, select_part
 from commodel.predictions.predictions import predict_shapes
 
 Part = tuple[int, int]  # I of N
@@ -46,7 +45,7 @@ def write_matrix_predictions(
     types = make_arrow_schema(MATRIX_PREDICTIONS)
     with use_received_files(experiment):
         wanted = list_shapes(load_experiment(experiment), setting)
-        chosen = part_of(wanted, *part) if part else wanted
+        chosen = select_part(wanted, *part) if part else wanted
         predictions = predict_shapes(watch(chosen, "patterns predicted"), sets, draws)
         rows = write_stream(out, types, (make_piece(columns, types) for columns in predictions))
     return rows, sum(len(shape.sizes) for shape in chosen)

@@ -8,16 +8,23 @@ from typing import TYPE_CHECKING, Union
 
 from commodel.errors import UserError, mistakes_in
 from commodel.files.quantities import expand_axis
-from commodel.files.safe_paths import AnyPath
-from commodel.models.families import family, unit
-from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes, make_given_set, read_set, replace_by_hand
+from commodel.files.safe_paths import AnyPath, SafePath
+from commodel.models.families import find_family, unit
+from commodel.models.parameter_sets import (
+    BY_HAND_KEY,
+    describe_changes,
+    list_sets,
+    make_given_set,
+    read_set,
+    replace_by_hand,
+)
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import find_algorithms
-from commodel.patterns.build import schedule
-from commodel.patterns.operations import own_spelling, ranks_of, sized
-from commodel.patterns.points import Setting, make_point
+from commodel.patterns.build import build_schedule
+from commodel.patterns.operations import canonical_operation, has_size, required_ranks
+from commodel.patterns.pattern_files import is_pattern_file
+from commodel.patterns.points import Setting, find_ranks, make_point
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.written import is_written
 from commodel.predictions.predictions import Prediction
 from commodel.predictions.predictions import predict as predict_points
 from commodel.progress import report_within
@@ -104,8 +111,8 @@ def choose_sets(
 
 
 def read_sets(source: Source | AnyPath, model: str | None = None, platform: str | None = None) -> list[ParameterSet]:
-    """Return the parameter sets of a source that belong to a model, or all: those of a file, of a run, or of the
-    calculator of a report's workbook as its reader has changed it (REPORT.xlsx#PLATFORM)."""
+    """Return the parameter sets of a source that belong to a model, or all: those of a file, of a folder of files, of a
+    run, or of the calculator of a report's workbook as its reader has changed it (REPORT.xlsx#PLATFORM)."""
     if isinstance(source, ParameterSet):
         sets = [source]
     elif hasattr(source, "parameter_sets"):
@@ -117,7 +124,8 @@ def read_sets(source: Source | AnyPath, model: str | None = None, platform: str 
 
             sets = read_changed_sets(Path(file.removesuffix(".xlsx") + ".xlsx"), sheet)
         else:
-            sets = [read_set(Path(source) if isinstance(source, str) else source)]
+            files = [source] if isinstance(source, SafePath) else list_sets(Path(source))
+            sets = [read_set(file) for file in files]
     wanted = [parameters for parameters in sets if model in (None, parameters.family)]
     if not wanted:
         names = ", ".join(sorted({parameters.family for parameters in sets}))
@@ -128,7 +136,7 @@ def read_sets(source: Source | AnyPath, model: str | None = None, platform: str 
 
 def find_only_size(sets: Iterable[ParameterSet]) -> str | None:
     """Return the size for models without message size: the one at which their values were measured, else 1 B."""
-    if any(family(parameters.family).uses_bytes for parameters in sets):
+    if any(find_family(parameters.family).uses_bytes for parameters in sets):
         return None
     sizes = {int(parameters.bytes_range[0]) for parameters in sets if parameters.bytes_range}
     return str(sizes.pop()) if len(sizes) == 1 else "1"
@@ -144,42 +152,45 @@ def list_points(
     setting: Setting | None = None,
     waves: str | None = None,
 ) -> list[Point]:
-    """Return every combination of the given names and amounts as a point."""
+    """Return every combination of the given names and amounts as a point. A setting with too few nodes for the ranks is
+    extended."""
     if not operation:
         raise UserError("operation is missing")
     setting = setting or Setting.unlimited()
     repeats = [{"waves": count} for count in expand_axis(waves, parse_waves)] if waves is not None else [{}]
-    if is_written(operation):
+    if is_pattern_file(operation):
         given = {"algorithm": algorithm, "topology": topology, "ranks": ranks, "bytes": sizes}
         if wrong := [key for key, value in given.items() if value]:
             raise UserError(f"{wrong[0]}: the file of '{operation}' has all messages; leave it out")
         return [make_point(setting, {"operation": operation, "layout": layout} | count) for count in repeats]
-    name = own_spelling(operation)
+    name = canonical_operation(operation)
     if algorithm and topology:
         raise UserError("give algorithm or topology, not both")
     if topology and ranks:
         raise UserError("a topology determines the number of ranks; leave ranks out")
-    if not topology and not ranks and not ranks_of(name):
+    if not topology and not ranks and not required_ranks(name):
         raise UserError(f"ranks is missing; {name} needs a number of ranks, or a topology")
-    if sized(name) and sizes is None:
+    if has_size(name) and sizes is None:
         raise UserError(f"bytes is missing; {name} needs a message size")
     every = [spec for spec, entry in find_algorithms(name).items() if not entry.needs_argument]
     alternatives = [{"topology": spec} for spec in topology] or [{"algorithm": spec} for spec in algorithm or every]
     with mistakes_in(key="ranks"):
         counts = [{"ranks": count} for count in expand_axis(ranks, parse_count)] if ranks else [{}]
     with mistakes_in(key="bytes"):
-        lengths = expand_axis(sizes, parse_bytes) if sized(name) else [0]
+        lengths = expand_axis(sizes, parse_bytes) if has_size(name) else [0]
     combinations = len(alternatives) * len(counts) * len(lengths) * len(repeats)
     if combinations > MAX_PATTERNS:
         raise UserError(f"found {combinations} patterns, wanted at most {MAX_PATTERNS}")
     common = {"operation": name} | ({"layout": layout} if layout else {})
-    return [
-        make_point(setting, common | alternative | count | {"bytes": length} | repeat)
+    wanted = [
+        common | alternative | count | {"bytes": length} | repeat
         for alternative in alternatives
         for count in counts
         for length in lengths
         for repeat in repeats
     ]
+    extended = setting.extended(max(map(find_ranks, wanted), default=0))
+    return [make_point(extended, combination) for combination in wanted]
 
 
 def build_one_schedule(**pattern) -> Schedule:
@@ -187,7 +198,7 @@ def build_one_schedule(**pattern) -> Schedule:
     points = list_points(**pattern)
     if len(points) != 1:
         raise UserError(f"these options mean {len(points)} patterns; name one algorithm or topology, one size")
-    return schedule(points[0])
+    return build_schedule(points[0])
 
 
 def predict_sets(sets: Sequence[ParameterSet], points: Sequence[Point], pipelined: bool = False) -> list[Prediction]:
@@ -222,7 +233,7 @@ def _with_unit(model: str | None, name: str, value: Value) -> str:
         return value
     if model is None:
         raise UserError(f"found {name}={value!r} without model=, wanted a model or text with a unit")
-    entry = family(model)
+    entry = find_family(model)
     return (
         f"{float(value)!r} {unit(entry, entry.full_name(name), {})}".strip()
         if name in entry.by_name

@@ -24,7 +24,7 @@ from commodel.api.predictions import Amounts, Source, as_text, read_sets
 from commodel.errors import UserError, mistakes_in
 from commodel.files.quantities import expand_axis
 from commodel.files.results_folder import Results
-from commodel.patterns.operations import own_spelling, ranks_of, sized
+from commodel.patterns.operations import canonical_operation, has_size, required_ranks
 from commodel.plan.planning import load_setting
 from commodel.units import parse_bytes, parse_count
 
@@ -109,17 +109,17 @@ def list_workloads(
     """Return a workload for each operation, number of leaves or ranks, and size."""
     workloads = []
     for operation in operations:
-        name = own_spelling(operation)
-        amounts = leaves or ranks or ranks_of(name)
+        name = canonical_operation(operation)
+        amounts = leaves or ranks or required_ranks(name)
         if leaves and ranks:
             raise UserError("give ranks, or leaves of a tree on an overlay network, not both")
         if not amounts:
             raise UserError(f"ranks is missing; {name} needs a number of ranks")
-        if sized(name) and sizes is None:
+        if has_size(name) and sizes is None:
             raise UserError(f"bytes is missing; {name} needs a message size")
         over, least = ("leaves", 1) if leaves else ("ranks", 2)
         counts = _expand(over, str(amounts), lambda text, least=least: parse_count(text, least))
-        lengths = _expand("bytes", sizes, parse_bytes) if sized(name) else [0]
+        lengths = _expand("bytes", sizes, parse_bytes) if has_size(name) else [0]
         if len(counts) * len(lengths) > MAX_WORKLOADS:
             raise UserError(f"found {len(counts) * len(lengths)} workloads, wanted at most {MAX_WORKLOADS}")
         workloads += [Workload(name, size, **{over: count}) for count in counts for size in lengths]

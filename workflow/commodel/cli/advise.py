@@ -66,7 +66,8 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
 )
 @option_group("Models", params_option, set_option, experiment_option)
 @option_group(
-    "Where", click.option("--platform", help="Platform of a run.  [default: that of the last run, if it has only one]")
+    "Where",
+    click.option("--platform", help="Platform of a run.  [default: the only one that is not simulated]"),
 )
 @option_group(
     "For Open MPI's rules",
@@ -276,7 +277,7 @@ def _alternative_row(row: dict, rows: list[dict]) -> dict:
             "low": row["low"],
             "high": row["high"],
             "slower by [%]": behind,
-            "weight [%]": round(100 * row["support"]),
+            "regret [%]": float(f"{100 * row['regret']:.2g}"),
         }
         | ({"between waves": row["period"]} if streams else {})
         | ({"front": "*" if row["front"] else ""} if front else {})

@@ -126,11 +126,11 @@ def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
         missing = f"one result, {results[0]}" if results else "no results"
         raise UserError(f"found {missing}; wanted two or more to compare, the oldest first")
     check_workbook(out)
-    from commodel.compare.snapshots import history as beside_the_first
+    from commodel.compare.snapshots import compare_with_first
 
     with show_waiting("comparing"):
         snapshots = [_read_snapshot(path) for path in results]
-        lines = beside_the_first(snapshots)
+        lines = compare_with_first(snapshots)
     if style == "table":
         changed = sorted((line for line in lines if line.change > MIN_SHOWN_CHANGE), key=lambda line: -line.change)
         answer = f"{len(changed) or 'None'} of {len(lines)} numbers changed by more than 1 % from {snapshots[0].name}."

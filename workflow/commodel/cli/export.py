@@ -90,10 +90,10 @@ def to_matrix(parts: tuple[Path, ...], out: Path) -> None:
 def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
     """Write the tree SPEC as a topology of MRNet."""
     from commodel.interchange import mrnet
-    from commodel.patterns.trees.files import mrnet as mrnet_text
-    from commodel.patterns.trees.topologies import tree
+    from commodel.patterns.trees.files import format_mrnet
+    from commodel.patterns.trees.topologies import make_tree
 
-    write_or_print(mrnet_text(mrnet.name_hosts(tree(spec), hosts) if hosts else tree(spec)), out)
+    write_or_print(format_mrnet(mrnet.name_hosts(make_tree(spec), hosts) if hosts else make_tree(spec)), out)
 
 
 @export.command(

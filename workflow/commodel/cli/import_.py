@@ -161,11 +161,11 @@ def from_goal(file: Path, unit: str | None, out: Path) -> None:
     """Read a pattern in GOAL, text or binary, into a table of messages."""
     from commodel.files.atomic import write_text
     from commodel.patterns import written
-    from commodel.patterns.schedule_files import csv
+    from commodel.patterns.schedule_files import format_csv
 
     with show_waiting(f"reading {file.name}"):
-        tasks, schedule = written.from_goal(file, unit)
-        write_text(out, csv(schedule) + "\n")
+        tasks, schedule = written.read_goal(file, unit)
+        write_text(out, format_csv(schedule) + "\n")
     work = format_seconds(float(schedule.work.seconds.sum()))
     click.echo(f"{out}: {len(schedule.src)} messages of {schedule.ranks} ranks, {work} of work")
     if not (unit or tasks.unit_is_stated) and len(schedule.work.step):

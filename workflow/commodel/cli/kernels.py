@@ -226,10 +226,10 @@ def read_partition_input(path: Path) -> Rectangles:
     """Read a partition from an edited workbook, or from a CSV file."""
     import numpy as np
 
-    from commodel.patterns.rectangles import Rectangles, find_tiling_error, read
+    from commodel.patterns.rectangles import Rectangles, find_tiling_error, read_rectangles
 
     if path.suffix != ".xlsx":
-        return read(path)
+        return read_rectangles(path)
     from commodel.reports.workbooks import PARTITION_COLUMNS, read_partition
 
     edited = read_partition(path)
@@ -242,21 +242,21 @@ def read_partition_input(path: Path) -> Rectangles:
 
 
 def _partition_text(made: Partition, style: str) -> str:
-    from commodel.patterns.partitions.drawing import svg
-    from commodel.patterns.rectangles import write
+    from commodel.patterns.partitions.drawing import draw_partition
+    from commodel.patterns.rectangles import format_rectangles
 
     rows, computed = made.rows, made.computed
     if style == "json":
         return json.dumps(made.summary | {"rows": rows}, indent=1)
     if style == "csv":
-        return write(replace(made.tiling, speed=computed.speed)).rstrip("\n")
+        return format_rectangles(replace(made.tiling, speed=computed.speed)).rstrip("\n")
     if style == "svg":
         titles = [
             f"rank {row['rank']}: {row['kind']} of node {row['node']}, "
             f"{row['width']}×{row['height']} = {row['area']}, {format_seconds(row['seconds'])}"
             for row in rows
         ]
-        return svg(made.tiling, made.processes.node, titles)
+        return draw_partition(made.tiling, made.processes.node, titles)
     times = TIME_COLUMNS if (computed.low < computed.high).any() else TIME_COLUMNS[:1]
     speed = f"speed [{UNIT_NAMES[made.kernel]}s/s]"
     named = {"seconds": "time", "speed": speed, "idle": "idle [%]"}

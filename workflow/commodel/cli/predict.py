@@ -48,7 +48,7 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
         ),
         (
             "commodel predict --matrix sample --out sample.csv "
-            "--params results/sample/fitted/fast-ethernet-32/loggp.yaml"
+            "--params results/sample/validated/fast-ethernet-32/loggp.yaml"
         ),
     ),
 )
@@ -166,7 +166,7 @@ def _predict_patterns(
 ) -> None:
     from commodel.api.predictions import choose_sets, find_only_size, list_points, predict_sets, tabulate_predictions
     from commodel.parameters import describe_origins
-    from commodel.patterns.written import is_written
+    from commodel.patterns.pattern_files import is_pattern_file
 
     style = choose_style(style, out, STYLES)
     if waves and pipelined:
@@ -179,7 +179,7 @@ def _predict_patterns(
 
         setting = load_setting(platform)
     # The user's options are checked before the models are read. A missing size may be taken from the models.
-    size_from_models = pattern["sizes"] is None and not is_written(pattern["operation"])
+    size_from_models = pattern["sizes"] is None and not is_pattern_file(pattern["operation"])
     points = list_points(**pattern | ({"sizes": "1"} if size_from_models else {}), setting=setting, waves=waves)
     recommended = not (params or settings or family or waves or pipelined) and list(Path("results").glob("*/fitted"))
     if not (params or settings or recommended):
@@ -206,6 +206,9 @@ def _predict_patterns(
             predictions = predict_sets(sets, points, pipelined)
     rows = tabulate_predictions(predictions, sets, waves=bool(waves))
     sources = [f"{line}." for line in describe_origins(sets, setting.name if setting else "")]
+    if setting:
+        extended = setting.extended(max(point.ranks for point in points))
+        sources += [f"{line}." for line in setting.describe_extension(extended)]
     if style != "table" or out:
         print_rows([_plain_row(row) if style == "json" else row for row in rows], style, out)
         for line in sources:
@@ -260,10 +263,14 @@ def _describe_intervals(rows: list[dict]) -> list[str]:
 
 def _format_answer_sentence(rows: list[dict]) -> str:
     """Return the fastest alternative of a workload by each model, the predicted times of a single alternative, or the
-    range of predictions over several workloads."""
+    range of predictions over several workloads; by the recommended prediction and valid ones if there are any."""
+    from commodel.compare.recommended import RECOMMENDED
+
     alternatives = {(row["algorithm"], row["topology"], row["layout"]) for row in rows}
     workloads = {(row["operation"], row["ranks"], row["bytes"]) for row in rows}
     known = [row for row in rows if row["seconds"] == row["seconds"]]
+    valid = [row for row in known if row["family"] == RECOMMENDED or not row["validity"].partition(": ")[2]]
+    known = valid or known
     families = list(dict.fromkeys(row["family"] for row in known))
     first = rows[0]
     over = "" if first["topology"] and len(alternatives) > 1 else f" over {first['ranks']} ranks"

@@ -76,14 +76,14 @@ def _is_another(path: Path, text: str) -> bool:
     click.option("--need", metavar="PROGRAM", help="Print nothing, and exit with code 1 if this program is missing."),
 )
 def doctor(need: str | None) -> None:
-    from commodel.platforms.tools import TOOLS, find, version
+    from commodel.platforms.tools import TOOLS, find_tool, version
     from commodel.platforms.transport import detect_node_transport
 
     if need:
-        raise SystemExit(0 if find(need) else 1)
+        raise SystemExit(0 if find_tool(need) else 1)
     rows = []
     for tool in TOOLS:
-        path = find(tool.program)
+        path = find_tool(tool.program)
         answer = version([path, *tool.version_arguments]) if path else "missing"
         rows.append({"tool": tool.name, "found": answer[:45], "where": path or "-", "needed for": tool.purpose})
         if not path:

@@ -42,10 +42,9 @@ def show() -> None:
 @OUTPUT
 def operations(name: str | None, style: str) -> None:
     """List the operations, the meaning of `bytes` in each, and their parameters."""
-    from commodel.patterns.operations import operation
-    from commodel.patterns.operations import operations as entries
+    from commodel.patterns.operations import find_operation, list_operations
 
-    listed = [operation(name)] if name else entries().values()
+    listed = [find_operation(name)] if name else list_operations().values()
     rows = [{"operation": entry.name, "bytes": entry.bytes or "none", "mpi": entry.mpi or "none"} for entry in listed]
     if style == "table":
         print_rows(rows, style)
@@ -66,10 +65,10 @@ def operations(name: str | None, style: str) -> None:
 @OUTPUT
 def algorithms(operation: str | None, libraries: bool, style: str) -> None:
     """List the algorithms of all operations, or of one."""
-    from commodel.patterns.operations import operation as operation_named
+    from commodel.patterns.operations import find_operation
     from commodel.registry import discover
 
-    wanted = operation_named(operation).name if operation else None
+    wanted = find_operation(operation).name if operation else None
     entries = sorted(discover("patterns.algorithms", "ALGORITHM").values(), key=lambda entry: entry.name)
     entries = [entry for entry in entries if wanted in (None, entry.operation)]
     print_rows(
@@ -84,7 +83,7 @@ def _library_function_rows(entry: Algorithm | TreeAlgorithm) -> list[dict[str, s
     named = _algorithm_row(entry)
     counterparts = [
         (routine.library, routine.function, _operand_order(entry, routine), routine.differs)
-        for routine in getattr(entry, "like", ())
+        for routine in getattr(entry, "mpi_functions", ())
     ]
     return [
         {"operation": named["operation"], "algorithm": named["algorithm"], "library": library, "function": function}
@@ -95,9 +94,9 @@ def _library_function_rows(entry: Algorithm | TreeAlgorithm) -> list[dict[str, s
 
 def _operand_order(entry: Algorithm, routine: Routine) -> str:
     """Return whether a library's function keeps the order of operands; empty if the operation is no reduction."""
-    from commodel.patterns.operations import operation
+    from commodel.patterns.operations import find_operation
 
-    if not operation(entry.operation).reduces:
+    if not find_operation(entry.operation).reduces:
         return ""
     return "in order" if routine.keeps_order else "reordered"
 
@@ -134,9 +133,9 @@ def _print_forms(kind: str, folder: str, name: str | None, style: str) -> None:
 @OUTPUT
 def models(name: str | None, style: str) -> None:
     """List the models, or show one: equation, parameters, probes, citation, published sets."""
-    from commodel.models.families import family, family_names
+    from commodel.models.families import family_names, find_family
 
-    entries = [family(name) for name in ([name] if name else family_names())]
+    entries = [find_family(name) for name in ([name] if name else family_names())]
     if name and style == "table":
         click.echo(_format_model(entries[0]))
     elif style == "json":
@@ -207,7 +206,7 @@ def _format_model(entry: Family) -> str:
         "commodel show topology kary:2^3 --format text",
         (
             "commodel show topology kary:2^3 --operation reduce "
-            "--params results/sample/fitted/fast-ethernet-32/loggp.yaml"
+            "--params results/sample/validated/fast-ethernet-32/loggp.yaml"
         ),
     ),
     arguments={"SPEC": "A form of `commodel show topologies` with its values."},
@@ -233,18 +232,18 @@ def _format_model(entry: Family) -> str:
 )
 def topology(spec: str, style: str, params: Path | None, operation: str, size: str) -> None:
     """Show the tree SPEC, such as kary:2^4 or groups:6,6,5."""
-    from commodel.patterns.trees.drawing import svg
+    from commodel.patterns.trees.drawing import draw_tree
     from commodel.patterns.trees.files import STYLES
-    from commodel.patterns.trees.topologies import tree
+    from commodel.patterns.trees.topologies import make_tree
 
     if params is None:
-        click.echo((STYLES | {"svg": svg})[style](tree(spec)))
+        click.echo((STYLES | {"svg": draw_tree})[style](make_tree(spec)))
         return
     if style not in ("summary", "svg"):
         raise UserError(f"--format: found {style} beside --params, wanted svg, or summary for a table")
     rows, titles, summary = _list_critical_messages(spec, operation, size, params)
     if style == "svg":
-        click.echo(svg(tree(spec), titles, summary))
+        click.echo(draw_tree(make_tree(spec), titles, summary))
     else:
         print_answer(f"{summary}.", format_table(rows, ("time",)))
 
@@ -299,19 +298,19 @@ def _list_critical_messages(
 )
 def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> None:
     """Show the node of every rank under the layout SPEC, such as cyclic:2."""
-    from commodel.patterns.build import fill_layout
-    from commodel.patterns.layouts import cores_of, keeps_cores, kinds_of, place
+    from commodel.patterns.build import complete_layout_and_ranks
+    from commodel.patterns.layouts import assigns_cores, list_cores, list_processor_kinds, place_ranks
     from commodel.patterns.points import Setting
     from commodel.plan.planning import load_setting
 
-    placed, ranks = fill_layout(load_setting(platform) if platform else Setting.unlimited(), spec, ranks)
-    nodes, kind, cores = (look(placed.layout, ranks) for look in (place, kinds_of, cores_of))
+    placed, ranks = complete_layout_and_ranks(load_setting(platform) if platform else Setting.unlimited(), spec, ranks)
+    nodes, kind, cores = (look(placed.layout, ranks) for look in (place_ranks, list_processor_kinds, list_cores))
     if style == "line":
         click.echo(_nodes_line(nodes, kind, cores))
     elif style == "file":
         click.echo("\n".join(map(str, nodes.tolist())))
     else:
-        with_cores = keeps_cores(placed.layout)
+        with_cores = assigns_cores(placed.layout)
         rows = [{"rank": rank, "node": int(node)} for rank, node in enumerate(nodes)]
         for rank, row in enumerate(rows):
             row |= {} if kind is None else {"kind": str(kind[rank])}

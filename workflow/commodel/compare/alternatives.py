@@ -15,8 +15,8 @@ from commodel.compare.model_ranking import rank_models
 from commodel.errors import UserError
 from commodel.files.safe_paths import parse_file_path
 from commodel.parameters import ParameterSet
-from commodel.patterns.trees.drawing import positions, walks
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.trees.drawing import compute_positions, list_walks
+from commodel.patterns.trees.topologies import make_tree
 from commodel.patterns.trees.tree import Tree
 from commodel.predictions.predictions import Waits, attribute_time
 from commodel.records import Plan, Point
@@ -86,7 +86,7 @@ class PredictedTree:
 
     @property
     def across(self) -> np.ndarray:
-        return positions(self.tree)
+        return compute_positions(self.tree)
 
     @property
     def level(self) -> np.ndarray:
@@ -95,7 +95,7 @@ class PredictedTree:
     def walks(self, messages: Iterable[tuple[int, int, float]] | None = None) -> list[list[int]]:
         """Return walks along the edges of some messages, or of all. A child has a larger number than its parent."""
         every = range(1, self.tree.nodes)
-        return walks(self.tree, every if messages is None else [max(src, dst) for src, dst, _ in messages])
+        return list_walks(self.tree, every if messages is None else [max(src, dst) for src, dst, _ in messages])
 
 
 def fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[ParameterSet]) -> list[PredictedTree]:
@@ -134,5 +134,5 @@ def _draw(point: Point, measured: float, families: Sequence[ParameterSet]) -> It
             UserError
         ):  # a form of tree that this version does not have, or one that the model cannot predict
             if (waited := attribute_time(point, parameters)) is not None:
-                yield PredictedTree(tree(point.topology), waited, measured)
+                yield PredictedTree(make_tree(point.topology), waited, measured)
                 return

@@ -15,7 +15,7 @@ import pandas as pd
 
 from commodel.compare.comparison import is_clearly_faster, is_library_default
 from commodel.compare.recommended import evaluate
-from commodel.patterns.operations import base
+from commodel.patterns.operations import base_name
 from commodel.predictions.validity import have_weight
 from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE
 
@@ -86,7 +86,7 @@ def weights_by_alternative(
 
 def of_operation(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
     """Return the rows of an operation, whatever its parameters."""
-    return rows[rows["operation"].map(base) == base(operation)]
+    return rows[rows["operation"].map(base_name) == base_name(operation)]
 
 
 def _contrast(ratio: pd.Series, group: pd.Series) -> float:
@@ -257,7 +257,7 @@ def summarize_picks(picked: pd.DataFrame) -> pd.DataFrame:
     """Return by platform and operation how often the pick is the fastest or tied, its regret, and how much faster than
     the library default the picks are, and could be (geometric means)."""
     groups = picked.assign(
-        operation=picked["operation"].map(base),
+        operation=picked["operation"].map(base_name),
         gain=np.log(picked["library_default"] / picked["measured"]),
         most=np.log(picked["library_default"] / picked["fastest"]),
     ).groupby(["platform", "simulated", "operation"], sort=False)

@@ -16,8 +16,8 @@ import pandas as pd
 
 from commodel.compare.comparison_intervals import add_intervals
 from commodel.files.tables import COMPARISON, add_default_columns, list_columns
-from commodel.patterns.build import fan_ins
-from commodel.patterns.layouts import place
+from commodel.patterns.build import find_fan_ins
+from commodel.patterns.layouts import place_ranks
 from commodel.predictions.residuals import STREAM
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.records import LIBRARY, Plan, Point
@@ -74,7 +74,7 @@ def compare(
             for point in batch.points
         ]
     )
-    points["fan_in"] = points["point"].map(fan_ins(point for point in plan.points if point.predictable)).fillna(0)
+    points["fan_in"] = points["point"].map(find_fan_ins(point for point in plan.points if point.predictable)).fillna(0)
     frame = points.merge(_summarize_samples(observations), on="point", how="left")
     frame = frame.merge(predictions, on="point", how="left")
     frame = frame.fillna({"family": "", "setting": "", "validity": "", "stop": "", "samples": 0, "invalid": 0})
@@ -105,7 +105,7 @@ def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None
     """Return the columns of a point, among them how many processes ran on the host of the first rank, if known."""
     columns = ("platform", "operation", "algorithm", "topology", "alternative", "layout", "ranks", "leaves", "bytes")
     columns += ("nodes", "waves", "node_usage", "workload")
-    node = place(point.layout, point.ranks) if processors else None
+    node = place_ranks(point.layout, point.ranks) if processors else None
     return {
         "point": point.id,
         **{name: getattr(point, name) for name in columns},

@@ -6,10 +6,17 @@ import numpy as np
 import pandas as pd
 
 from commodel.errors import UserError
-from commodel.patterns.layouts import place, processes_of
-from commodel.patterns.operations import base, given_of, operation, parameters, parts, ranks_of
+from commodel.patterns.layouts import list_process_kinds, place_ranks
+from commodel.patterns.operations import (
+    base_name,
+    fill_parameters,
+    find_operation,
+    list_summands,
+    parse_parameters,
+    required_ranks,
+)
+from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.rectangles import Rectangles
-from commodel.patterns.written import is_written
 from commodel.plan.planning import list_named_files
 from commodel.records import Plan, Point
 
@@ -34,7 +41,9 @@ class Partition:
 
 def is_kernel(text: str) -> bool:
     try:
-        return not is_written(text) and operation(text).tiles is not None and given_of(text) is not None
+        return (
+            not is_pattern_file(text) and find_operation(text).tiles is not None and parse_parameters(text) is not None
+        )
     except UserError:  # of another version, or unknown
         return False
 
@@ -67,26 +76,30 @@ def _partition(text: str, same: list[Point], plan: Plan) -> Partition:
     first = same[0]
     if unkept := next((path for _, path in list_named_files([first]) if path not in plan.files), None):
         raise UserError(f"the plan does not keep the file '{unkept}'")
-    if ranks_of(text) not in (None, first.ranks) or first.ranks > MOST_RANKS:
+    if required_ranks(text) not in (None, first.ranks) or first.ranks > MOST_RANKS:
         raise UserError(f"found {first.ranks} ranks, wanted those of the partition, at most {MOST_RANKS}")
-    tiling = operation(text).tiles(first.ranks, **parameters(text, first.ranks))
+    tiling = find_operation(text).tiles(first.ranks, **fill_parameters(text, first.ranks))
     types = plan.platforms[first.platform].types
     return Partition(
-        base(text),
+        base_name(text),
         text.partition(":")[2].removeprefix("partition=") or "even",
         first.layout,
         tuple(dict.fromkeys(point.platform for point in same)),
         tiling,
-        place(first.layout, first.ranks),
-        processes_of(first.layout, first.ranks, dict(types)),
-        tuple((point, sum(count for _, count in parts(point.operation, point.ranks))) for point in same),
+        place_ranks(first.layout, first.ranks),
+        list_process_kinds(first.layout, first.ranks, dict(types)),
+        tuple((point, sum(count for _, count in list_summands(point.operation, point.ranks))) for point in same),
     )
 
 
 def by_iteration(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of single iterations, with the number of each and, in `kernel`, the operation without it."""
     texts = comparison["operation"].unique()
-    numbers = {text: given_of(text)[ITERATION] for text in texts if is_kernel(text) and ITERATION in given_of(text)}
+    numbers = {
+        text: parse_parameters(text)[ITERATION]
+        for text in texts
+        if is_kernel(text) and ITERATION in parse_parameters(text)
+    }
     rows = comparison[comparison["operation"].isin(list(numbers))]
     kernels = {text: ":".join(part for part in text.split(":") if not part.startswith(ITERATION)) for text in numbers}
     return rows.assign(iteration=rows["operation"].map(numbers), kernel=rows["operation"].map(kernels))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import ERRORS, summarize
-from commodel.patterns.operations import base
+from commodel.patterns.operations import base_name
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 
 GOOD, FAIR = 1.10, 1.35  # highest mean μ of a model with this grade
@@ -37,7 +37,7 @@ def rank_models(part: pd.DataFrame) -> pd.DataFrame:
 
 def base_operations(part: pd.DataFrame) -> pd.Series:
     """Return the operation of each row, without parameters."""
-    return part["operation"].map(base)
+    return part["operation"].map(base_name)
 
 
 def group_by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:

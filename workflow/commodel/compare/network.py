@@ -7,7 +7,8 @@ summary of raw samples holds of each platform.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,10 @@ from commodel.units import format_ranges
 APART = float(np.log(1.1))  # times that differ by less are equal, even without noise
 NOISES = 3.0  # half confidence intervals, within which times are equal
 MIN_GAIN = 0.05  # description length that a level saves, in nats a pair
+PERMUTATIONS = 39  # of times: a level that gains more than in all of them is due to chance in 2.5 % of networks
+FIRST_PERMUTATIONS = 9  # they suffice if the level gains twice as much as in any of them
+CHANCE_MARGIN = 1.25  # permutations do not include the choice of slow nodes
+MIN_TESTED_NODES = 6  # the times of fewer nodes either form groups but for noise, or show none
 NODE_EFFECT = 3.0  # nats that a constant of a node costs
 NODE_EFFECT_STEPS = 12  # of the iteration that finds these constants
 BRANCHES = 12  # cuts of a clustering that are candidates
@@ -68,7 +73,7 @@ def learn_distances(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nod
     alike = np.maximum(APART, NOISES * np.nan_to_num(np.nanmedian(noise, axis=0)))
     slow = _find_slow_nodes(pairs, logs, alike, nodes)
     fast = ~np.isin(pairs, slow).any(axis=1)
-    levels = _choose_levels(pairs[fast], _without_port_speeds(pairs[fast], logs[fast], nodes), alike / 3, nodes, slow)
+    levels = _choose_levels(PairTimes(pairs[fast], logs[fast], alike / 3, nodes, slow))
     for node in slow:  # it belongs to the groups of the node that it reaches soonest
         touching = np.flatnonzero((pairs == node).any(axis=1))
         nearest = pairs[touching[np.nanargmin(logs[touching, 0])]]
@@ -156,28 +161,86 @@ def _find_single_pairs(of: np.ndarray, logs: np.ndarray, alike: np.ndarray, node
     return np.flatnonzero(single)
 
 
-def _choose_levels(
-    pairs: np.ndarray, logs: np.ndarray, floors: np.ndarray, nodes: int, slow: Sequence[int]
-) -> list[np.ndarray]:
+@dataclass(frozen=True, eq=False)
+class PairTimes:
+    """Logarithms of measured times (pairs, 2) from which levels are chosen. `floors` are spreads of classes: a smaller
+    spread shortens no description."""
+
+    pairs: np.ndarray
+    measured: np.ndarray
+    floors: np.ndarray
+    nodes: int
+    slow: Sequence[int]
+
+    @cached_property
+    def logs(self) -> np.ndarray:
+        """The times as if all nodes had the port of the fastest."""
+        return _without_port_speeds(self.pairs, self.measured, self.nodes)
+
+    @cached_property
+    def candidates(self) -> list[tuple[np.ndarray, float]]:
+        """Groups of nodes, each with the nats for naming them."""
+        return list(_list_candidates(_matrices(self.pairs, self.logs, self.nodes)[0], self.slow))
+
+
+def _choose_levels(times: PairTimes) -> list[np.ndarray]:
     """Return a group number of every node for each level, innermost first. The candidates that shorten the description
-    of the times most are added one after the other, as long as each saves MIN_GAIN for every pair. `floors` are spreads
-    of classes: a smaller spread shortens no description."""
-    if len(pairs) < 2:
+    of the times most are added one after the other, as long as each saves MIN_GAIN for every pair. Unless the classes
+    explain all but noise, each level has to save more than any does in permuted times."""
+    if len(times.pairs) < 2:
         return []
-    levels: list[np.ndarray] = []
-    candidates = list(_list_candidates(_matrices(pairs, logs, nodes)[0], slow))
-    shortest = _describe_times(levels, pairs, logs, floors)
-    while len(levels) < MAX_LEVELS:
-        tried = [
-            (_describe_times(further, pairs, logs, floors) + cost, number, further)
-            for number, (column, cost) in enumerate(candidates)
-            if (further := _insert_level(levels, column)) is not None
-        ]
-        best, _, further = min(tried, default=(np.inf, 0, []), key=lambda entry: entry[:2])
-        if not shortest - best > MIN_GAIN * len(pairs):
+    chosen: list[list[np.ndarray]] = [[]]
+    gains: list[float] = []
+    while len(gains) < MAX_LEVELS:
+        gain, further = _find_level(chosen[-1], times)
+        if not gain > MIN_GAIN * len(times.pairs):
             break
-        levels, shortest = further, _describe_times(further, pairs, logs, floors)
-    return [column.copy() for column in levels]
+        chosen.append(further)
+        gains.append(gain)
+    residuals = _describe_times(chosen[-1], times, times.logs)[1]
+    if (np.nanmean(np.abs(residuals), axis=0) > times.floors / 2).any():
+        by_chance = (_occurs_by_chance(gain, levels, times) for gain, levels in zip(gains, chosen, strict=False))
+        chosen = chosen[: next((number for number, found in enumerate(by_chance) if found), len(gains)) + 1]
+    return [column.copy() for column in chosen[-1]]
+
+
+def _find_level(levels: list[np.ndarray], times: PairTimes) -> tuple[float, list[np.ndarray]]:
+    """Return by how much one more level shortens the description of the times, and the levels with it."""
+    tried = [
+        (_describe_times(further, times, times.logs)[0] + cost, number, further)
+        for number, (column, cost) in enumerate(times.candidates)
+        if (further := _insert_level(levels, column)) is not None
+    ]
+    best, _, further = min(tried, default=(np.inf, 0, []), key=lambda entry: entry[:2])
+    return _describe_times(levels, times, times.logs)[0] - best, further
+
+
+def _occurs_by_chance(gain: float, levels: list[np.ndarray], times: PairTimes) -> bool:
+    """Return whether one more level gains nearly as much in one of PERMUTATIONS of the times. The residuals, in units
+    of the spread of their class, are exchanged between pairs of which the same messages were measured."""
+    if times.nodes - len(times.slow) < MIN_TESTED_NODES:
+        return True
+    residuals = _describe_times(levels, times, times.measured)[1]
+    of, rng = _classify(levels, times.pairs), np.random.default_rng(1)
+    spreads = np.ones_like(residuals)
+    for number in np.unique(of):
+        spreads[of == number] = np.maximum(np.sqrt(np.nanmean(residuals[of == number] ** 2, axis=0)), 1e-9)
+    kinds = [np.flatnonzero(np.isnan(residuals[:, 1]) == missing) for missing in (False, True)]
+    most = 0.0
+    for number in range(PERMUTATIONS):
+        order = np.arange(len(of))
+        for kind in kinds:
+            order[kind] = rng.permutation(kind)
+        exchanged = times.measured - residuals + (residuals / spreads)[order] * spreads
+        most = max(most, _find_level(levels, replace(times, measured=exchanged))[0])
+        if CHANCE_MARGIN * most >= gain or (number >= FIRST_PERMUTATIONS and 2 * most < gain):
+            return CHANCE_MARGIN * most >= gain
+    return False
+
+
+def _classify(levels: list[np.ndarray], pairs: np.ndarray) -> np.ndarray:
+    """Return the distance class of each pair, 0 the nearest."""
+    return sum((column[pairs[:, 0]] != column[pairs[:, 1]] for column in levels), np.zeros(len(pairs), dtype=int))
 
 
 def _insert_level(levels: list[np.ndarray], column: np.ndarray) -> list[np.ndarray] | None:
@@ -195,26 +258,29 @@ def _nests(inner: np.ndarray, outer: np.ndarray) -> bool:
     return bool(inner.max() > outer.max() and (outer == outer[first][inner]).all())
 
 
-def _describe_times(levels: list[np.ndarray], pairs: np.ndarray, logs: np.ndarray, floors: np.ndarray) -> float:
-    """Return the description length of the times in nats, given the classes of some levels; infinite unless the classes
-    get slower from level to level. Small and large messages have equal weight, however many of each were measured. If
-    nodes differ, a constant of each node is part of the description, provided that this is shorter."""
-    of = sum((column[pairs[:, 0]] != column[pairs[:, 1]] for column in levels), np.zeros(len(pairs), dtype=int))
+def _describe_times(levels: list[np.ndarray], times: PairTimes, logs: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the description length of the times in nats, given the classes of some levels, and the residuals (pairs,
+    2). The length is infinite unless the classes get slower from level to level. Small and large messages have equal
+    weight, however many of each were measured. If nodes differ, a constant of each node is part of the description,
+    provided that this is shorter."""
+    pairs, of = times.pairs, _classify(levels, times.pairs)
     length, medians = 0.0, np.full((2, len(levels) + 1), np.nan)
-    for own_medians, values, floor in zip(medians, logs.T, floors, strict=True):
+    described = np.full_like(logs, np.nan)
+    for size, (own_medians, values, floor) in enumerate(zip(medians, logs.T, times.floors, strict=True)):
         measured = np.flatnonzero(~np.isnan(values))
         residuals = values[measured].copy()
         for number in range(len(own_medians)):
             if (own := of[measured] == number).any():
                 own_medians[number] = np.median(residuals[own])
                 residuals[own] -= own_medians[number]
-        effects = _remove_node_effects(pairs[measured], residuals)
+        without_effects = _remove_node_effects(pairs[measured], residuals)
         cost = NODE_EFFECT * (pairs.max() + 1)
-        lengths = (_spread_length(rest, of[measured], floor) for rest in (residuals, effects))
-        length += min(part + more for part, more in zip(lengths, (0.0, cost), strict=True)) * len(pairs) / len(measured)
+        lengths = [_spread_length(rest, of[measured], floor) for rest in (residuals, without_effects)]
+        length += min(lengths[0], lengths[1] + cost) * len(pairs) / len(measured)
+        described[measured, size] = residuals if lengths[0] <= lengths[1] + cost else without_effects
     steps = np.diff(medians, axis=1)
-    slower = (steps > floors[:, None]).any(axis=0)
-    return length if slower.all() and not (steps < -floors[:, None]).any() else np.inf
+    slower = (steps > times.floors[:, None]).any(axis=0)
+    return length if slower.all() and not (steps < -times.floors[:, None]).any() else np.inf, described
 
 
 def _spread_length(residuals: np.ndarray, of: np.ndarray, floor: float) -> float:

@@ -26,7 +26,7 @@ from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.fits.settings import Effect, estimate_factors
 from commodel.hierarchy import Hierarchy
 from commodel.parameters import Errors, ParameterSet
-from commodel.patterns.layouts import place
+from commodel.patterns.layouts import place_ranks
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.prediction_intervals import PointSeries, find_residual_interval
 from commodel.predictions.predictions import Prediction, predict
@@ -133,7 +133,7 @@ def select_informative(
     shares = Effect(parameters, [entry.point for entry in witnesses]).slopes(np.zeros(2))
     plain = shares.sum(axis=1) > 1 - WORK
     free = list(np.flatnonzero(plain) if np.count_nonzero(plain) >= count else range(len(witnesses)))
-    distance = [max(levels.classes(place(entry.point.layout, entry.point.ranks))) for entry in witnesses]
+    distance = [max(levels.classes(place_ranks(entry.point.layout, entry.point.ranks))) for entry in witnesses]
     picked: list[int] = []
     while free and len(picked) < count:
         for apart, factor in ((apart, factor) for apart in sorted(set(distance)) for factor in (0, 1)):

@@ -30,7 +30,7 @@ from commodel.compare.model_ranking import MIN_SHARE_OF_POINTS
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.models import Array
 from commodel.parameters import Errors
-from commodel.patterns.operations import base
+from commodel.patterns.operations import base_name
 from commodel.predictions.prediction_intervals import (
     COVERAGE,
     IntervalBasis,
@@ -118,14 +118,14 @@ class Places:
     @classmethod
     def of_rows(cls, rows: pd.DataFrame) -> Places:
         ranks = rows["leaves"].where(rows["leaves"] > 0, rows["ranks"])
-        names = (rows["operation"].map(base), rows["alternative"], rows["layout"], rows["workload"])
+        names = (rows["operation"].map(base_name), rows["alternative"], rows["layout"], rows["workload"])
         per_node = (rows["ranks"] / rows[NODES]).where(rows[NODES] > 0, 1.0)
         amounts = (column.to_numpy(float) for column in (ranks, rows["bytes"], per_node))
         return cls(*(column.to_numpy(str) for column in names), *amounts)
 
     @classmethod
     def of_points(cls, points: Sequence[Point]) -> Places:
-        names = [(base(point.operation), point.alternative, point.layout, point.workload) for point in points]
+        names = [(base_name(point.operation), point.alternative, point.layout, point.workload) for point in points]
         amounts = [(point.leaves or point.ranks, point.bytes, point.ranks / point.nodes) for point in points]
         return cls(*np.array(names, dtype=str).reshape(-1, 4).T, *np.array(amounts, dtype=float).reshape(-1, 3).T)
 
@@ -529,7 +529,9 @@ def _recommend(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
             PointSeries(
                 row.operation, float(row.leaves or row.ranks), np.array([float(row.bytes)]), n, row.levels_crossed
             )
-            for row, n in zip(about.assign(operation=about["operation"].map(base)).itertuples(), nodes, strict=True)
+            for row, n in zip(
+                about.assign(operation=about["operation"].map(base_name)).itertuples(), nodes, strict=True
+            )
         ]
     )
     known = [basis.of_residuals for basis in bases]

@@ -292,7 +292,7 @@ class Line(NamedTuple):
         return max(abs(math.log(ratio)) for ratio in self.ratios if not math.isnan(ratio))
 
 
-def history(snapshots: Sequence[Snapshot]) -> list[Line]:
+def compare_with_first(snapshots: Sequence[Snapshot]) -> list[Line]:
     first, *later = snapshots
     lines: dict[tuple[str, str, str], Line] = {}
     for number, snapshot in enumerate(later, 1):

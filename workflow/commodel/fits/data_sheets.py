@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from commodel.errors import UserError
 from commodel.hierarchy import NODE, Hierarchy
-from commodel.models.families import family, unit
+from commodel.models.families import find_family, unit
 from commodel.models.keys import in_class, key
 from commodel.parameters import DATA_SHEET_SOURCE, Estimate, ParameterSet
 
@@ -33,7 +33,7 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
     families = ("shares", *MAKERS_BY_FAMILY)
     if name not in families:
         raise UserError(f"data sheets do not contain the parameters of family {name}; wanted {', '.join(families)}")
-    entry, levels = family(name), times.levels
+    entry, levels = find_family(name), times.levels
     settings: dict[str, object] = (
         {"levels": levels.settings, "probed_classes": list(times.alone)} if levels.groups else {}
     )

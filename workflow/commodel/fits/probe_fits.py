@@ -30,7 +30,7 @@ from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.evaluation.shared_lines import LINK_FACTORS
 from commodel.models.evaluation.values import Values, rank_types
-from commodel.models.families import Family, family, unit
+from commodel.models.families import Family, find_family, unit
 from commodel.models.fitting.channels import find_longest_vectors
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, make_estimate
 from commodel.models.keys import PART, in_class, parse
@@ -249,7 +249,7 @@ def _read_setting(value: object) -> object:
 def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> ParameterSet:
     """Fit a model to the probes of a platform. If the data do not suffice, return a set without values, with the
     reasons."""
-    entry = family(name)
+    entry = find_family(name)
     if platform not in plan.platforms:
         raise UserError(f"no platform '{platform}' in the plan; {suggest(platform, plan.platforms)}")
     planned = plan.platforms[platform]

@@ -35,7 +35,7 @@ from commodel.fits.measured_tables import Measured
 from commodel.fits.table_fits import fit_measured, predict_seconds, stack_parts
 from commodel.models import Array
 from commodel.models.evaluation.values import Values
-from commodel.models.families import family
+from commodel.models.families import find_family
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
@@ -99,7 +99,7 @@ class Effect:
 
     def __call__(self, logs: Array) -> Array:
         """Return ln(prediction with factors/without), (rows, points), for rows of logarithms of the factors."""
-        entry, rows = family(self.parameters.family), np.exp(np.vstack([np.zeros(2), logs]))
+        entry, rows = find_family(self.parameters.family), np.exp(np.vstack([np.zeros(2), logs]))
         numbers = {name: np.array([[estimate.value]]) for name, estimate in self.parameters.values.items()}
         scaled = scale_values(entry, self.parameters.forms, numbers, rows[:, :1], rows[:, 1:])
         model = Model.of(entry, Values(scaled, self.parameters.forms, self.parameters.settings))

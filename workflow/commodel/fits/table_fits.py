@@ -7,7 +7,7 @@ nodes or operation is left out in turn (or one of FOLDS parts). The model is fit
 values and without draws, and predicts the left-out points.
 
     >>> points = [Point("", "bcast", "linear", "", "", ranks=2, bytes=size) for size in (0, 1000, 2000, 4000)]
-    >>> fitted = fit_points(family("hockney"), points, [1e-5 + 1e-9 * point.bytes for point in points])
+    >>> fitted = fit_points(find_family("hockney"), points, [1e-5 + 1e-9 * point.bytes for point in points])
     >>> {name: f"{draws[0]:.3g}" for name, draws in fitted.values.items()}
     {'alpha.a': '1e-05', 'beta.a': '1e-09'}
 
@@ -53,13 +53,13 @@ from commodel.fits.parameter_search import (
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.hierarchy import FLAT
 from commodel.models import Array
-from commodel.models.families import Family, family, family_names, infer_forms
+from commodel.models.families import Family, family_names, find_family, infer_forms
 from commodel.models.fitting.numerics import SMALL, exp, log, normals, products, solve
 from commodel.models.fitting.observed import DRAWS, Fitted
 from commodel.models.fitting.regression import make_curve
 from commodel.parameters import Errors, Estimate, ParameterSet
-from commodel.patterns.build import Sum, schedule, shapes, stack_points
-from commodel.patterns.layouts import place
+from commodel.patterns.build import ScheduleSum, build_schedule, group_by_shape, stack_points
+from commodel.patterns.layouts import place_ranks
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import fit_bands
@@ -76,7 +76,7 @@ def stack_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, 
     """Yield points stacked by shape: their numbers, their schedules, and a repeat count. A sum is split into its
     parts."""
     for numbers, pattern in stack_points(points, many=True):
-        counted = pattern.counted() if isinstance(pattern, Sum) else [(1, pattern)]
+        counted = pattern.iterate_parts() if isinstance(pattern, ScheduleSum) else [(1, pattern)]
         yield from ((numbers, part, count) for count, part in counted)
 
 
@@ -90,7 +90,7 @@ def select_observable_points(entry: Family, points: list[Point], seconds: Array)
         return points, seconds
     smallest = sorted(
         number
-        for numbers, shape in shapes(points)
+        for numbers, shape in group_by_shape(points)
         for number, size in zip(numbers, shape.sizes, strict=True)
         if size == min(shape.sizes)
     )
@@ -112,7 +112,7 @@ def list_placements(points: Sequence[Point]) -> list[str]:
     return [
         FLAT.names[distance]
         for distance in sorted(
-            {distance for layout_and_ranks in layouts for distance in FLAT.classes(place(*layout_and_ranks))}
+            {distance for layout_and_ranks in layouts for distance in FLAT.classes(place_ranks(*layout_and_ranks))}
         )
     ]
 
@@ -239,7 +239,7 @@ ONE_SIZE_NOTE = "points of one size do not determine it"
 
 def list_fitted_by_collectives() -> list[str]:
     """Return the names of the models whose values can be determined from collectives alone."""
-    return [name for name in family_names() if _can_fit_tables(family(name))]
+    return [name for name in family_names() if _can_fit_tables(find_family(name))]
 
 
 def _can_fit_tables(entry: Family) -> bool:
@@ -255,7 +255,7 @@ def fit_measured(
 ) -> ParameterSet:
     """Fit one model to measured collectives. Unlike all other sets, this set used matrix points, which its source
     states."""
-    entry = family(name)
+    entry = find_family(name)
     fitted = fit_points(entry, points, seconds, seed)
     used, parameters = len(fitted.curves[0].x), make_parameter_set(entry, fitted)
     return replace(
@@ -272,8 +272,8 @@ def fit_measured(
 
 def fit_regression(points: Sequence[Point], seconds: Sequence[float], name: str = "pmnf") -> ParameterSet:
     """Fit a model that has its own fit, without residuals of held-out points."""
-    entry = family(name)
-    return make_parameter_set(entry, entry.fit_points([schedule(point) for point in points], np.asarray(seconds)))
+    entry = find_family(name)
+    return make_parameter_set(entry, entry.fit_points([build_schedule(point) for point in points], np.asarray(seconds)))
 
 
 def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1) -> Fitted:
@@ -283,7 +283,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     points, seconds = select_observable_points(entry, list(points), np.asarray(seconds, dtype=float))
     table_seconds, (order, points, seconds) = seconds, _sort_points(points, seconds)
     if entry.fit_points is not None:
-        schedules = [schedule(point) for point in points]
+        schedules = [build_schedule(point) for point in points]
         fitted = entry.fit_points(
             schedules, table_seconds[order]
         )  # this fit does not depend on the last bit, so times are not rounded

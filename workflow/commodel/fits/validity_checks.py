@@ -24,8 +24,8 @@ from commodel.models.probes import Site, probe
 from commodel.models.probes.mixture import SMALLEST_SIZE, TURN_AROUND, TURN_FAN, TURN_STREAM, TURN_WITHIN
 from commodel.models.probes.node_pairs import TYPE_PAIRS_STEP
 from commodel.parameters import ParameterSet
-from commodel.patterns.layouts import nodes_read, place
-from commodel.patterns.schedule import Schedule, stack
+from commodel.patterns.layouts import parse_nodes, place_ranks
+from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.predictions.model import Model
 from commodel.predictions.validity import exceeds_factor, single_message_ratios
 from commodel.stats import median_interval
@@ -62,8 +62,8 @@ def _predict_left_out(entry: Family, observed: Observed) -> Iterator[tuple[float
 
 def list_nodes(layout: str, ranks: int, where: str) -> np.ndarray:
     """Return the platform's node of every rank of a case; `where` is written as in the table of observations."""
-    nodes = place(layout, ranks)
-    return nodes_read(where)[nodes] if where else nodes
+    nodes = place_ranks(layout, ranks)
+    return parse_nodes(where)[nodes] if where else nodes
 
 
 def make_case_schedule(name: str, settings: Mapping[str, object], types: Mapping[str, int]) -> Schedule | None:
@@ -83,7 +83,7 @@ def make_case_schedule(name: str, settings: Mapping[str, object], types: Mapping
             members[second][:2][-1] if first == second else members[second][-1]
         )  # the next node, as it was measured
         nodes = np.array([members[first][0], second_node])[nodes % 2]
-    return pattern.placed(nodes)
+    return pattern.place(nodes)
 
 
 CONTENTION_FACTOR = 1.5  # measured / predicted time of concurrent messages, or its inverse, that is recorded
@@ -122,7 +122,7 @@ def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed
                 kind = f"{kind}.{case.settings['pair']}"
             ratio, single_ratio = (
                 float(np.median(case.seconds)) / prediction,
-                float(single_message_ratios(parameters, stack([pattern]))[0]),
+                float(single_message_ratios(parameters, stack_schedules([pattern]))[0]),
             )
             times[kind][int(case.settings["bytes"])].append((ratio, single_ratio))
     return {kind: worst for kind, by_size in times.items() if (worst := _summarize_contention(by_size))}
@@ -215,7 +215,7 @@ def _predict_round_trips(parameters: ParameterSet) -> Callable[[np.ndarray, int]
         )
         key = (*key, *ends.tolist()) if by_pair else key
         if key not in cached:
-            trip = Schedule.of(2, [0, 1], [0, 1], [1, 0], bytes, root=0).placed(ends)
+            trip = Schedule.of(2, [0, 1], [0, 1], [1, 0], bytes, root=0).place(ends)
             cached[key] = float(model.cost(trip)[0])
         return cached[key]
 

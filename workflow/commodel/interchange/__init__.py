@@ -98,10 +98,10 @@ class Readings:
         `algorithm_name` is empty for the library default. With 0 bytes to move, a library returns at once, so such a
         row is not used.
         """
-        from commodel.patterns.operations import base, operations, sized
+        from commodel.patterns.operations import base_name, has_size, list_operations
 
-        operation = MPI_NAMES.get(normalize_operation(name), name if base(name) in operations() else "")
-        if operation and sized(operation) and not size and algorithm_name in ("", LIBRARY):
+        operation = MPI_NAMES.get(normalize_operation(name), name if base_name(name) in list_operations() else "")
+        if operation and has_size(operation) and not size and algorithm_name in ("", LIBRARY):
             self.left_out[f"{name} of 0 bytes"] += 1
             return
         algorithm_name = source_row.given.algorithm or algorithm_name or LIBRARY
@@ -111,7 +111,7 @@ class Readings:
         ranks = source_row.given.ranks or ranks
         if not ranks:
             raise source_row.error("the file does not say how many ranks there were; give --ranks")
-        size = size if sized(operation) else 0
+        size = size if has_size(operation) else 0
         self._add(source_row, operation, algorithm_name, ranks, size, seconds, statistic)
 
     def add_message(self, source_row: SourceRow, size: int, seconds: float, statistic: str) -> None:
@@ -237,12 +237,12 @@ def normalize_operation(name: str) -> str:
 @lru_cache
 def _find_refusal(kind: str, spec: str) -> str:
     """Return why a layout or an operation from a file is refused; empty if it is not."""
-    from commodel.patterns.layouts import Defaults, full
+    from commodel.patterns.layouts import Defaults, complete_spec
 
     try:
         check_inside(spec)  # parameters may name a file
         if kind == "layout":
-            full(spec or "block", Defaults())
+            complete_spec(spec or "block", Defaults())
     except UserError as error:
         return error.message
     return ""
@@ -250,10 +250,10 @@ def _find_refusal(kind: str, spec: str) -> str:
 
 @lru_cache
 def _has_algorithm(operation: str, algorithm_name: str) -> bool:
-    from commodel.patterns.algorithms import algorithm
+    from commodel.patterns.algorithms import find_algorithm
 
     try:
-        algorithm(operation, algorithm_name)
+        find_algorithm(operation, algorithm_name)
     except UserError:
         return False
     return True

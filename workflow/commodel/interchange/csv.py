@@ -40,20 +40,20 @@ def read_file(path: Path, given: StatedProperties) -> Readings:
 
 
 def _add_row(readings: Readings, source_row: SourceRow, texts: dict[str, str]) -> None:
-    from commodel.patterns.algorithms import algorithm
-    from commodel.patterns.operations import own_spelling, sized
+    from commodel.patterns.algorithms import find_algorithm
+    from commodel.patterns.operations import canonical_operation, has_size
 
     name = source_row.given.operation or texts["operation"]
     statistic, seconds = texts["statistic"] or "unknown", parse_cell(texts, "seconds", parse_seconds)
     if name == "pingpong":
         readings.add_message(source_row, parse_cell(texts, "bytes", parse_bytes), seconds / 2, statistic)
         return
-    name = own_spelling(name)
+    name = canonical_operation(name)
     chosen = source_row.given.algorithm or texts["algorithm"]
     if chosen and chosen != LIBRARY:
-        algorithm(name, chosen)
+        find_algorithm(name, chosen)
     ranks = source_row.given.ranks or parse_cell(texts, "ranks", parse_count)
-    size = parse_cell(texts, "bytes", parse_bytes) if sized(name) else 0
+    size = parse_cell(texts, "bytes", parse_bytes) if has_size(name) else 0
     readings.add_collective(source_row, name, chosen, ranks, size, seconds, statistic)
 
 

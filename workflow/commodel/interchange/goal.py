@@ -3,7 +3,8 @@ is that of LogGP.
 
 `patterns/dependencies` finds which operation requires which. An empty message is written as one byte, which takes the
 same time under LogGP; the simulator reads 0 bytes as 2^64. No line starts with a blank, since txt2bin accepts none.
-`commodel export goal --help` lists the differences between the simulator and LogGP; `patterns/written` reads GOAL.
+`commodel export goal --help` lists the differences between the simulator and LogGP. `patterns/pattern_files` reads
+GOAL.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.interchange import Format
 from commodel.parameters import ParameterSet
-from commodel.patterns.dependencies import CALC, NO_WORK, RECEIVE, Dependency, Operation, dependencies, work_groups
+from commodel.patterns.dependencies import CALC, NO_WORK, RECEIVE, Dependency, Operation, group_work, make_dependencies
 from commodel.patterns.schedule import Schedule
 
 UNITS = {"ns": 1e9, "ps": 1e12}
@@ -31,9 +32,9 @@ def format_goal(schedule: Schedule, gamma: float | None = None, unit: str = "ns"
     if has_untimed_work(schedule, gamma):
         head.append("// reduce and copy work takes no time: it was exported without gamma")
     lines = [*head, *([f"// {arguments}"] if arguments else []), f"num_ranks {schedule.ranks}", ""]
-    groups, count = work_groups(schedule)
+    groups, count = group_work(schedule)
     durations = np.bincount(groups, calc, count).astype(np.int64)
-    for rank, items in enumerate(dependencies(schedule, busy=durations > 0)):
+    for rank, items in enumerate(make_dependencies(schedule, busy=durations > 0)):
         lines += [f"rank {rank} {{", *_format_rank(schedule, durations, items), "}", ""]
     return "\n".join(lines).rstrip()
 
@@ -89,7 +90,7 @@ def _format_message(schedule: Schedule, row: int, receives: bool) -> str:
     tag.
     """
     what = f"recv {{}}b from {schedule.src[row]}" if receives else f"send {{}}b to {schedule.dst[row]}"
-    tag = schedule.step[row] if schedule.ends is None else row
+    tag = schedule.step[row] if schedule.nonblocking is None else row
     return f"{what.format(max(int(schedule.bytes[row]), 1))} tag {tag}"
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.interchange import Format, read_text_lines
-from commodel.patterns.trees.tree import Tree
-from commodel.patterns.trees.tree import place_on_hosts as placed
+from commodel.patterns.trees.tree import Tree, place_on_hosts
 from commodel.units import shown
 
 HOST = re.compile(r"[A-Za-z0-9_.-]+")
@@ -27,7 +26,7 @@ def name_hosts(tree: Tree, hosts: Path) -> Tree:
         names.append(host)
     if len(names) < tree.nodes:
         raise UserError(f"found {len(names)} hosts, wanted one for each of {tree.nodes} nodes", file=hosts)
-    return placed(tree, names)
+    return place_on_hosts(tree, names)
 
 
 FORMAT = Format("mrnet", "MRNet")

@@ -25,9 +25,9 @@ from commodel.files.tables import add_line_to_errors, parse_cell, read_rows
 from commodel.interchange import Format
 from commodel.parameters import DATA_SHEET_SOURCE
 from commodel.patterns.algorithms import find_algorithms
-from commodel.patterns.arguments import UNCUT
+from commodel.patterns.arguments import UNSEGMENTED
 from commodel.patterns.libraries import OPEN_MPI, Routine
-from commodel.patterns.operations import FEWEST_RANKS, own_spelling, sized
+from commodel.patterns.operations import MIN_RANKS, canonical_operation, has_size
 from commodel.records import LIBRARY, Choice
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 from commodel.units import parse_bytes, parse_count
@@ -122,8 +122,8 @@ def choices_of_frame(table: pd.DataFrame) -> list[Choice]:
 
 
 def _parse_choice(row: Mapping[str, str]) -> Choice:
-    name = parse_cell(row, "operation", own_spelling)
-    size = parse_cell(row, "bytes", parse_bytes) if sized(name) else 0
+    name = parse_cell(row, "operation", canonical_operation)
+    size = parse_cell(row, "bytes", parse_bytes) if has_size(name) else 0
     if row.get("leaves", "") not in ("", "0"):
         raise UserError(f"found {row['leaves']}, wanted 0: these rules name algorithms, no topology", key="leaves")
     algorithm = row["algorithm"].replace("_", "-")
@@ -158,7 +158,7 @@ def format_rules(choices: Iterable[Choice], assumptions: Assumptions = NO_ASSUMP
     advised = one_line(f", advice for {platforms}") if platforms else ""
     lines = [f"{len(table)} # collectives{advised}; {assumptions.text}"]
     for name in sorted(table, key=COLLECTIVE_NUMBERS.get):
-        below = {} if min(table[name]) <= FEWEST_RANKS else {FEWEST_RANKS: {0: LIBRARY}}
+        below = {} if min(table[name]) <= MIN_RANKS else {MIN_RANKS: {0: LIBRARY}}
         of_ranks = below | table[name]
         lines += [f"{COLLECTIVE_NUMBERS[name]} # {name}", f"{len(of_ranks)} # communicator sizes"]
         for ranks, sizes in of_ranks.items():
@@ -223,7 +223,7 @@ def can_select(name: str, spec: str, assumptions: Assumptions = BENCHMARK_ASSUMP
 def find_routines(name: str, algorithm: str) -> list[Routine]:
     """Return Open MPI's functions that send the messages of an algorithm."""
     entry = find_algorithms(name).get(algorithm)
-    return [routine for routine in entry.like if routine.library == OPEN_MPI] if entry else []
+    return [routine for routine in entry.mpi_functions if routine.library == OPEN_MPI] if entry else []
 
 
 def find_rule(name: str, spec: str) -> Rule:
@@ -240,7 +240,7 @@ def find_rule(name: str, spec: str) -> Rule:
     value = taken.read(argument)
     if not taken.is_size:  # rules have no radix of a tree: it has its default unless it is set for the whole run
         return Rule(numbers[0]) if value == taken.default else Rule()
-    return Rule(numbers[-1], 0, value) if value < UNCUT else Rule(numbers[0])
+    return Rule(numbers[-1], 0, value) if value < UNSEGMENTED else Rule(numbers[0])
 
 
 FORMAT = Format("rules", "Open MPI's rules")

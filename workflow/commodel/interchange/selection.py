@@ -45,7 +45,7 @@ def find_function(operation: str, spec: str, ranks: int) -> str:
     """Return MPICH's name of an algorithm without its prefix; empty if a selection cannot name it at this number of
     ranks."""
     entry = find_algorithms(operation).get(spec) if operation in COLLECTIVES else None
-    names = [routine.function for routine in entry.like if routine.library == MPICH] if entry else []
+    names = [routine.function for routine in entry.mpi_functions if routine.library == MPICH] if entry else []
     name = names[0].removeprefix("MPIR_") if names else ""
     return "" if name in POWER_OF_TWO_FUNCTIONS and ranks & (ranks - 1) else name
 

@@ -36,8 +36,7 @@ from commodel.plan.config import find, load_platform, planned_platform
 from commodel.plan.duration import Durations
 from commodel.plan.planning import record_platform
 from commodel.plan.surveys import is_survey, list_hosts, network_file
-from commodel.platforms.build import build, refuse_mismatched_starter
-from commodel.platforms.build import find_starter as starter_of
+from commodel.platforms.build import build, find_starter, refuse_mismatched_starter
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain, require_job
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import check_stop, was_refused
@@ -209,7 +208,7 @@ def measure(
         raise platform.error((), "the platform has changed since the plan was made; plan again")
     launcher = LAUNCHERS[platform.launcher]
     toolchain_name = get_toolchain(platform)
-    starter = starter_of(toolchain_name, launcher.starters) if not platform.overlay or launcher.in_job else ""
+    starter = find_starter(toolchain_name, launcher.starters) if not platform.overlay or launcher.in_job else ""
     if starter is None:
         raise UserError(
             f"no {' or '.join(launcher.starters)} found, which platform '{batch.platform}' needs; see commodel doctor"

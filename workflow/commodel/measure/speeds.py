@@ -16,8 +16,7 @@ from commodel.files.results_folder import pass_folder_name
 from commodel.files.safe_paths import SafePath
 from commodel.measure.process import describe_failure, run
 from commodel.measure.starts import Start, StartContext, add_image_command, prepare
-from commodel.platforms.build import build
-from commodel.platforms.build import find_starter as starter_of
+from commodel.platforms.build import build, find_starter
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT
@@ -71,7 +70,7 @@ def _prepare_context(platform: Platform, settings: Measure, folder: SafePath) ->
     if launcher.simulated or platform.overlay:
         what = "is simulated" if launcher.simulated else "has no MPI of its own"
         raise UserError(f"platform '{platform.name}' {what}; its speeds are declared in a file")
-    starter = starter_of(get_toolchain(platform), launcher.starters)
+    starter = find_starter(get_toolchain(platform), launcher.starters)
     if starter is None:
         raise UserError(f"no {' or '.join(launcher.starters)} found, which platform '{platform.name}' needs")
     if not platform.image:

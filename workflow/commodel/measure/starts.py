@@ -20,14 +20,21 @@ from commodel.files.results_folder import WORK_FOLDER, pass_folder_name
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.models.probes import PLAYER, probe
 from commodel.patterns import rectangles
-from commodel.patterns.build import schedule
-from commodel.patterns.layouts import ACCELERATOR, cores_of, keeps_cores, kinds_of, nodes_written, place
-from commodel.patterns.operations import MPI, base, given_of, operation, parameters, tiles
-from commodel.patterns.schedule_files import write_play
-from commodel.patterns.trees.files import mrnet
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.build import build_schedule
+from commodel.patterns.layouts import (
+    ACCELERATOR,
+    assigns_cores,
+    format_nodes,
+    list_cores,
+    list_processor_kinds,
+    place_ranks,
+)
+from commodel.patterns.operations import MPI, base_name, fill_parameters, find_operation, make_tiles, parse_parameters
+from commodel.patterns.pattern_files import is_pattern_file
+from commodel.patterns.schedule_files import write_player_table
+from commodel.patterns.trees.files import format_mrnet
+from commodel.patterns.trees.topologies import make_tree
 from commodel.patterns.trees.tree import place_on_hosts
-from commodel.patterns.written import is_written
 from commodel.platforms import container
 from commodel.platforms.build import get_program_folder
 from commodel.platforms.launchers import Job, Launcher, front_end_argv, get_toolchain
@@ -42,9 +49,9 @@ PARTITION_SUFFIX = ".partition"
 def make_kernel_row(point: Point, computes: bool) -> dict[str, object]:
     """Return the row of the case file for a kernel's point, without its partition. Simulated kernels compute
     nothing."""
-    arguments = given_of(point.operation)
+    arguments = parse_parameters(point.operation)
     settings = {"id": point.id, "partition": point, "bytes": point.bytes}
-    if operation(point.operation).program == "summa":
+    if find_operation(point.operation).program == "summa":
         iteration = arguments.get("iteration", -1)
         settings["iteration"] = "all" if iteration < 0 else iteration
         settings |= {
@@ -59,9 +66,9 @@ def store_partition(row: dict[str, object], work: AnyPath) -> dict[str, object]:
     computing need speeds."""
     point = row["partition"]
     path = work / f"{point.id}{PARTITION_SUFFIX}"
-    tiling = tiles(point.operation, point.ranks)
+    tiling = make_tiles(point.operation, point.ranks)
     waits = row.get("overlapped") and not row["compute"]
-    write_text(path, rectangles.write(tiling if waits else replace(tiling, speed=None)))
+    write_text(path, rectangles.format_rectangles(tiling if waits else replace(tiling, speed=None)))
     return {**row, "partition": path.name}
 
 
@@ -76,9 +83,9 @@ def make_overlay_row(member: Point | Case) -> dict[str, object]:
         settings = {"operation": requested.operation, "topology": requested.topology, "bytes": member.settings["bytes"]}
         arguments, waves = {"mode": requested.mode}, 1
     else:
-        name = base(member.operation)
+        name = base_name(member.operation)
         settings = {"operation": OVERLAY_OPERATIONS.get(name, name), "topology": member.topology, "bytes": member.bytes}
-        arguments, waves = parameters(member.operation, member.ranks, overlay=True), member.waves
+        arguments, waves = fill_parameters(member.operation, member.ranks, overlay=True), member.waves
     defaults = {"filter": "sum", "compute": 0.0, "mode": "waves", "period": 0.0} | arguments
     return {"id": member.id, **settings, **defaults, "waves": waves}
 
@@ -87,7 +94,7 @@ def store_topologies(rows: list[dict], work: AnyPath, hosts: Iterable[str]) -> l
     """Write each topology to a file, and return the rows with the files' names. Node i of every tree is on host i."""
     hosts, files = list(hosts), {}
     for spec in dict.fromkeys(row["topology"] for row in rows):
-        text = mrnet(place_on_hosts(tree(spec), hosts))
+        text = format_mrnet(place_on_hosts(make_tree(spec), hosts))
         files[spec] = f"{digest(text)}.top"
         write_text(work / files[spec], text)
     return [row | {"topology": files[row["topology"]]} for row in rows]
@@ -109,7 +116,7 @@ class Start:
     @property
     def name(self) -> str:
         """The name of the start's files. Complex layouts and many nodes are replaced by a digest."""
-        nodes = nodes_written(self.where)
+        nodes = format_nodes(self.where)
         node_suffix = f"-on{nodes if len(self.where) <= NODES_LISTED else digest(self.where)}" if nodes else ""
         layout, _, arguments = self.layout.partition(":")
         is_short = re.fullmatch(r"[0-9x]*", arguments)
@@ -118,18 +125,18 @@ class Start:
     @property
     def nodes(self) -> tuple[int, ...]:
         """The platform's node of every rank."""
-        nodes = (int(node) for node in place(self.layout, self.ranks))
+        nodes = (int(node) for node in place_ranks(self.layout, self.ranks))
         return tuple(self.where[node] for node in nodes) if self.where else tuple(nodes)
 
     @property
     def cores_per_rank(self) -> tuple[int, ...]:
         """The number of cores of each rank; empty if the layout does not define it."""
-        return tuple(map(int, cores_of(self.layout, self.ranks))) if keeps_cores(self.layout) else ()
+        return tuple(map(int, list_cores(self.layout, self.ranks))) if assigns_cores(self.layout) else ()
 
     @property
     def drives_accelerator(self) -> tuple[bool, ...]:
         """Whether each rank drives an accelerator; empty if the layout does not define it."""
-        kinds = kinds_of(self.layout, self.ranks) if keeps_cores(self.layout) else None
+        kinds = list_processor_kinds(self.layout, self.ranks) if assigns_cores(self.layout) else None
         return tuple(kind == ACCELERATOR for kind in kinds) if kinds is not None else ()
 
     @property
@@ -218,7 +225,7 @@ def list_starts(batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bo
 def _select_program(point: Point) -> str:
     if not point.predictable:
         return LIBRARY
-    return PLAYER if is_written(point.operation) else operation(point.operation).program or PLAYER
+    return PLAYER if is_pattern_file(point.operation) else find_operation(point.operation).program or PLAYER
 
 
 def _list_overlay_starts(batch: Batch, program: str) -> Iterator[Start]:
@@ -327,10 +334,10 @@ def _store_inputs(row: dict, work: AnyPath) -> dict:
     member = row["plays"]
     if isinstance(member, Case):
         pattern = probe(member.probe).pattern(member.settings)
-        write_play(row["schedule"], pattern)
+        write_player_table(row["schedule"], pattern)
     else:
-        pattern = schedule(member)
-        write_play(row["schedule"], pattern, member.operation, member.bytes)
+        pattern = build_schedule(member)
+        write_player_table(row["schedule"], pattern, member.operation, member.bytes)
     return {
         "id": row["id"],
         "schedule": row["schedule"].name,

@@ -6,6 +6,7 @@ Changes by hand are recorded in the set.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from commodel.errors import UserError, mistakes_in, suggest
 from commodel.files.cache import find_input
@@ -14,7 +15,7 @@ from commodel.files.quantities import check_unit, parse_with_unit
 from commodel.files.safe_paths import AnyPath
 from commodel.files.yaml import Document, read_yaml
 from commodel.models.evaluation.values import FORM_NAMES, Values
-from commodel.models.families import Family, complete, family, infer_forms, unit
+from commodel.models.families import Family, complete, find_family, infer_forms, unit
 from commodel.models.keys import parse
 from commodel.parameters import Estimate, ParameterSet
 from commodel.sources import ROOT
@@ -26,6 +27,15 @@ def read_set(path: AnyPath) -> ParameterSet:
     return parse_set(read_yaml(path, MAX_FILE_BYTES))
 
 
+def list_sets(path: Path) -> list[Path]:
+    """Return the files of the parameter sets that a path names: itself, or those in its folder."""
+    if not path.is_dir():
+        return [path]
+    if not (inside := sorted(path.glob("*.yaml"))):
+        raise UserError("found no parameter set (.yaml) in this folder", file=path)
+    return inside
+
+
 def parse_set(document: Document) -> ParameterSet:
     """Return the parameter set of a document, with units checked and full names.
 
@@ -33,7 +43,7 @@ def parse_set(document: Document) -> ParameterSet:
     constant.
     """
     parameters = parse_parameters(document)
-    entry = family(parameters.family)
+    entry = find_family(parameters.family)
     names = {name: entry.full_name(name, parameters.classes) for name in parameters.values}
     for name, full in names.items():
         if full != name and full in names:
@@ -76,7 +86,7 @@ def make_given_set(name: str, texts: Sequence[str]) -> ParameterSet:
 
     A function's constant may be named by the function alone. A setting takes one of the model's values.
     """
-    entry = family(name)
+    entry = find_family(name)
     settings, values_given = _split_settings(entry, [text.removeprefix(f"{name}:") for text in texts])
     texts: dict[str, str] = {}
     for given, value in values_given:
@@ -123,7 +133,7 @@ def _replace_values(parameters: ParameterSet, texts: Sequence[str], many_sets: b
     """Return a set with some values and settings replaced."""
     if not texts:
         return parameters
-    entry = family(parameters.family)
+    entry = find_family(parameters.family)
     settings, values_given = _split_settings(entry, texts)
     notes = [f"{name}={value}{_describe_previous(parameters.settings.get(name))}" for name, value in settings.items()]
     names = [_find_name(entry, parameters, given, many_sets) for given, _ in values_given]

@@ -1,8 +1,8 @@
-"""Arguments after the name of an algorithm, a topology or a layout: `chain:4KiB`, `kary:2^4`, `block:2` (`Argument`,
-`Named`).
+"""Specs of algorithms, topologies and layouts: a name and arguments, as in `chain:4KiB`, `kary:2^4`, `block:2`
+(`SpecType`, `Argument`).
 
-An entry of a registry is `Named` and declares its arguments, each with a type. The syntax of a spec, its parser, and
-the values for automatic search (see `Kind`) follow from that.
+An entry of a registry is a `SpecType`, which declares its arguments and their kinds. They determine the syntax of a
+spec, its parser, and the values for an automatic search.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from commodel.units import format_bytes, parse_bytes, parse_count
 
 MAX_DIGITS = 8  # of a number
 DEFAULT_SEGMENT = 8192  # bytes
-UNCUT = 1 << 30  # bytes: a segment of this size means no segments
+UNSEGMENTED = 1 << 30  # bytes: a segment of this size means no segments
 
 
 class Kind(Enum):
@@ -38,7 +38,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument: `parse` converts the text of a user; `default` is the value of an omitted optional argument."""
+    """An argument: `parse` converts the user's text; `default` is the value of an omitted optional argument."""
 
     name: str
     kind: Kind
@@ -56,15 +56,15 @@ class Argument:
         """The syntax, such as `[SEGMENT BYTES, else 8 KiB]`; without brackets if it is required."""
         if not self.optional:
             return self.name
-        usual = format_bytes(self.default) if self.is_size and self.default else self.default
-        return f"[{self.name}, else {usual}]" if usual else f"[{self.name}]"
+        default = format_bytes(self.default) if self.is_size and self.default else self.default
+        return f"[{self.name}, else {default}]" if default else f"[{self.name}]"
 
     def read(self, text: str) -> Any:
         return self.parse(text) if text or not self.optional else self.default
 
 
 @dataclass(frozen=True)
-class Named:
+class SpecType:
     """An entry of a registry. A spec is the name, a colon, and the arguments with `separators` between them."""
 
     name: str
@@ -75,8 +75,8 @@ class Named:
     @property
     def form(self) -> str:
         """The syntax of a spec."""
-        written = [word for pair in zip(self.arguments, (*self.separators, ""), strict=True) for word in pair]
-        return f"{self.name}:{''.join(word if isinstance(word, str) else word.form for word in written)}"
+        parts = [part for pair in zip(self.arguments, (*self.separators, ""), strict=True) for part in pair]
+        return f"{self.name}:{''.join(part if isinstance(part, str) else part.form for part in parts)}"
 
     def read(self, text: str) -> list[Any]:
         """Return the values of the arguments."""
@@ -85,30 +85,30 @@ class Named:
             for argument, separator in zip(self.arguments, (*self.separators, None), strict=True):
                 own, found, rest = rest.partition(separator) if separator else (rest, True, "")
                 if not found:
-                    raise UserError(f"no '{separator}' is there")
+                    raise UserError(f"found no '{separator}'")
                 values.append(argument.read(own))
         except UserError as error:
             raise UserError(f"found '{self.name}:{text}', wanted {self.form}: {error.message}") from None
         return values
 
 
-def whole_number(text: str, wanted: str = "", least: int = 1) -> int:
+def parse_whole_number(text: str, wanted: str = "", least: int = 1) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS and int(text) >= least):
         raise UserError(f"found '{text}', wanted {wanted or f'a whole number from {least}'}")
     return int(text)
 
 
-def whole_numbers(text: str, separator: str, wanted: str = "whole numbers from 1") -> list[int]:
+def parse_whole_numbers(text: str, separator: str, wanted: str = "whole numbers from 1") -> list[int]:
     """Return numbers ≥ 1 from a text with a separator, e.g. 4x4."""
     try:
-        return [whole_number(part) for part in text.split(separator)]
+        return [parse_whole_number(part) for part in text.split(separator)]
     except UserError:
         raise UserError(f"found '{text}', wanted {wanted}") from None
 
 
-def count(name: str, kind: Kind = Kind.COUNT, *, least: int = 1, default: int | None = None) -> Argument:
+def count_argument(name: str, kind: Kind = Kind.COUNT, *, least: int = 1, default: int | None = None) -> Argument:
     """Return an argument that is a whole number; optional if it has a default."""
-    return Argument(name, kind, partial(whole_number, least=least), default is not None, default)
+    return Argument(name, kind, partial(parse_whole_number, least=least), default is not None, default)
 
 
 def read_segment(text: str) -> int:
@@ -119,5 +119,5 @@ def read_segment(text: str) -> int:
 
 
 SEGMENT = Argument("SEGMENT BYTES", Kind.SEGMENT, read_segment, optional=True)
-PIPELINED = Argument("SEGMENT BYTES", Kind.SEGMENT, read_segment, optional=True, default=DEFAULT_SEGMENT)
+SEGMENT_OR_DEFAULT = Argument("SEGMENT BYTES", Kind.SEGMENT, read_segment, optional=True, default=DEFAULT_SEGMENT)
 SEED = Argument("SEED", Kind.SEED, partial(parse_count, low=0, high=2**63 - 1))

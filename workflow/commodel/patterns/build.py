@@ -1,7 +1,7 @@
-"""Schedules of points, with ranks placed on nodes: `schedule` for one, `stack_points` for many.
+"""Schedules of points, with ranks placed on nodes: `build_schedule` for one, `stack_points` for many.
 
-Points are grouped by shape, so that what does not depend on sizes is computed once. `full_layout` fills in a layout for
-a setting, and checks whether the setting has room for it.
+Points are grouped by shape, so that everything independent of sizes is computed once. `complete_layout` completes a
+layout for a setting, and checks whether the setting has enough nodes and cores.
 """
 
 from __future__ import annotations
@@ -16,13 +16,20 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.patterns.algorithms import algorithm, over_tree
-from commodel.patterns.layouts import Defaults, full, keeps_cores, named, place, ranks_of
-from commodel.patterns.operations import OVERLAY, parameters, parts
+from commodel.patterns.algorithms import find_algorithm, find_tree_algorithm
+from commodel.patterns.layouts import (
+    Defaults,
+    assigns_cores,
+    complete_spec,
+    count_layout_ranks,
+    find_layout,
+    place_ranks,
+)
+from commodel.patterns.operations import OVERLAY, fill_parameters, list_summands
+from commodel.patterns.pattern_files import is_pattern_file, read_pattern
 from commodel.patterns.repeated import CompactSchedule, Rounds
-from commodel.patterns.schedule import Schedule, stack
-from commodel.patterns.trees.topologies import tree
-from commodel.patterns.written import is_written, written
+from commodel.patterns.schedule import Schedule, stack_schedules
+from commodel.patterns.trees.topologies import make_tree
 from commodel.records import LIBRARY, Point
 
 if TYPE_CHECKING:
@@ -30,22 +37,16 @@ if TYPE_CHECKING:
 
 
 MAX_STACKED_MESSAGES = 20_000  # sizes × messages of one stack, to bound the memory of all draws
-MAX_EXPANDED_MESSAGES = (
-    1 << 16
-)  # up to this number, repeated rounds are expanded into messages, since stacks of sizes are then faster
-MIN_WIDTH_REDUCTION = (
-    8  # messages / width of a schedule, from which repeated rounds are faster than stacks for many draws
-)
+MAX_EXPANDED_MESSAGES = 1 << 16  # of repeated rounds that are expanded, since stacks of sizes are then faster
+MIN_WIDTH_REDUCTION = 8  # messages / width, from which repeated rounds are faster than stacks for many draws
 SIZE_FIELDS = ("bytes", "pattern")  # fields of a point that depend on the size
 GET_SHAPE_KEY = attrgetter(*(field.name for field in fields(Point) if field.name not in SIZE_FIELDS))
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A point without its size, and its sizes. The schedules of a shape are built and predicted together.
-
-    The name of an algorithm alone does not identify it: `binomial:4` is an algorithm with segments of 4 bytes, and a
-    tree.
+    """Points that differ in their size only: a point without a size, and the sizes. Their schedules are built and
+    predicted together.
     """
 
     point: Point
@@ -56,8 +57,8 @@ class Shape:
         return cls(replace(point, bytes=0, pattern=""), tuple(sizes))
 
 
-def shapes(points: Sequence[Point]) -> Iterator[tuple[list[int], Shape]]:
-    """Yield the numbers of each shape's points in the order of its sizes, and the shape, in order of first
+def group_by_shape(points: Sequence[Point]) -> Iterator[tuple[list[int], Shape]]:
+    """Yield the indices of each shape's points in the order of its sizes, and the shape, in order of first
     occurrence."""
     numbers: dict[tuple, list[int]] = {}
     for number, point in enumerate(points):
@@ -67,8 +68,8 @@ def shapes(points: Sequence[Point]) -> Iterator[tuple[list[int], Shape]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Sum:
-    """Points of one shape that are sums of schedules, each begun by all ranks at once.
+class ScheduleSum:
+    """Points of one shape that are sums of schedules; all ranks begin each schedule at once.
 
     There may be thousands of schedules; they are built one at a time.
     """
@@ -79,18 +80,18 @@ class Sum:
     def sizes(self) -> int:
         return len(self.shape.sizes)
 
-    def counted(self) -> Iterator[tuple[int, Schedule]]:
-        """Yield the stack of each part's schedules, which differ in sizes only, and how often it occurs."""
+    def iterate_parts(self) -> Iterator[tuple[int, Schedule]]:
+        """Yield how often each summand occurs, and the stack of its schedules at all sizes."""
         for point, count in list_parts(self.shape.point):
-            build = builder(point)
-            yield count, stack([build(size) for size in self.shape.sizes])
+            build = make_builder(point)
+            yield count, stack_schedules([build(size) for size in self.shape.sizes])
 
 
 def list_parts(point: Point) -> list[tuple[Point, int]]:
     """Return the summands of a point and how often each occurs; the point itself if it is no sum."""
     if not point.predictable or point.topology:
         return [(point, 1)]
-    return [(replace(point, operation=name), count) for name, count in parts(point.operation, point.ranks)]
+    return [(replace(point, operation=name), count) for name, count in list_summands(point.operation, point.ranks)]
 
 
 def sample_parts(point: Point) -> list[tuple[Point, float]]:
@@ -101,21 +102,21 @@ def sample_parts(point: Point) -> list[tuple[Point, float]]:
 
 
 def remove_layout(point: Point, ranks: int | None = None) -> Point:
-    """Return the point without a layout, or with another number of ranks; its messages are the same on all layouts."""
+    """Return the point without a layout, on which its messages do not depend, and optionally with other ranks."""
     return Point("", point.operation, point.algorithm, point.topology, "", ranks or point.ranks, point.bytes)
 
 
-def schedule(point: Point) -> Schedule:
+def build_schedule(point: Point) -> Schedule:
     """Return the schedule of a point."""
-    return builder(point)(point.bytes)
+    return make_builder(point)(point.bytes)
 
 
-def builder(point: Point, many: bool = False) -> Callable[[int], Schedule]:
+def make_builder(point: Point, many: bool = False) -> Callable[[int], Schedule]:
     """Return a function from the size to the schedule of a point, which looks up names and places ranks once.
 
-    `many`: it is for many draws.
+    `many`: whether the schedule is for predictions of many draws.
     """
-    build_compact = _make_builder(point)
+    build_compact = _make_compact_builder(point)
 
     def build(size: int) -> Schedule:
         pattern = build_compact(size)
@@ -126,7 +127,7 @@ def builder(point: Point, many: bool = False) -> Callable[[int], Schedule]:
     return build
 
 
-def _make_builder(point: Point) -> Callable[[int], Schedule]:
+def _make_compact_builder(point: Point) -> Callable[[int], Schedule]:
     """Return a function from the size to the schedule, in which repeated rounds are not expanded."""
     if point.measured_only:
         raise UserError(f"'{point.operation}' is measured, not predicted or drawn: it has no schedule")
@@ -134,38 +135,38 @@ def _make_builder(point: Point) -> Callable[[int], Schedule]:
         raise UserError(
             f"'{LIBRARY}' is the MPI library's own {point.operation}: it is measured, not predicted or drawn"
         )
-    if is_written(point.operation):
+    if is_pattern_file(point.operation):
         build = partial(_get_written_schedule, point.operation)
     elif point.topology:
-        build = partial(over_tree(point.operation).build, tree(point.topology))
+        build = partial(find_tree_algorithm(point.operation).build, make_tree(point.topology))
     else:
-        entry, argument = algorithm(point.operation, point.algorithm)
-        values, named = entry.values(argument), parameters(point.operation, point.ranks)
+        entry, argument = find_algorithm(point.operation, point.algorithm)
+        values, parameters = entry.parse_argument(argument), fill_parameters(point.operation, point.ranks)
 
         def build(bytes: int) -> Schedule:
-            return entry.build(point.ranks, bytes, *values, **named)
+            return entry.build(point.ranks, bytes, *values, **parameters)
 
     if not point.layout:
         return build
-    node = place(point.layout, point.ranks)
-    return lambda size: build(size).placed(node)
+    node = place_ranks(point.layout, point.ranks)
+    return lambda size: build(size).place(node)
 
 
 def _get_written_schedule(operation: str, bytes: int) -> Schedule:
-    return written(operation)
+    return read_pattern(operation)
 
 
-def fan_in(pattern: Schedule) -> int:
+def find_fan_in(pattern: Schedule) -> int:
     """Return the most messages that one rank receives in one step; 0 without messages."""
     if isinstance(pattern, CompactSchedule):
-        return max(1 if isinstance(part, Rounds) else fan_in(part) for part in pattern.parts)
+        return max(1 if isinstance(part, Rounds) else find_fan_in(part) for part in pattern.parts)
     if not len(pattern.dst):
         return 0
     _, counts = np.unique(pattern.dst_wait * pattern.ranks + pattern.dst, return_counts=True)
     return int(counts.max())
 
 
-def fan_ins(points: Iterable[Point]) -> dict[str, int]:
+def find_fan_ins(points: Iterable[Point]) -> dict[str, int]:
     """Return the fan-in of every point, by id.
 
     If the smallest and the largest message have the same fan-in, as in all patterns that only cut messages into
@@ -173,78 +174,76 @@ def fan_ins(points: Iterable[Point]) -> dict[str, int]:
     """
     points = list(points)
     fan_in_by_id = {}
-    for numbers, shape in shapes([remove_layout(point) for point in points]):
-        build, low, high = builder(shape.point), min(shape.sizes), max(shape.sizes)
+    for numbers, shape in group_by_shape([remove_layout(point) for point in points]):
+        build, low, high = make_builder(shape.point), min(shape.sizes), max(shape.sizes)
         if len(summands := list_parts(shape.point)) > 1:
-            largest = max(fan_in(builder(part)(high)) for part, _ in summands)
+            largest = max(find_fan_in(make_builder(part)(high)) for part, _ in summands)
             fan_in_by_id |= dict.fromkeys((points[number].id for number in numbers), largest)
             continue
-        by_size = {size: fan_in(build(size)) for size in {low, high}}
+        by_size = {size: find_fan_in(build(size)) for size in {low, high}}
         if by_size[low] == by_size[high]:
             by_size = dict.fromkeys(shape.sizes, by_size[low])
         for number, size in zip(numbers, shape.sizes, strict=True):
             if size not in by_size:
-                by_size[size] = fan_in(build(size))
+                by_size[size] = find_fan_in(build(size))
             fan_in_by_id[points[number].id] = by_size[size]
     return fan_in_by_id
 
 
 def stack_points(
-    points: Sequence[Point], together: int = MAX_STACKED_MESSAGES, many: bool = False
-) -> Iterator[tuple[list[int], Schedule | Sum]]:
-    """Yield the numbers of points whose schedules differ in sizes only, and a stack of their schedules.
+    points: Sequence[Point], max_messages: int = MAX_STACKED_MESSAGES, many: bool = False
+) -> Iterator[tuple[list[int], Schedule | ScheduleSum]]:
+    """Yield the indices of points whose schedules differ in sizes only, and a stack of their schedules.
 
-    `many`: as in `builder`.
+    `many`: as in `make_builder`.
     """
-    for numbers, shape in shapes(points):
-        for places, pattern in stacks(shape, together, many):
-            yield [numbers[place] for place in places], pattern
+    for numbers, shape in group_by_shape(points):
+        for indices, pattern in stack_sizes(shape, max_messages, many):
+            yield [numbers[index] for index in indices], pattern
 
 
-def stacks(
-    shape: Shape, together: int = MAX_STACKED_MESSAGES, many: bool = False
-) -> Iterator[tuple[list[int], Schedule | Sum]]:
+def stack_sizes(
+    shape: Shape, max_messages: int = MAX_STACKED_MESSAGES, many: bool = False
+) -> Iterator[tuple[list[int], Schedule | ScheduleSum]]:
     """Yield the indices of sizes whose schedules have one structure, and their stack.
 
-    The structure is kept from stack to stack. At most the messages of four stacks wait for more sizes.
+    Stacks of one structure share it. Incomplete stacks have at most the messages of four complete ones.
     """
     if len(summands := list_parts(shape.point)) > 1:
-        rows = builder(summands[0][0])(shape.sizes[0]).messages
-        for first in range(0, len(shape.sizes), sizes_per_stack := max(together // max(rows, 1), 1)):
+        rows = make_builder(summands[0][0])(shape.sizes[0]).messages
+        for first in range(0, len(shape.sizes), sizes_per_stack := max(max_messages // max(rows, 1), 1)):
             sizes = shape.sizes[first : first + sizes_per_stack]
-            yield list(range(first, first + len(sizes))), Sum(replace(shape, sizes=sizes))
+            yield list(range(first, first + len(sizes))), ScheduleSum(replace(shape, sizes=sizes))
         return
-    build = builder(shape.point, many)
-    waiting: list[tuple[Schedule, list[int], list[Schedule]]] = []
-    last: Schedule | None = (
-        None  # the first schedule of the last full stack, reused for the next one of the same structure
-    )
-    cells = 0
+    build = make_builder(shape.point, many)
+    incomplete: list[tuple[Schedule, list[int], list[Schedule]]] = []
+    last: Schedule | None = None  # the first schedule of the last complete stack, whose structure is reused
+    messages = 0  # of incomplete stacks
     for number, size in enumerate(shape.sizes):
         pattern = build(size)
         if isinstance(pattern, CompactSchedule):
             yield [number], pattern
             continue
-        entry = next((entry for entry in reversed(waiting) if entry[0].has_same_structure(pattern)), None)
+        entry = next((entry for entry in reversed(incomplete) if entry[0].has_same_structure(pattern)), None)
         if entry is None:
             entry = (last if last is not None and last.has_same_structure(pattern) else pattern), [], []
-            waiting.append(entry)
+            incomplete.append(entry)
         first, numbers, schedules = entry
         numbers.append(number)
         schedules.append(pattern)
         rows = max(len(pattern.src), 1)
-        cells += rows
-        if len(numbers) * rows >= together:
-            waiting = [other for other in waiting if other is not entry]
-            cells -= len(numbers) * rows
+        messages += rows
+        if len(numbers) * rows >= max_messages:
+            incomplete = [other for other in incomplete if other is not entry]
+            messages -= len(numbers) * rows
             last = first
-            yield numbers, stack(schedules, first)
-        elif cells >= 4 * together:
-            for first, numbers, schedules in waiting:
-                yield numbers, stack(schedules, first)
-            waiting, cells = [], 0
-    for first, numbers, schedules in waiting:
-        yield numbers, stack(schedules, first)
+            yield numbers, stack_schedules(schedules, first)
+        elif messages >= 4 * max_messages:
+            for first, numbers, schedules in incomplete:
+                yield numbers, stack_schedules(schedules, first)
+            incomplete, messages = [], 0
+    for first, numbers, schedules in incomplete:
+        yield numbers, stack_schedules(schedules, first)
 
 
 @dataclass(frozen=True)
@@ -258,27 +257,27 @@ class PlacedLayout:
     misfit: str  # why it does not fit the platform; empty if it does
 
     @property
-    def room(self) -> dict[str, object]:
+    def point_fields(self) -> dict[str, object]:
         """The fields of a point that follow from the layout."""
         return {"nodes": self.nodes, "per_node": self.per_node, "reach": self.reach}
 
-    def checked(self, ranks: int, key: str = "") -> PlacedLayout:
+    def check(self, ranks: int, key: str = "") -> PlacedLayout:
         if self.misfit:
             raise UserError(f"{ranks} ranks as {self.misfit}", key=key)
         return self
 
 
 @lru_cache(maxsize=65536)
-def full_layout(setting: Setting, spec: str, ranks: int, requested: int | None = None) -> PlacedLayout:
-    """Return the layout with everything filled in.
+def complete_layout(setting: Setting, spec: str, ranks: int, requested: int | None = None) -> PlacedLayout:
+    """Return the complete layout of a spec.
 
-    If it does not give the ranks per node, ranks_per_node does, else ranks are spread over all nodes.
+    If the spec has no ranks per node, `requested` is used, else ranks are spread over all nodes.
     """
     per_node = requested or -(-max(ranks, setting.spread) // setting.nodes)
     defaults = Defaults(per_node, setting.types, setting.hosts, setting.cores, setting.fewer_cores, setting.levels)
-    layout = full(spec, defaults, requested)
-    node = place(layout, ranks)
-    entry, arguments = named(layout)
+    layout = complete_spec(spec, defaults, requested)
+    node = place_ranks(layout, ranks)
+    entry, arguments = find_layout(layout)
     used, ranks_on = np.unique(node, return_counts=True)
     per_node = entry.ranks_per_node(arguments) or int(ranks_on.max())
     misfit = _explain_misfit(setting, defaults, layout, used, ranks_on, per_node)
@@ -286,24 +285,24 @@ def full_layout(setting: Setting, spec: str, ranks: int, requested: int | None =
     return PlacedLayout(layout, int(node.max()) + 1, per_node, reach, misfit)
 
 
-def fill_layout(setting: Setting, spec: str, ranks: int | None) -> tuple[PlacedLayout, int]:
-    """Return a layout in full, and its ranks, which the layout may determine."""
-    if (ranks := ranks or ranks_of(spec)) is None:
+def complete_layout_and_ranks(setting: Setting, spec: str, ranks: int | None) -> tuple[PlacedLayout, int]:
+    """Return the complete layout, and the number of ranks, which the layout may determine."""
+    if (ranks := ranks or count_layout_ranks(spec)) is None:
         raise UserError(f"'{spec}' does not determine the number of ranks; wanted --ranks")
-    return full_layout(setting, spec, ranks).checked(ranks), ranks
+    return complete_layout(setting, spec, ranks).check(ranks), ranks
 
 
 def _explain_misfit(
     setting: Setting, defaults: Defaults, layout: str, used: np.ndarray, ranks_on: np.ndarray, per_node: int
 ) -> str:
-    """Return why a layout does not fit a setting. `full` has checked the cores of processes with several."""
-    if setting.substrate == OVERLAY and keeps_cores(layout):
-        return f"{layout} keep cores, which processes of an overlay network do not"
+    """Return why a layout does not fit a setting. `complete_spec` has checked processes with several cores."""
+    if setting.substrate == OVERLAY and assigns_cores(layout):
+        return f"{layout} are bound to cores, which an overlay network does not support"
     nodes = int(used[-1]) + 1
     if per_node > setting.cores or nodes > setting.nodes:
-        room = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
+        available = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
         wanted = f"{nodes} node{'s' * (nodes > 1)} of {per_node} core{'s' * (per_node > 1)}"
-        return f"{layout} need {wanted}; {room}"
+        return f"{layout} need {wanted}; {available}"
     for node, ranks in zip(used, ranks_on, strict=True) if setting.fewer_cores else ():
         if ranks > (cores := defaults.cores(int(node))):
             return f"{layout} need {ranks} cores of node {node}; platform '{setting.name}' has {cores} there"

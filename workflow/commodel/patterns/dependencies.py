@@ -1,10 +1,10 @@
-"""The dependency graph of a schedule in the form of GOAL (`dependencies`): sends, receives and calculations of every
-rank, and which of them must start or end before another.
+"""The dependency graph of a schedule, as in GOAL (`make_dependencies`): sends, receives and calculations of every rank,
+and the dependencies between their starts and ends.
 
 The posts of a rank's step depend on all its earlier waits and work. Its local work depends on the waits of the step.
-Sends are chained by their starts, since LogGOPSim does not keep the order of simultaneous sends; so are operations
-after a send that has no wait yet. A calculation without time joins several dependencies, and keeps two waits in
-order.
+Each send depends on the start of the previous one, since LogGOPSim does not keep the order of simultaneous sends. So do
+operations after a send that has no wait yet. A calculation of no time joins several dependencies, and keeps two waits
+in order.
 """
 
 from collections.abc import Iterator
@@ -15,16 +15,16 @@ import numpy as np
 
 from commodel.patterns.schedule import Schedule
 
-SEND, RECEIVE, CALC = 1, 2, 3  # LogGOPSim takes operations that become ready together in this order
+SEND, RECEIVE, CALC = 1, 2, 3  # the order in which LogGOPSim starts operations that are ready at the same time
 NO_WORK = -1
-SENDS, OPENS, LEAVES, TAKES, WORKS = range(5)  # events of a step: sends, receives, waits for both, local work
+SEND_POSTS, RECEIVE_POSTS, SEND_WAITS, RECEIVE_WAITS, WORKS = range(5)  # events of a step, in this order
 Event = tuple[int, int, int]  # step, kind of event, row
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation of a rank. `row`: of the messages, or for a calculation of `work_groups`, NO_WORK if it takes no
-    time."""
+    """An operation of a rank. `row` is the row of the message, or the group of a calculation (see `group_work`), or
+    NO_WORK."""
 
     kind: int
     row: int
@@ -39,28 +39,28 @@ class Dependency:
     on_start: bool
 
 
-def work_groups(schedule: Schedule) -> tuple[np.ndarray, int]:
+def group_work(schedule: Schedule) -> tuple[np.ndarray, int]:
     """Return the calculation of each row of local work, one for each rank and step, and their number."""
     key = schedule.work.rank.astype(np.int64) * (schedule.last_step + 2) + schedule.work.step
     keys, groups = np.unique(key, return_inverse=True)
     return groups, len(keys)
 
 
-def dependencies(schedule: Schedule, busy: np.ndarray) -> Iterator[list[Operation | Dependency]]:
+def make_dependencies(schedule: Schedule, busy: np.ndarray) -> Iterator[list[Operation | Dependency]]:
     """Yield for each rank its operations, each followed by its dependencies.
 
-    `busy`: which of `work_groups` take time; the others are omitted.
+    `busy` flags the groups of `group_work` that take time; the others are omitted.
     """
-    groups, _ = work_groups(schedule)
-    for events in _by_rank(schedule):
-        rank = _Rank(groups, busy)
+    groups, _ = group_work(schedule)
+    for events in _list_rank_events(schedule):
+        rank = _RankGraph(groups, busy)
         for _, step in groupby(events, lambda event: event[0]):
-            rank.step([event[1:] for event in step])
+            rank.add_step([event[1:] for event in step])
         yield rank.items
 
 
-def _by_rank(schedule: Schedule) -> Iterator[list[Event]]:
-    """Yield the events of every rank, in the order of its steps and within a step."""
+def _list_rank_events(schedule: Schedule) -> Iterator[list[Event]]:
+    """Yield the events of every rank, in the order of steps and of events within a step."""
     work, rows = schedule.work, np.arange(len(schedule.src))
     ranks = np.concatenate([schedule.src, schedule.dst, schedule.src, schedule.dst, work.rank])
     steps = schedule.step, schedule.dst_step, schedule.src_wait, schedule.dst_wait, work.step
@@ -73,11 +73,11 @@ def _by_rank(schedule: Schedule) -> Iterator[list[Event]]:
         yield list(zip(*events[:, first:last].tolist(), strict=True))
 
 
-class _Rank:
+class _RankGraph:
     """The graph of one rank.
 
-    `before` are the operations that must be done before the next one, `started` the last send without a wait, `waited`
-    whether the last event was a wait.
+    `before` are the operations that must end before the next one, `started` is the last send without a wait, and
+    `waited` is whether the last event was a wait.
     """
 
     def __init__(self, groups: np.ndarray, busy: np.ndarray) -> None:
@@ -89,36 +89,36 @@ class _Rank:
         self.waited = False
         self.in_flight: dict[tuple[int, bool], int] = {}  # operations of messages, by row and whether it is the receive
 
-    def step(self, events: list[tuple[int, int]]) -> None:
-        posts = [(row, does == OPENS) for does, row in events if does in (SENDS, OPENS)]
-        dues = [(row, does == TAKES) for does, row in events if does in (LEAVES, TAKES)]
-        if len(self.before) > 1 if posts else dues and self.waited:
-            self.before, self.started = [self._calc(NO_WORK)], None
+    def add_step(self, events: list[tuple[int, int]]) -> None:
+        posts = [(row, kind == RECEIVE_POSTS) for kind, row in events if kind in (SEND_POSTS, RECEIVE_POSTS)]
+        waits = [(row, kind == RECEIVE_WAITS) for kind, row in events if kind in (SEND_WAITS, RECEIVE_WAITS)]
+        if len(self.before) > 1 if posts else waits and self.waited:
+            self.before, self.started = [self._add_calculation(NO_WORK)], None
         if posts:
             self._post(posts)
-        if dues:
-            done = [self.in_flight.pop(due) for due in dues]
-            self.before = done + ([] if set(posts) & set(dues) else self.before)
-            self.started = None if self.started in done else self.started
+        if waits:
+            completed = [self.in_flight.pop(message) for message in waits]
+            self.before = completed + ([] if set(posts) & set(waits) else self.before)
+            self.started = None if self.started in completed else self.started
             self.waited = True
-        group = next((int(self.groups[row]) for does, row in events if does == WORKS), NO_WORK)
+        group = next((int(self.groups[row]) for kind, row in events if kind == WORKS), NO_WORK)
         if group != NO_WORK and self.busy[group]:
-            self.before, self.started, self.waited = [self._calc(group)], None, False
+            self.before, self.started, self.waited = [self._add_calculation(group)], None, False
 
     def _post(self, posts: list[tuple[int, bool]]) -> None:
-        """Add sends, which are chained, and receives, which follow the sends of earlier steps."""
+        """Add sends, each after the start of the previous one, and receives after the sends of earlier steps."""
         chain, earlier = [] if self.started is None else [self.started], self.started
-        for row, receives in posts:
-            number = self._add(RECEIVE if receives else SEND, row)
-            if receives and earlier is not None:
+        for row, is_receive in posts:
+            number = self._add(RECEIVE if is_receive else SEND, row)
+            if is_receive and earlier is not None:
                 self.items.append(Dependency(number, earlier, on_start=True))
-            elif not receives:
+            elif not is_receive:
                 chain.append(number)
-            self.in_flight[row, receives] = number
+            self.in_flight[row, is_receive] = number
         self.items += [Dependency(after, first, on_start=True) for first, after in pairwise(chain)]
         self.started, self.waited = chain[-1] if chain else None, False
 
-    def _calc(self, group: int) -> int:
+    def _add_calculation(self, group: int) -> int:
         number = self._add(CALC, group)
         if self.started is not None:
             self.items.append(Dependency(number, self.started, on_start=True))

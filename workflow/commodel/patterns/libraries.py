@@ -1,5 +1,5 @@
-"""MPI libraries: the functions that send the messages of an algorithm (`routines`), and the substrate of a platform,
-MPI or an overlay network (`on_substrate`).
+"""MPI libraries: the functions that send the messages of an algorithm (`find_routines`), and what a platform's
+substrate, MPI or an overlay network, can run (`apply_substrate`).
 
 In a function listed here, every rank sends the same messages in the same order as the algorithm; `differs` names
 exceptions. Recordings of Open MPI 4.1.4 and MPICH 4.0.2 confirm this: `tests/interchange/test_rules.py`.
@@ -9,21 +9,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from commodel.errors import UserError, mistakes_in
-from commodel.patterns.operations import FEWEST_RANKS, MPI, OVERLAY, given_of, operation, operations, parameters
-from commodel.patterns.written import is_written
+from commodel.patterns.operations import (
+    MIN_RANKS,
+    MPI,
+    OVERLAY,
+    fill_parameters,
+    find_operation,
+    list_operations,
+    parse_parameters,
+)
+from commodel.patterns.pattern_files import is_pattern_file
 
 OPEN_MPI, MPICH = "Open MPI", "MPICH"
 FEW_ELEMENTS = "with fewer elements than ranks it is linear"
-LINEAR = "linear where the operation does not commute, or elements are fewer than the power of two that works"
-EVEN = "beyond a power of two the even ranks of the first pairs hand over whole vectors; even shares"
-ODD = "beyond a power of two the odd ranks of the first pairs hand over whole vectors; even shares"
-EITHER = "reduces and broadcasts with whatever Open MPI chooses for each"
+LINEAR = "linear if the operation does not commute, or with fewer elements than the largest power of two of the ranks"
+EVEN = "beyond a power of two the even ranks of the first pairs send whole vectors; shares are even"
+ODD = "beyond a power of two the odd ranks of the first pairs send whole vectors; shares are even"
+DEFAULTS = "reduces and broadcasts with the algorithms that Open MPI selects for each"
 RADIX_2 = "if coll_tuned_bcast_algorithm_knomial_radix is 2, which no rule can express"
 RADIX_4 = "K is coll_tuned_bcast_algorithm_knomial_radix, 4 unless set"
 THROTTLED = "at most MPIR_CVAR_ALLTOALL_THROTTLE at once; a rank sends to itself, too"
 
 # Algorithm, function of ompi_coll_base, its number in Open MPI's rules (0: no rule can name it), how it differs.
-# Of an algorithm with two of them the first cuts nothing into segments.
+# If an algorithm has two functions, the first does not cut messages into segments.
 OPEN_MPI_FUNCTIONS = (
     ("allgather-bruck", "allgather_intra_bruck", 2),
     ("allgather-neighbor-exchange", "allgather_intra_neighborexchange", 5),
@@ -31,7 +39,7 @@ OPEN_MPI_FUNCTIONS = (
     ("allgather-ring", "allgather_intra_ring", 4),
     ("allreduce-rabenseifner", "allreduce_intra_redscat_allgather", 6, LINEAR),
     ("allreduce-recursive-doubling", "allreduce_intra_recursivedoubling", 3),
-    ("allreduce-reduce-bcast", "allreduce_intra_nonoverlapping", 0, EITHER),
+    ("allreduce-reduce-bcast", "allreduce_intra_nonoverlapping", 0, DEFAULTS),
     ("allreduce-ring", "allreduce_intra_ring", 4, "with fewer elements than ranks it is recursive doubling"),
     ("allreduce-ring", "allreduce_intra_ring_segmented", 5),
     ("alltoall-bruck", "alltoall_intra_bruck", 3),
@@ -86,9 +94,9 @@ MPICH_FUNCTIONS = (
 )
 
 
-# Functions that combine operands in another order than that of the ranks, although the operation may not commute: Open
-# MPI's rules start them all the same; MPICH's selection can ask first. Seen in Open MPI 4.1.8 and 5.0.11, and in MPICH
-# 5.0.2, by the program `verify`.
+# Functions that do not combine operands in the order of the ranks, which is wrong if the operation does not commute.
+# Open MPI's rules select them nevertheless; MPICH's selection can check for commutativity. The program `verify` found
+# them in Open MPI 4.1.8 and 5.0.11, and in MPICH 5.0.2.
 REORDERING = {
     "allreduce_intra_ring",
     "allreduce_intra_ring_segmented",
@@ -103,8 +111,8 @@ REORDERING = {
     "Reduce_scatter_intra_recursive_halving",
 }
 # Functions that cut a message by the count and datatype of each rank's own call. If these differ between ranks, which
-# MPI allows as long as the bytes agree, ranks wait for other segments than are sent. With no segment size the second
-# group sends messages whole.
+# MPI allows as long as the bytes agree, ranks wait for other segments than are sent. The second group cuts messages
+# only with a segment size.
 CUTTING_ALWAYS = {
     "gather_intra_linear_sync",
     "bcast_intra_scatter_allgather",
@@ -125,17 +133,17 @@ class Routine:
 
     library: str
     function: str
-    number: int = 0  # Open MPI's own, where a rule can name it
+    number: int = 0  # in Open MPI's rules; 0: no rule can name it
     differs: str = ""
-    keeps_order: bool = True  # of operands whose operation does not commute
+    keeps_order: bool = True  # combines operands in the order of the ranks
 
     def cuts_by_own_count(self, segment: int) -> bool:
-        """Return whether ranks that describe a message by different datatypes would cut it into different segments."""
+        """Return whether ranks with different datatypes for one message cut it into different segments."""
         name = self.function.removeprefix("ompi_coll_base_")
         return name in CUTTING_ALWAYS or (segment > 0 and name in CUTTING_BY_SEGMENT)
 
 
-def routines(algorithm: str) -> tuple[Routine, ...]:
+def find_routines(algorithm: str) -> tuple[Routine, ...]:
     """Return the functions that send the messages of an algorithm, Open MPI's first."""
     open_mpi = [
         Routine(OPEN_MPI, f"ompi_coll_base_{function}", number, *(differs or [""]), function not in REORDERING)
@@ -150,23 +158,29 @@ def routines(algorithm: str) -> tuple[Routine, ...]:
     return (*open_mpi, *mpich)
 
 
-WAVES = {"overlay-reduce": 1, "overlay-broadcast": 1, "overlay-throughput": 50}  # of an overlay's own spellings
+WAVES = {
+    "overlay-reduce": 1,
+    "overlay-broadcast": 1,
+    "overlay-throughput": 50,
+}  # of operations with special names on an overlay network
 
 
-def on_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a combination with the substrate's parameters; combinations that it does not support are refused.
+def apply_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[str, object]:
+    """Return a combination with its number of waves; refuse combinations that the substrate does not support.
 
-    `overlay-throughput` has waves. Without a substrate, as for predictions without a platform, all are allowed.
+    Without a substrate, as for predictions without a platform, all combinations are allowed.
     """
     name = combination["operation"]
     spelling = name.partition(":")[0].strip()
     if substrate == MPI and spelling in WAVES:
         raise UserError(f"found '{spelling}', which only a platform with substrate: overlay has", key="operation")
-    if is_written(name):
+    if is_pattern_file(name):
         if substrate == OVERLAY:
-            raise UserError(f"found '{name}', but an overlay network runs {_of_overlay()}", key="operation")
+            raise UserError(
+                f"found '{name}', but an overlay network runs {_list_overlay_operations()}", key="operation"
+            )
         return combination
-    _refuse_unknown(substrate, name)
+    _check_operation(substrate, name)
     if substrate == OVERLAY:
         if combination.get("algorithm"):
             message = f"found '{combination['algorithm']}', but an overlay network has no algorithms; give a topology"
@@ -174,44 +188,48 @@ def on_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[s
         if not combination.get("topology"):
             raise UserError(f"on an overlay network {name} needs a topology", key="operation")
     waves = combination.get("waves", WAVES.get(spelling, 1))
-    if waves != 1 and (program := operation(name).program):
-        raise UserError(f"found {waves}, wanted 1: the kernel {program} takes its iterations one by one", key="waves")
+    if waves != 1 and (program := find_operation(name).program):
+        raise UserError(f"found {waves}, wanted 1: the kernel {program} has no waves", key="waves")
     if substrate == OVERLAY:
-        _refuse_mode(name, waves)
+        _check_waves(name, waves)
     return {**combination, "waves": waves}
 
 
-def _of_overlay() -> str:
-    return ", ".join(name for name, entry in operations().items() if OVERLAY in entry.substrates)
+def _list_overlay_operations() -> str:
+    return ", ".join(name for name, entry in list_operations().items() if OVERLAY in entry.substrates)
 
 
-def _refuse_unknown(substrate: str, name: str) -> None:
+def _check_operation(substrate: str, name: str) -> None:
     with mistakes_in(key="operation"):
-        entry, given = operation(name), given_of(name)
+        entry, values = find_operation(name), parse_parameters(name)
     if substrate == OVERLAY and OVERLAY not in entry.substrates:
-        raise UserError(f"found '{entry.name}', but an overlay network runs {_of_overlay()}", key="operation")
+        raise UserError(
+            f"found '{entry.name}', but an overlay network runs {_list_overlay_operations()}", key="operation"
+        )
     if substrate != OVERLAY and MPI not in entry.substrates:
         raise UserError(f"found '{entry.name}', which only a platform with substrate: overlay has", key="operation")
-    overlay_only = [known.name for known in entry.parameters if known.overlay and known.name in given]
+    overlay_only = [parameter.name for parameter in entry.parameters if parameter.overlay and parameter.name in values]
     if substrate != OVERLAY and overlay_only:
         raise UserError(f"found {overlay_only[0]}, which only a platform with substrate: overlay has", key="operation")
-    if "compute" in given and "filter" in given:
+    if "compute" in values and "filter" in values:
         raise UserError("found compute and filter, wanted one of them", key="operation")
-    if "period" in given and given.get("mode") != "timed":
+    if "period" in values and values.get("mode") != "timed":
         raise UserError("found period, which only mode=timed has", key="operation")
 
 
-def _refuse_mode(name: str, waves: int) -> None:
-    named = parameters(name, FEWEST_RANKS, overlay=True)
-    mode = named.get("mode", "waves")
-    if waves > 1 and not (operation(name).bytes and mode == "waves"):
-        what = f"mode={mode}" if operation(name).bytes else operation(name).name
-        raise UserError(f"found several waves, which {what} does not have", key="waves")
-    if waves == 1 and mode == "waves" and named.get("compute"):
-        message = "found compute, of which half a round trip would be half; wanted mode=synchronous or timed, or waves"
+def _check_waves(name: str, waves: int) -> None:
+    values = fill_parameters(name, MIN_RANKS, overlay=True)
+    mode = values.get("mode", "waves")
+    if waves > 1 and not (find_operation(name).bytes and mode == "waves"):
+        subject = f"mode={mode}" if find_operation(name).bytes else find_operation(name).name
+        raise UserError(f"found several waves, which {subject} does not have", key="waves")
+    if waves == 1 and mode == "waves" and values.get("compute"):
+        message = (
+            "found compute, which half a round trip would halve; wanted mode=synchronous or timed, or several waves"
+        )
         raise UserError(message, key="operation")
 
 
 def has_no_schedule(name: str) -> bool:
     """Return whether an operation with these parameters has no schedule and is measured only."""
-    return operation(name).without_schedule(parameters(name, FEWEST_RANKS, overlay=True))
+    return find_operation(name).without_schedule(fill_parameters(name, MIN_RANKS, overlay=True))

@@ -1,19 +1,25 @@
-"""Points from combinations of names (`make_point`): missing values are filled in, invalid ones are refused."""
+"""Points from combinations of the matrix (`make_point`): missing values get defaults, invalid ones are refused."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from commodel.errors import UserError, mistakes_in
-from commodel.patterns.algorithms import find_algorithms, over_tree, own_spelling
-from commodel.patterns.build import PlacedLayout, full_layout
-from commodel.patterns.layouts import ranks_of as layout_ranks
-from commodel.patterns.libraries import has_no_schedule, on_substrate
-from commodel.patterns.operations import FEWEST_RANKS, FILE, operation, parameters, ranks_of, sized
-from commodel.patterns.operations import own_spelling as own_operation
-from commodel.patterns.trees.topologies import own_spelling as own_tree
-from commodel.patterns.trees.topologies import tree
-from commodel.patterns.written import AS_WRITTEN, is_written, written
+from commodel.patterns.algorithms import canonical_algorithm, find_algorithms, find_tree_algorithm
+from commodel.patterns.build import PlacedLayout, complete_layout
+from commodel.patterns.layouts import count_layout_ranks
+from commodel.patterns.libraries import apply_substrate, has_no_schedule
+from commodel.patterns.operations import (
+    FILE,
+    MIN_RANKS,
+    canonical_operation,
+    fill_parameters,
+    find_operation,
+    has_size,
+    required_ranks,
+)
+from commodel.patterns.pattern_files import AS_WRITTEN, is_pattern_file, read_pattern
+from commodel.patterns.trees.topologies import canonical_topology, make_tree
 from commodel.records import LIBRARY, Point
 from commodel.units import MAX_COUNT
 
@@ -26,19 +32,34 @@ class Setting:
     nodes: int
     cores: int  # of a node
     largest_message: int = (1 << 31) - 1
-    spread: int = 0  # ranks to spread over the nodes if a layout leaves it open; 0: those of the point
+    spread: int = 0  # ranks that determine the default of ranks per node; 0: those of the point
     types: tuple[tuple[str, int], ...] = ()  # nodes of each type, in the order of the nodes
-    hosts: tuple[str, ...] = ()  # names of the nodes, if known
-    substrate: str = ""  # transport of messages; empty: predicted only
+    hosts: tuple[str, ...] = ()  # names of the nodes; empty: unknown
+    substrate: str = ""  # transport of messages; empty: for predictions only
     fewer_cores: tuple[tuple[str, int], ...] = ()  # cores of node types that have fewer
     levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # group of each node, innermost level first
 
     def for_block(self, combinations: Iterable[Mapping[str, object]]) -> "Setting":
-        """Return the setting of a block of the matrix: all points get the ranks per node that its largest one needs.
+        """Return the setting of a block of the matrix, whose points have the ranks per node that the largest one needs.
 
-        They then remain alternatives to each other.
+        Its points therefore remain alternatives of one workload.
         """
-        return replace(self, spread=max((_ranks(combination) for combination in combinations), default=0))
+        return replace(self, spread=max((find_ranks(combination) for combination in combinations), default=0))
+
+    def extended(self, ranks: int) -> "Setting":
+        """Return the setting with as many nodes as these ranks need, for predictions. A single node, and nodes that
+        differ, are not continued."""
+        needed = -(-ranks // self.cores)
+        if not 1 < self.nodes < needed or self.types or self.fewer_cores or self.levels:
+            return self
+        return replace(self, nodes=needed, hosts=())
+
+    def describe_extension(self, extended: "Setting") -> list[str]:
+        """Return a note if the extended setting has more nodes than this one."""
+        if extended.nodes <= self.nodes:
+            return []
+        reason = f"platform {self.name} has {self.nodes}; the others are assumed to be like these"
+        return [f"EXTRAPOLATED to {extended.nodes} nodes: {reason}"]
 
     @classmethod
     def unlimited(cls) -> "Setting":
@@ -47,115 +68,119 @@ class Setting:
         return cls("", 1 << 30, 1 << 30, largest_message=1 << 62)
 
 
-def _ranks(combination: Mapping[str, object]) -> int:
+def find_ranks(combination: Mapping[str, object]) -> int:
     """Return the ranks of a combination; 0 if a mistake in it leaves them unknown."""
     name, topology = combination["operation"], combination.get("topology")
     try:
         if topology:
-            return tree(topology).nodes
-        return combination.get("ranks") or (0 if is_written(name) else ranks_of(name)) or 0
+            return make_tree(topology).nodes
+        return combination.get("ranks") or (0 if is_pattern_file(name) else required_ranks(name)) or 0
     except UserError:
         return 0
 
 
 def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
-    """Return the point of a combination of the matrix, checked and filled in.
+    """Return the checked and completed point of a combination of the matrix.
 
     The key of a UserError names the axis.
     """
-    combination = on_substrate(setting.substrate, combination)
-    if is_written(combination["operation"]):
-        return _written_point(setting, combination)
+    combination = apply_substrate(setting.substrate, combination)
+    if is_pattern_file(combination["operation"]):
+        return _make_file_point(setting, combination)
     with mistakes_in(key="operation"):
-        name = own_operation(combination["operation"])
+        name = canonical_operation(combination["operation"])
         _check_rectangles(name)
-    chosen, topology = combination.get("algorithm", ""), combination.get("topology", "")
+    algorithm, topology = combination.get("algorithm", ""), combination.get("topology", "")
     ranks, leaves = combination.get("ranks"), 0
-    requested = ranks_of(name)
+    requested = required_ranks(name)
     if requested and ranks not in (None, requested):
         raise UserError(f"found {ranks}, but '{name}' has {requested} ranks; leave ranks out", key="ranks")
-    ranks = requested or ranks or (None if topology else _placed_ranks(combination))
+    ranks = requested or ranks or (None if topology else _count_layout_ranks(combination))
     if topology:
-        topology = own_tree(topology)
+        topology = canonical_topology(topology)
         with mistakes_in(key="topology"):
-            nodes, leaves = _tree_facts(name, topology)
+            nodes, leaves = _count_tree_nodes(name, topology)
         if ranks not in (None, nodes):
             raise UserError(f"found {ranks}, but '{topology}' has {nodes} nodes; leave ranks out", key="ranks")
         ranks = nodes
-    elif chosen:
+    elif algorithm:
         with mistakes_in(key="algorithm"):
-            chosen = _own_algorithm(name, chosen)
+            algorithm = _find_canonical_algorithm(name, algorithm)
     else:
         raise UserError(f"{name} needs an algorithm or a topology", key="operation")
     if ranks is None:
         raise UserError("ranks are missing: give ranks, or nodes and ranks_per_node", key="ranks")
-    if not FEWEST_RANKS <= ranks <= MAX_COUNT:
-        raise UserError(f"found {ranks}, wanted {FEWEST_RANKS} to {MAX_COUNT}", key="ranks")
+    if not MIN_RANKS <= ranks <= MAX_COUNT:
+        raise UserError(f"found {ranks}, wanted {MIN_RANKS} to {MAX_COUNT}", key="ranks")
     size = message_size(setting, name, combination.get("bytes"))
-    placed = _placed(setting, combination, ranks, "topology" if topology else "ranks")
-    room = {"leaves": leaves, "waves": combination.get("waves", 1), **placed.room}
+    placed = _complete_layout(setting, combination, ranks, "topology" if topology else "ranks")
+    fields = {"leaves": leaves, "waves": combination.get("waves", 1), **placed.point_fields}
+    measured_only = has_no_schedule(name)
     return Point(
-        setting.name, name, chosen, topology, placed.layout, ranks, size, **room, measured_only=has_no_schedule(name)
+        setting.name, name, algorithm, topology, placed.layout, ranks, size, **fields, measured_only=measured_only
     )
 
 
-def _written_point(setting: Setting, combination: Mapping[str, object]) -> Point:
-    """Return the point of a pattern from a file, which leaves only the layout open. Its size is that of its largest
-    message."""
+def _make_file_point(setting: Setting, combination: Mapping[str, object]) -> Point:
+    """Return the point of a pattern from a file. Its size is that of the largest message."""
     name = f"{FILE}{combination['operation'].removeprefix(FILE).strip()}"
     for key in ("algorithm", "topology", "bytes"):
         if combination.get(key) not in (None, "", AS_WRITTEN):
             raise UserError(f"found {combination[key]}, wanted nothing: '{name}' defines the messages", key=key)
     with mistakes_in(key="operation"):
-        pattern = written(name)
+        pattern = read_pattern(name)
         size = message_size(setting, name, int(pattern.bytes.max()))
     if combination.get("ranks") not in (None, pattern.ranks):
         raise UserError(f"found {combination['ranks']}, but '{name}' has {pattern.ranks} ranks", key="ranks")
-    placed = _placed(setting, combination, pattern.ranks, "operation")
-    room = {"waves": combination.get("waves", 1), **placed.room}
-    return Point(setting.name, name, AS_WRITTEN, "", placed.layout, pattern.ranks, size, **room)
+    placed = _complete_layout(setting, combination, pattern.ranks, "operation")
+    fields = {"waves": combination.get("waves", 1), **placed.point_fields}
+    return Point(setting.name, name, AS_WRITTEN, "", placed.layout, pattern.ranks, size, **fields)
 
 
-def _placed_ranks(combination: Mapping[str, object]) -> int | None:
+def _count_layout_ranks(combination: Mapping[str, object]) -> int | None:
     with mistakes_in(key="layout"):
-        return layout_ranks(combination.get("layout") or "block")
+        return count_layout_ranks(combination.get("layout") or "block")
 
 
-def _placed(setting: Setting, combination: Mapping[str, object], ranks: int, key: str) -> PlacedLayout:
+def _complete_layout(setting: Setting, combination: Mapping[str, object], ranks: int, key: str) -> PlacedLayout:
     with mistakes_in(key="layout"):
-        placed = full_layout(setting, combination.get("layout") or "block", ranks, combination.get("ranks_per_node"))
-    return placed.checked(ranks, key)
+        placed = complete_layout(
+            setting, combination.get("layout") or "block", ranks, combination.get("ranks_per_node")
+        )
+    return placed.check(ranks, key)
 
 
-def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]:
-    """Yield for every workload, and each layout in it, the MPI library's own collective.
+def make_library_points(setting: Setting, points: Iterable[Point]) -> Iterator[Point]:
+    """Yield the library default of every workload and layout.
 
-    For a tree, this is a collective of the front end and the back ends, one rank more than there are leaves, without
-    inner nodes.
+    For a tree, it is a collective of the front end and the back ends: one rank more than there are leaves.
     """
     done = set()
     for point in points:
-        if (point.workload, point.layout) in done or is_written(point.operation) or not operation(point.operation).mpi:
+        if (
+            (point.workload, point.layout) in done
+            or is_pattern_file(point.operation)
+            or not find_operation(point.operation).mpi
+        ):
             continue
         done.add((point.workload, point.layout))
         ranks = point.leaves + 1 if point.leaves else point.ranks
-        same = {"operation": point.operation, "ranks": ranks, "bytes": point.bytes, "layout": point.layout}
-        same["waves"] = point.waves
+        combination = {"operation": point.operation, "algorithm": LIBRARY, "ranks": ranks, "bytes": point.bytes}
         try:
-            library_point = make_point(setting, same | {"algorithm": LIBRARY})
+            library_point = make_point(setting, combination | {"layout": point.layout, "waves": point.waves})
         except UserError:
-            continue  # a rank file for all nodes of a tree does not cover so few ranks
+            continue  # a rank file for all nodes of a tree has more ranks
         yield replace(library_point, leaves=point.leaves, per_node=point.per_node)
 
 
 def message_size(setting: Setting, operation: str, requested: int | None) -> int:
     """Return the bytes of a point for which the matrix has `requested`."""
-    size = requested if is_written(operation) or sized(operation) else 0
+    size = requested if is_pattern_file(operation) or has_size(operation) else 0
     if size is None:
         raise UserError(f"bytes are missing; {operation} needs a message size", key="bytes")
     if size > setting.largest_message:
         raise UserError(
-            f"found {size}, wanted at most {setting.largest_message}, which is what MPI counts", key="bytes"
+            f"found {size}, wanted at most {setting.largest_message}, the largest count of MPI", key="bytes"
         )
     return size
 
@@ -163,26 +188,26 @@ def message_size(setting: Setting, operation: str, requested: int | None) -> int
 @lru_cache
 def _check_rectangles(name: str) -> None:
     """Raise an error if parameters of a kernel contradict each other, such as n and a partition."""
-    if (tiles := operation(name).tiles) is not None:
-        ranks = ranks_of(name) or FEWEST_RANKS
-        tiles(ranks, **parameters(name, ranks))
+    if (tiles := find_operation(name).tiles) is not None:
+        ranks = required_ranks(name) or MIN_RANKS
+        tiles(ranks, **fill_parameters(name, ranks))
 
 
-def _own_algorithm(name: str, spec: str) -> str:
+def _find_canonical_algorithm(name: str, spec: str) -> str:
     """Return the algorithm by its name in this project."""
     if spec == LIBRARY:
-        if not operation(name).mpi:
+        if not find_operation(name).mpi:
             raise UserError(
                 f"found {LIBRARY}, but MPI has no {name}; wanted one of: {', '.join(find_algorithms(name))}"
             )
         return spec
-    return own_spelling(name, spec)
+    return canonical_algorithm(name, spec)
 
 
 @lru_cache
-def _tree_facts(name: str, spec: str) -> tuple[int, int]:
+def _count_tree_nodes(name: str, spec: str) -> tuple[int, int]:
     """Return the nodes and leaves of a tree over which the operation can run."""
-    topology = tree(spec)
+    topology = make_tree(spec)
     if not has_no_schedule(name):
-        over_tree(name)
+        find_tree_algorithm(name)
     return topology.nodes, topology.leaves

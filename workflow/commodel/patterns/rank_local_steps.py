@@ -1,4 +1,5 @@
-"""Steps that each rank counts for itself, on the common clock of a Schedule (`rank_local`).
+"""Conversion of steps that each rank counts for itself to the common steps of a Schedule
+(`make_rank_local_schedule`).
 
 A rank posts the messages of its step, waits for those due in it, does its local work, and continues with its next step.
 A step begins at one time and ends at the same or a later one, under these rules:
@@ -10,8 +11,8 @@ A step begins at one time and ends at the same or a later one, under these rules
 The least numbers that satisfy the rules, the longest paths through that graph, are the steps of the Schedule. Without a
 solution, ranks wait for each other in a cycle: a deadlock.
 
-The last rule is that of a rendezvous message, whose sender waits for a grant. An eager message has no such rule. If a
-program only runs without the rule, it is dropped, and `reorder_requests` orders the schedule by it when needed.
+The last rule holds for rendezvous messages, whose senders wait for a grant, but not for eager messages. If a program
+deadlocks under this rule, the rule is dropped; `reorder_requests` applies it to given messages later.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
-from commodel.patterns.schedule import Ends, Runs, Schedule, Work, check_rows
+from commodel.patterns.schedule import NonblockingSteps, Runs, Schedule, Work, check_rows
 
 
 def find_longest_paths(
@@ -30,7 +31,7 @@ def find_longest_paths(
     """Return the least numbers ≥ start with number[after] ≥ number[before] + distance along every edge, and the nodes
     on cycles.
 
-    Each pass of numpy handles all nodes whose predecessors are known.
+    Each pass of numpy handles all nodes whose predecessors have their final numbers.
     """
     order = np.argsort(before, kind="stable")
     reached, distance = after[order], distance[order]
@@ -41,10 +42,10 @@ def find_longest_paths(
     while len(ready):
         counts = first[ready + 1] - first[ready]
         rows = np.repeat(first[ready] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-        nexts = reached[rows]
-        np.maximum.at(number, nexts, np.repeat(number[ready], counts) + distance[rows])
-        np.subtract.at(waiting, nexts, 1)
-        ready = sort_unique(nexts[waiting[nexts] == 0])
+        successors = reached[rows]
+        np.maximum.at(number, successors, np.repeat(number[ready], counts) + distance[rows])
+        np.subtract.at(waiting, successors, 1)
+        ready = sort_unique(successors[waiting[successors] == 0])
     return number, waiting > 0
 
 
@@ -71,11 +72,11 @@ def find_cycle(before: np.ndarray, after: np.ndarray, unresolved: np.ndarray) ->
 
 def describe_cycle(names: list[str], shown: int = 4) -> str:
     """Return the names of a cycle as `A waits for B, which waits for A`."""
-    some = names if len(names) <= shown else [*names[: shown - 1], f"… ({len(names) - shown} more)", names[-1]]
-    return f"{some[0]} waits for {', which waits for '.join([*some[1:], names[0]])}"
+    listed = names if len(names) <= shown else [*names[: shown - 1], f"… ({len(names) - shown} more)", names[-1]]
+    return f"{listed[0]} waits for {', which waits for '.join([*listed[1:], names[0]])}"
 
 
-def rank_local(
+def make_rank_local_schedule(
     ranks: int,
     src: ArrayLike,
     dst: ArrayLike,
@@ -87,94 +88,103 @@ def rank_local(
     *,
     work: Work | None = None,
     root: int | None = None,
-    holds: Callable[[], Runs] | None = None,
+    contents: Callable[[], Runs] | None = None,
 ) -> Schedule:
     """Return the Schedule of messages and work whose steps each rank counts for itself. Scalars are broadcast."""
-    given = (src, dst, bytes, src_step, src_wait, dst_step, dst_wait)
-    columns = [column.ravel() for column in np.broadcast_arrays(*(np.asarray(column) for column in given))]
+    columns = (src, dst, bytes, src_step, src_wait, dst_step, dst_wait)
+    columns = [column.ravel() for column in np.broadcast_arrays(*(np.asarray(column) for column in columns))]
     src, dst, bytes, src_step, src_wait, dst_step, dst_wait = columns
     check_rows(len(src))
     work = Work.empty() if work is None else work
     _refuse_early_waits(src, src_step, src_wait, "sends")
     _refuse_early_waits(dst, dst_step, dst_wait, "receives")
-    ends = Ends(src_wait, dst_step, dst_wait)
-    if all(np.array_equal(src_step, column) for column in ends.columns):
-        return Schedule.of(ranks, src_step, src, dst, bytes, work=work, root=root, holds=holds)
-    clock = _RankSteps.of(src, dst, src_step, ends, work)
+    nonblocking = NonblockingSteps(src_wait, dst_step, dst_wait)
+    if all(np.array_equal(src_step, column) for column in nonblocking.columns):
+        return Schedule.of(ranks, src_step, src, dst, bytes, work=work, root=root, contents=contents)
+    rank_steps = _RankSteps.of(src, dst, src_step, nonblocking, work)
     try:
-        numbered = clock.numbered(np.ones(len(src), dtype=bool))
+        numbered = rank_steps.assign_steps(np.ones(len(src), dtype=bool))
     except UserError:
-        numbered = clock.numbered(np.zeros(len(src), dtype=bool))
+        numbered = rank_steps.assign_steps(np.zeros(len(src), dtype=bool))
     work = replace(work, step=numbered.work)
-    return Schedule.of(ranks, numbered.step, src, dst, bytes, work=work, root=root, holds=holds, ends=numbered.ends)
+    return Schedule.of(
+        ranks, numbered.step, src, dst, bytes, work=work, root=root, contents=contents, nonblocking=numbered.nonblocking
+    )
 
 
-def _refuse_early_waits(rank: np.ndarray, post: np.ndarray, wait: np.ndarray, what: str) -> None:
+def _refuse_early_waits(rank: np.ndarray, post: np.ndarray, wait: np.ndarray, verb: str) -> None:
     """Raise an error for a message whose wait is before its post."""
     if (wrong := wait < post).any():
         row = int(wrong.argmax())
         steps = f"in step {post[row]} and waits for it in step {wait[row]}"
-        raise UserError(f"rank {rank[row]} {what} a message {steps}, before that")
+        raise UserError(f"rank {rank[row]} {verb} a message {steps}, before that")
 
 
 def reorder_requests(schedule: Schedule, rendezvous: np.ndarray) -> tuple[Schedule, np.ndarray, np.ndarray]:
-    """Return a schedule ordered by the last rule for rendezvous messages, and the original rows of its messages and
-    work."""
+    """Return a schedule that satisfies the last rule for these rendezvous messages, and the original rows of its
+    messages and work."""
     work = schedule.work
-    clock = _RankSteps.of(schedule.src, schedule.dst, schedule.step, schedule.ends, work)
-    numbered = clock.numbered(rendezvous)
-    rows, works = np.argsort(numbered.step, kind="stable"), np.argsort(numbered.work, kind="stable")
+    rank_steps = _RankSteps.of(schedule.src, schedule.dst, schedule.step, schedule.nonblocking, work)
+    numbered = rank_steps.assign_steps(rendezvous)
+    rows, work_rows = np.argsort(numbered.step, kind="stable"), np.argsort(numbered.work, kind="stable")
     moved = {name: getattr(schedule, name)[..., rows] for name in ("src", "dst", "bytes")}
-    work = Work(numbered.work[works], *(column[..., works] for column in work.columns[1:]))
-    ends = numbered.ends.select_rows(rows)
-    return replace(schedule, step=numbered.step[rows], work=work, ends=ends, holds=None, **moved), rows, works
+    work = Work(numbered.work[work_rows], *(column[..., work_rows] for column in work.columns[1:]))
+    nonblocking = numbered.nonblocking.select_rows(rows)
+    return (
+        replace(schedule, step=numbered.step[rows], work=work, nonblocking=nonblocking, contents=None, **moved),
+        rows,
+        work_rows,
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class _NumberedSteps:
     step: np.ndarray
-    ends: Ends
+    nonblocking: NonblockingSteps
     work: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class _RankSteps:
-    """The steps of all ranks, sorted by rank and step. For each message the index of the step of its post (`post_of`),
-    of its sender's wait, of its receiver's post (`open_of`) and wait (`take_of`); for each work its step.
+    """The steps of all ranks, sorted by rank and step.
 
-    A step is two nodes of a graph: step i begins at 2i and ends at 2i + 1.
+    The other columns are indices of steps: of each message's post and wait at both ends, and of each work. A step is
+    two nodes of a graph: the beginning of step i is node 2i, its end node 2i + 1.
     """
 
     rank: np.ndarray
     step: np.ndarray
-    post_of: np.ndarray
-    wait_of: np.ndarray
-    open_of: np.ndarray
-    take_of: np.ndarray
-    work_of: np.ndarray
+    send_post: np.ndarray
+    send_wait: np.ndarray
+    receive_post: np.ndarray
+    receive_wait: np.ndarray
+    work: np.ndarray
 
     @classmethod
-    def of(cls, src: np.ndarray, dst: np.ndarray, src_step: np.ndarray, ends: Ends, work: Work) -> "_RankSteps":
+    def of(
+        cls, src: np.ndarray, dst: np.ndarray, src_step: np.ndarray, nonblocking: NonblockingSteps, work: Work
+    ) -> "_RankSteps":
         rank = np.concatenate([src, src, dst, dst, work.rank]).astype(np.int64)
-        step = np.concatenate([src_step, *ends.columns, work.step])
+        step = np.concatenate([src_step, *nonblocking.columns, work.step])
         span = int(step.max(initial=0)) + 1
         codes, numbers = np.unique(rank * span + step, return_inverse=True)
         return cls(codes // span, codes % span, *np.split(numbers, len(src) * np.arange(1, 5)))
 
-    def numbered(self, rendezvous: np.ndarray) -> _NumberedSteps:
+    def assign_steps(self, rendezvous: np.ndarray) -> _NumberedSteps:
         """Return the least common steps that satisfy the rules; the last rule holds for rendezvous messages."""
         own = np.arange(len(self.rank))
-        next_ones = 1 + np.flatnonzero(self.rank[1:] == self.rank[:-1])
-        before = [2 * own, 2 * next_ones - 1, 2 * self.post_of, 2 * self.open_of[rendezvous]]
-        after = [2 * own + 1, 2 * next_ones, 2 * self.take_of + 1, 2 * self.wait_of[rendezvous] + 1]
+        later = 1 + np.flatnonzero(self.rank[1:] == self.rank[:-1])  # steps with a previous step of the same rank
+        before = [2 * own, 2 * later - 1, 2 * self.send_post, 2 * self.receive_post[rendezvous]]
+        after = [2 * own + 1, 2 * later, 2 * self.receive_wait + 1, 2 * self.send_wait[rendezvous] + 1]
         distance = np.repeat([0, 1, 0, 0], [len(column) for column in before])
         before, after = np.concatenate(before), np.concatenate(after)
         level, unresolved = find_longest_paths(before, after, distance, np.zeros(2 * len(self.rank)))
         if unresolved.any():
             raise UserError(self._describe_deadlock(find_cycle(before, after, unresolved)))
-        ends = Ends(level[2 * self.wait_of + 1], level[2 * self.open_of], level[2 * self.take_of + 1])
-        return _NumberedSteps(level[2 * self.post_of], ends, level[2 * self.work_of + 1])
+        begin, end = level[::2], level[1::2]
+        nonblocking = NonblockingSteps(end[self.send_wait], begin[self.receive_post], end[self.receive_wait])
+        return _NumberedSteps(begin[self.send_post], nonblocking, end[self.work])
 
     def _describe_deadlock(self, nodes: list[int]) -> str:
-        ends = dict.fromkeys(node // 2 for node in nodes if node % 2)  # the steps that cannot end
-        return f"a deadlock: {describe_cycle([f'rank {self.rank[end]} in step {self.step[end]}' for end in ends])}"
+        steps = dict.fromkeys(node // 2 for node in nodes if node % 2)  # the steps that cannot end
+        return f"a deadlock: {describe_cycle([f'rank {self.rank[step]} in step {self.step[step]}' for step in steps])}"

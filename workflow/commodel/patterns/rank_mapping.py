@@ -1,8 +1,8 @@
-"""A mapping of ranks to nodes that keeps heavy traffic near (`map_ranks`): recursive bisection of the messages between
-ranks over nested groups of nodes.
+"""Mapping of ranks to nodes that keeps heavy traffic local (`map_ranks`): recursive bisection of the traffic graph over
+nested groups of nodes.
 
-Each cut starts from the order of the ranks and from that of the second eigenvector of the graph's Laplacian. Both are
-improved by swaps of two ranks, and the lighter cut is chosen.
+Each bisection starts from the order of the ranks, and from that of the second eigenvector of the graph's Laplacian.
+Both are improved by swaps of two ranks, and the cut with fewer bytes is chosen.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 from commodel.patterns.schedule import Schedule
 
-MESSAGE_WEIGHT = 1024  # bytes that stand for the cost of a message itself, added to its size
+MESSAGE_WEIGHT = 1024  # bytes that represent the latency of a message, added to its size
 MAX_DENSE_RANKS = 64  # ranks, up to which all eigenvectors are computed
 MAX_SWAPS = 200  # largest number of swaps for one cut
 MAX_CANDIDATES = 64  # ranks of each side whose swaps are tried
@@ -32,8 +32,7 @@ def make_traffic_graph(schedule: Schedule) -> csr_array:
 def map_ranks(weights: csr_array, slots: np.ndarray, levels: Sequence[Sequence[int]] = ()) -> np.ndarray:
     """Return the node of every rank.
 
-    `slots` holds each node as often as it has room for ranks, `levels` the group of every node, innermost level
-    first.
+    `slots` has each node once per rank that it can take, `levels` the group of every node, innermost level first.
     """
     keys = [slots, *(np.asarray(column)[slots] for column in levels)]
     order = np.lexsort(keys)
@@ -89,7 +88,7 @@ def _order_by_eigenvector(weights: csr_array) -> np.ndarray:
 
 
 def _swap_ranks(weights: csr_array, part: np.ndarray) -> np.ndarray:
-    """Swap pairs of ranks while the cut becomes lighter (Kernighan and Lin's gain, greedily)."""
+    """Swap pairs of ranks greedily, by the gain of Kernighan and Lin, while the bytes of the cut decrease."""
     part = part.copy()
     for _ in range(MAX_SWAPS):
         to_part = weights @ part.astype(float)

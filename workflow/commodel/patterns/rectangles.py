@@ -1,8 +1,8 @@
 """Rectangles that tile a square of N×N units, one for each rank: x to the right, y downwards, in whole units
 (`Rectangles`).
 
-A rank without work has 0×0. As a file they are the CSV `rank,x,y,width,height`, a line for each rank in any order. A
-sixth column, `speed`, may give the units of its rectangle that each rank computes per second.
+A rank without work has 0×0. A file is a CSV `rank,x,y,width,height` with a line for each rank in any order. An optional
+column `speed` has the units per second that each rank computes.
 """
 
 import csv
@@ -18,8 +18,8 @@ from commodel.files.cache import find_input
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import cache_reads
 from commodel.files.tables import add_line_to_errors, parse_cell, stream_rows
-from commodel.patterns.arguments import whole_number
-from commodel.patterns.phases import share
+from commodel.patterns.arguments import parse_whole_number
+from commodel.patterns.phases import divide_evenly
 from commodel.patterns.rank_tables import order_by_rank, read_rank
 from commodel.units import parse_number, shown
 
@@ -28,7 +28,7 @@ MAX_SIDE = 1 << 20  # units
 
 @dataclass(frozen=True, eq=False)
 class Rectangles:
-    """The rectangle of every rank. They tile the square exactly; other rectangles are refused."""
+    """The rectangles of all ranks, which tile the square exactly."""
 
     x: np.ndarray
     y: np.ndarray
@@ -64,114 +64,111 @@ class Rectangles:
 
     @cached_property
     def columns(self) -> tuple[np.ndarray, ...]:
-        """The ranks of every column from left to right, within a column from top to bottom, without ranks without work.
+        """The ranks with work of every column, columns from left to right, ranks from top to bottom.
 
-        An error is raised if rectangles with the same x have different widths.
+        Raise an error if rectangles with the same x have different widths.
         """
         working = np.flatnonzero(self.area)
         order = working[np.lexsort((self.y[working], self.x[working]))]
         columns = np.split(order, 1 + np.flatnonzero(np.diff(self.x[order])))
         for column in columns:
-            if (odd := column[self.width[column] != self.width[column[0]]]).size:
-                first, other = column[0], odd[0]
-                widths = f"rank {first} is {self.width[first]} wide, rank {other} {self.width[other]}"
-                raise UserError(f"found no columns: of those that begin at x={self.x[first]} {widths}")
+            if (others := column[self.width[column] != self.width[column[0]]]).size:
+                first, other = column[0], others[0]
+                widths = f"{self.width[first]} of rank {first}, {self.width[other]} of rank {other}"
+                raise UserError(f"found different widths at x={self.x[first]}: {widths}; wanted columns")
         return tuple(columns)
 
     @classmethod
     def of(cls, x: Iterable, y: Iterable, width: Iterable, height: Iterable, side: int | None = None) -> "Rectangles":
-        """Return rectangles that tile the square, or raise an error. `side` defaults to the extent of the
+        """Return rectangles that tile the square, or raise an error. `side` is by default the extent of the
         rectangles."""
         x, y, width, height = (np.asarray(column, dtype=np.int64) for column in (x, y, width, height))
-        reach = int(max((x + width).max(initial=0), (y + height).max(initial=0)))
-        tiling = cls(x, y, width, height, reach if side is None else side)
+        extent = int(max((x + width).max(initial=0), (y + height).max(initial=0)))
+        tiling = cls(x, y, width, height, extent if side is None else side)
         if mistake := find_tiling_error(tiling):
             raise UserError(mistake[0])
         return tiling
 
 
 def make_even_grid(side: int, grid: tuple[int, int]) -> Rectangles:
-    """Return a grid of ranks, the last dimension the fastest, with rectangles as equal as possible, the larger ones
-    first."""
+    """Return a grid of ranks, numbered row by row, with rectangles of nearly equal size, the larger ones first."""
     rows, columns = grid
     rank = np.arange(rows * columns)
-    heights, widths = share(side, rows), share(side, columns)
+    heights, widths = divide_evenly(side, rows), divide_evenly(side, columns)
     bottoms, rights = np.cumsum(heights), np.cumsum(widths)
     row, column = rank // columns, rank % columns
     width, height = widths[column], heights[row]
     working = (width > 0) & (height > 0)
-    places = rights[column] - width, bottoms[row] - height, width, height
-    return Rectangles(*(np.where(working, values, 0) for values in places), side)
+    table = rights[column] - width, bottoms[row] - height, width, height
+    return Rectangles(*(np.where(working, values, 0) for values in table), side)
 
 
 def find_tiling_error(tiling: Rectangles) -> tuple[str, int] | None:
-    """Return why rectangles do not tile their square, and a rank concerned; None if they do.
+    """Return why rectangles do not tile their square, and one of the ranks; None if they do.
 
-    The number of rectangles over a place is the sum of the signs of all corners above and to the left of it. Rectangles
-    therefore tile the square if the corners of both are equal. At the first place, column by column, where these
-    differ, there are too many or too few rectangles.
+    Each rectangle has a signed unit at each corner, so the number of rectangles over a point is the sum of the units
+    above and to the left of it. Rectangles tile the square if their units add up to those of the square. At the first
+    point, column by column, where the sums differ, there are too many or too few rectangles.
     """
     x, y, right, bottom, side = tiling.x, tiling.y, tiling.right, tiling.bottom, tiling.side
     outside = (right > side) | (bottom > side) | (np.minimum(x, y) < 0)
     flat = (tiling.width > 0) != (tiling.height > 0)
-    for wrong, what in ((outside, f"reaches out of {side}×{side}"), (flat, "is flat; without work it is 0×0")):
+    for wrong, mistake in ((outside, f"is not within {side}×{side}"), (flat, "has no area, wanted 0×0 without work")):
         if wrong.any():
             rank = int(wrong.argmax())
-            return f"rank {rank} {what}: {_text(tiling, rank)}", rank
+            return f"rank {rank} {mistake}: {_describe(tiling, rank)}", rank
     own = [(x, y, 1), (right, y, -1), (x, bottom, -1), (right, bottom, 1)]
     square = [(0, 0, -1), (side, 0, 1), (0, side, 1), (side, side, -1)]
     code = np.concatenate([np.ravel(left * (side + 1) + top) for left, top, _ in own + square])
     signs = np.concatenate([np.full(np.size(left), sign) for left, _, sign in own + square])
-    places, of = np.unique(code, return_inverse=True)
-    surplus = np.bincount(of, signs)
+    points, point = np.unique(code, return_inverse=True)
+    surplus = np.bincount(point, signs)
     if not surplus.any():
         return None
     first = int(np.flatnonzero(surplus)[0])
-    left, top = divmod(int(places[first]), side + 1)
+    left, top = divmod(int(points[first]), side + 1)
     if surplus[first] > 0:
         over = np.flatnonzero((x <= left) & (left < right) & (y <= top) & (top < bottom))
         both = f"rank {over[0]} and rank {over[1]} overlap"
-        return f"{both} at x={left}, y={top}: {_text(tiling, over[0])} and {_text(tiling, over[1])}", int(over[1])
-    near = int(np.argmin(np.hypot(x - left, y - top)))
-    return f"found a gap at x={left}, y={top}: no rectangle is there; wanted {side}×{side} tiled", near
+        return f"{both} at x={left}, y={top}: {_describe(tiling, over[0])} and {_describe(tiling, over[1])}", int(
+            over[1]
+        )
+    nearest = int(np.argmin(np.hypot(x - left, y - top)))
+    return f"found a gap at x={left}, y={top}: no rectangle is there; wanted {side}×{side} tiled", nearest
 
 
 @dataclass(frozen=True, eq=False)
-class Touching:
-    """The common sides of every rank with each rank that its rectangle touches: messages by sender, each sender's by
-    receiver.
-
-    Corners do not count.
-    """
+class SharedSides:
+    """The common sides of rectangles as messages, in the order of senders and their receivers. Corners do not count."""
 
     src: np.ndarray
     dst: np.ndarray
     side: np.ndarray  # of the sender: 0 left, 1 right, 2 top, 3 bottom
-    first: np.ndarray  # from the sender's corner to where the shared part begins
+    first: np.ndarray  # distance from the sender's corner to the shared part
     length: np.ndarray
 
 
-def find_neighbours(tiling: Rectangles) -> Touching:
+def find_neighbours(tiling: Rectangles) -> SharedSides:
     sides = []
-    for near, far, ends, low, high in (
+    for start_side, end_side, lines, low, high in (
         (0, 1, (tiling.right, tiling.x), tiling.y, tiling.bottom),
         (2, 3, (tiling.bottom, tiling.y), tiling.x, tiling.right),
     ):
-        before, after, first, length = _along(tiling, *ends, low, high)
-        sides.append((before, after, np.full(len(before), far), first - low[before], length))
-        sides.append((after, before, np.full(len(before), near), first - low[after], length))
+        before, after, first, length = _find_touching_pairs(tiling, *lines, low, high)
+        sides.append((before, after, np.full(len(before), end_side), first - low[before], length))
+        sides.append((after, before, np.full(len(before), start_side), first - low[after], length))
     columns = [np.concatenate(column) for column in zip(*sides, strict=True)]
     order = np.lexsort((columns[1], columns[0]))
-    return Touching(*(column[order] for column in columns))
+    return SharedSides(*(column[order] for column in columns))
 
 
-def _along(
+def _find_touching_pairs(
     tiling: Rectangles, end: np.ndarray, start: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """Return pairs of which one ends on a line where the other begins, and where and how long they touch.
+    """Return pairs of which one ends on the line where the other begins, and begin and length of the shared part.
 
-    Every line is cut wherever one of them begins. Between two cuts, one rectangle ends on the line and one begins
-    there.
+    Every line is cut at each beginning of a rectangle. Between two cuts, one rectangle ends on the line and one begins
+    on it.
     """
     working = np.flatnonzero(tiling.area)
     ending = working[end[working] < tiling.side]
@@ -187,58 +184,58 @@ def _along(
     return before, after, first, np.minimum(high[before], high[after]) - first
 
 
-def _text(tiling: Rectangles, rank: int) -> str:
+def _describe(tiling: Rectangles, rank: int) -> str:
     width, height, x, y = (column[rank] for column in (tiling.width, tiling.height, tiling.x, tiling.y))
     return f"{width}×{height} at x={x}, y={y}"
 
 
 COLUMNS = ("rank", "x", "y", "width", "height")
-WITH_SPEED = (*COLUMNS, "speed")
-SLOWEST, FASTEST = 1e-30, 1e30  # units a second, so that no time overflows
+ALL_COLUMNS = (*COLUMNS, "speed")
+MIN_SPEED, MAX_SPEED = 1e-30, 1e30  # units per second, so that no time overflows
 
 
-def write(tiling: Rectangles) -> str:
+def format_rectangles(tiling: Rectangles) -> str:
     """Return the CSV of rectangles."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = [column.tolist() for column in tiling.table]
     if tiling.speed is not None:
         columns.append([f"{speed:.9g}" for speed in tiling.speed])
-    writer.writerow(COLUMNS if tiling.speed is None else WITH_SPEED)
+    writer.writerow(COLUMNS if tiling.speed is None else ALL_COLUMNS)
     writer.writerows(zip(range(tiling.ranks), *columns, strict=True))
     return text.getvalue()
 
 
-def read(name: str | AnyPath) -> Rectangles:
+def read_rectangles(name: str | AnyPath) -> Rectangles:
     """Return the rectangles of a file, or of its copy in the results."""
     return _read(find_input(name) if isinstance(name, str) else name)
 
 
 @cache_reads(files=64)
 def _read(path: AnyPath) -> Rectangles:
-    rows = order_by_rank(path, _rows(path))
-    *places, speed = (np.array(column) for column in zip(*(row for _, row in rows), strict=True))
-    side = int(max((places[0] + places[2]).max(), (places[1] + places[3]).max()))
+    rows = order_by_rank(path, _read_rows(path))
+    *table, speed = (np.array(column) for column in zip(*(row for _, row in rows), strict=True))
+    side = int(max((table[0] + table[2]).max(), (table[1] + table[3]).max()))
     if side > MAX_SIDE:
         raise UserError(f"found a square of {side}×{side}, wanted at most {MAX_SIDE} a side", file=path)
-    tiling = Rectangles(*places, side, None if np.isnan(speed).any() else speed)
+    tiling = Rectangles(*table, side, None if np.isnan(speed).any() else speed)
     if mistake := find_tiling_error(tiling):
         raise UserError(mistake[0], file=path, line=rows[mistake[1]][0])
     return tiling
 
 
-def _rows(path: AnyPath) -> Iterator[tuple[int, int, tuple[float, ...]]]:
+def _read_rows(path: AnyPath) -> Iterator[tuple[int, int, tuple[float, ...]]]:
     for line, row in stream_rows(path, COLUMNS, once=True):
         with add_line_to_errors(path, line):
-            if unknown := [name for name in row if name not in WITH_SPEED]:
-                raise UserError(f"found the column {shown(unknown[0])}, wanted {','.join(WITH_SPEED)}")
-            place = [parse_cell(row, name, lambda text: whole_number(text, least=0)) for name in COLUMNS[1:]]
+            if unknown := [name for name in row if name not in ALL_COLUMNS]:
+                raise UserError(f"found the column {shown(unknown[0])}, wanted {','.join(ALL_COLUMNS)}")
+            table = [parse_cell(row, name, lambda text: parse_whole_number(text, least=0)) for name in COLUMNS[1:]]
             speed = parse_cell(row, "speed", _read_speed) if "speed" in row else np.nan
-            yield line, parse_cell(row, "rank", read_rank), (*place, speed)
+            yield line, parse_cell(row, "rank", read_rank), (*table, speed)
 
 
 def _read_speed(text: str) -> float:
     speed = parse_number(text)
-    if not SLOWEST <= speed <= FASTEST:
-        raise UserError(f"found {shown(text)}, wanted a number from {SLOWEST:g} to {FASTEST:g}, units a second")
+    if not MIN_SPEED <= speed <= MAX_SPEED:
+        raise UserError(f"found {shown(text)}, wanted a number from {MIN_SPEED:g} to {MAX_SPEED:g}, units per second")
     return speed

@@ -1,8 +1,7 @@
-"""Repeated rounds (`Rounds`): in each round every rank sends one message and receives one, as around a ring or
-pairwise.
+"""Repeated rounds (`Rounds`): in each round every rank sends one message and receives one, as in a ring algorithm.
 
-There may be thousands of rounds with thousands of messages each. A `CompactSchedule` therefore stores the rule of the
-rounds, and computes the columns of its messages only when they are read.
+There may be thousands of rounds with thousands of messages each. A `CompactSchedule` therefore stores the functions
+that define the rounds, and computes the columns of its messages only when they are read.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,9 +18,9 @@ RoundFunction = Callable[[np.ndarray | int, np.ndarray], np.ndarray]  # of the n
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """The rule of `count` repeated rounds, as functions of the number of the round and of the sender.
+    """`count` repeated rounds, defined by functions of the number of the round and of the sender.
 
-    The rounds are symmetric: ranks that are `shift` apart send to receivers that are `shift` apart.
+    The rounds are symmetric: ranks that differ by `shift` send to receivers that differ by `shift`.
     """
 
     ranks: int
@@ -32,8 +31,8 @@ class Rounds:
     address: Callable[[np.ndarray, np.ndarray], ArrayLike]  # of the first byte, in the data of the operation
     combines: bool = False  # the receiver reduces the block into its own data
     shift: int = 1
-    periodic: bool = True  # a sender's receiver is the same again after `shift` rounds
-    relays_blocks: bool = False  # in the next round, the next rank sends the block on
+    periodic: bool = True  # the receivers of a sender repeat with a period of `shift` rounds
+    relays_blocks: bool = False  # in the next round, the receiver sends the block to the next rank
     receivers_advance: bool = False  # in the next round, the receiver is the next rank
     bit_flip_symmetric: bool = False  # 2^n ranks: flipping a bit of all ranks' numbers maps messages to messages
 
@@ -60,7 +59,7 @@ class Rounds:
         source = np.arange(self.ranks)
         target, bytes = self.receivers_and_bytes(number, source)
         work = Work.reduce(0, target, bytes) if self.combines else None
-        return Schedule.of(self.ranks, 0, source, target, bytes, work=work).placed(node)
+        return Schedule.of(self.ranks, 0, source, target, bytes, work=work).place(node)
 
 
 class CompactSchedule(Schedule):
@@ -75,9 +74,9 @@ class CompactSchedule(Schedule):
         own = {"ranks": ranks, "root": root, "parts": tuple(parts), "expand": expand, "node": np.arange(ranks)}
         self.__dict__.update(own)  # the dataclass is frozen
 
-    def placed(self, node: np.ndarray) -> "CompactSchedule":
-        parts = [part if isinstance(part, Rounds) else part.placed(node) for part in self.parts]
-        placed = CompactSchedule(self.ranks, parts, self.root, lambda: self.expand().placed(node))
+    def place(self, node: np.ndarray) -> "CompactSchedule":
+        parts = [part if isinstance(part, Rounds) else part.place(node) for part in self.parts]
+        placed = CompactSchedule(self.ranks, parts, self.root, lambda: self.expand().place(node))
         placed.__dict__["node"] = np.asarray(node)
         return placed
 
@@ -126,10 +125,10 @@ class CompactSchedule(Schedule):
     def has_same_structure(self, other: Schedule) -> bool:
         return False  # schedules of different sizes are not stacked, but predicted separately
 
-    def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
-        return self.whole.resized(bytes, work_bytes)
+    def resize(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
+        return self.whole.resize(bytes, work_bytes)
 
-    step, src, dst, bytes, work, holds, ends = (
+    step, src, dst, bytes, work, contents, nonblocking = (
         property(lambda self, name=name: getattr(self.whole, name))  # columns
-        for name in ("step", "src", "dst", "bytes", "work", "holds", "ends")
+        for name in ("step", "src", "dst", "bytes", "work", "contents", "nonblocking")
     )

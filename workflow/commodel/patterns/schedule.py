@@ -3,8 +3,8 @@
 Each message has a step of its sender, each row of local `Work` a step of its rank. In step s a rank posts its receives,
 posts its sends in row order, waits for messages that are due, then does its local work. It enters its next step when it
 has finished the last one; there is no barrier between steps. In the plain case, all messages posted in a step are due
-in it; otherwise the Schedule has `ends` (see `rank_local_steps`). A `Step` holds what happens in a step, computed once
-for all sizes and parameters.
+in it; otherwise the Schedule has `nonblocking` (see `rank_local_steps`). A `Step` lists the messages and work of a
+step. It is computed once for all sizes and parameters.
 """
 
 from __future__ import annotations
@@ -22,38 +22,33 @@ from commodel.errors import UserError
 class Step:
     """The messages and the work of one step.
 
-    Messages are `sent` (posted by their senders), `opened` (posted by their receivers), `met` (now posted by both),
-    `taken` (their receivers wait for them) and `finished` (their senders wait). In the plain case, all are equal to
-    `sent`. `src` is of the sent messages, `dst` of the taken ones.
+    Rows of messages: `posted_sends`, `matched` (from this step on posted by both ends), `awaited_receives` (their
+    receivers wait for them) and `awaited_sends` (their senders wait). In the plain case, all are equal. `src` belongs
+    to `posted_sends`, `dst` to `awaited_receives`.
     """
 
-    def __init__(self, schedule: Schedule, work: slice, sent: slice, *ends: np.ndarray) -> None:
-        self.work, self.sent = work, sent
-        self.opened, self.met, self.taken, self.finished = ends or (sent,) * 4
-        self.src, self.dst = schedule.src[sent], schedule.dst[self.taken]
+    def __init__(self, schedule: Schedule, work: slice, posted: slice, *other_rows: np.ndarray) -> None:
+        self.work, self.posted_sends = work, posted
+        self.matched, self.awaited_receives, self.awaited_sends = other_rows or (posted,) * 3
+        self.src, self.dst = schedule.src[posted], schedule.dst[self.awaited_receives]
         self.sends, self.receives = Groups(self.src), Groups(self.dst)
-        self.senders = Groups(schedule.src[self.taken]) if ends else self.sends  # senders of the messages in `taken`
-        self.finishes = Groups(schedule.src[self.finished]) if ends else self.sends
-        self.workers = Groups(schedule.work.rank[work])
-        self.openers = schedule.dst[self.opened] if ends else self.dst
+        self.senders = Groups(schedule.src[self.awaited_receives]) if other_rows else self.sends
 
 
 class Groups:
-    """Rows grouped by rank, in row order within a rank. `order` is None if every rank has one row: the fast case."""
+    """Rows grouped by rank, in row order within a rank. `order` is None if no rank has several rows: the fast case."""
 
-    __slots__ = ("first", "last", "longest", "opening", "order", "position", "ranks")
+    __slots__ = ("first", "last", "longest", "order", "ranks")
 
     def __init__(self, rank: np.ndarray) -> None:
         self.order, self.ranks = None, rank
         if (rank[1:] > rank[:-1]).all() or _are_distinct(rank):
             return
-        self.order = stable_order(rank)
+        self.order = stable_argsort(rank)
         ordered = rank[self.order]
         starts = np.concatenate([[0], np.flatnonzero(_differ_from_previous(ordered)) + 1])
         counts = np.diff(starts, append=len(rank))
         self.first, self.last = starts, starts + counts - 1
-        self.opening = np.repeat(starts, counts)  # for each row, the first row of its rank
-        self.position = np.arange(len(rank)) - self.opening
         self.ranks, self.longest = ordered[starts], int(counts.max())
 
     def latest(self, times: np.ndarray) -> np.ndarray:
@@ -64,14 +59,14 @@ class Groups:
 def make_steps(schedule: Schedule) -> tuple[Step, ...]:
     """Return the steps in order; empty steps are omitted."""
     numbers = np.union1d(_list_distinct(schedule.step), _list_distinct(schedule.work.step))
-    for column in schedule.ends.columns if schedule.ends else ():
+    for column in schedule.nonblocking.columns if schedule.nonblocking else ():
         numbers = np.union1d(numbers, column)
-    sent, work = _find_slices(schedule.step, numbers), _find_slices(schedule.work.step, numbers)
-    if schedule.ends is None:
-        return tuple(Step(schedule, *rows) for rows in zip(work, sent, strict=True))
-    met = np.maximum(schedule.step, schedule.dst_step)
-    ends = (_find_rows(column, numbers) for column in (schedule.dst_step, met, schedule.dst_wait, schedule.src_wait))
-    return tuple(Step(schedule, *rows) for rows in zip(work, sent, *ends, strict=True))
+    posted, work = _find_slices(schedule.step, numbers), _find_slices(schedule.work.step, numbers)
+    if schedule.nonblocking is None:
+        return tuple(Step(schedule, *rows) for rows in zip(work, posted, strict=True))
+    matched = np.maximum(schedule.step, schedule.dst_step)
+    other_rows = (_find_rows(column, numbers) for column in (matched, schedule.dst_wait, schedule.src_wait))
+    return tuple(Step(schedule, *rows) for rows in zip(work, posted, *other_rows, strict=True))
 
 
 def _find_slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
@@ -82,7 +77,7 @@ def _find_slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
 
 def _find_rows(column: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
     """Return for each number the rows of an unsorted column with this number."""
-    order = stable_order(column)
+    order = stable_argsort(column)
     return [order[rows] for rows in _find_slices(column[order], numbers)]
 
 
@@ -100,7 +95,7 @@ def _differ_from_previous(ordered: np.ndarray) -> np.ndarray:
     return ordered[1:] != ordered[:-1]
 
 
-KINDS = ("reduce", "copy", "compute")  # the column `kind` holds the index
+KINDS = ("reduce", "copy", "compute")  # values of the column `kind` are indices of this tuple
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +124,7 @@ class Work:
 
     @classmethod
     def compute(cls, step: ArrayLike, rank: np.ndarray, seconds: np.ndarray) -> Work:
-        """Return a computation of each of these ranks, for the seconds in its entry of `seconds`."""
+        """Return a computation of each of these ranks; `seconds` has an entry for every rank."""
         of_rank = seconds[rank]
         steps = np.broadcast_to(step, of_rank.shape)
         return cls(steps, rank, np.full(of_rank.shape, KINDS.index("compute")), np.zeros(of_rank.shape), of_rank)
@@ -140,7 +135,7 @@ class Work:
         return cls(step, rank, np.full(step.shape, KINDS.index(kind)), bytes, np.zeros(step.shape))
 
     @classmethod
-    def joined(cls, parts: Sequence[Work]) -> Work:
+    def concatenate(cls, parts: Sequence[Work]) -> Work:
         columns = zip(*(part.columns for part in parts), strict=True)
         return cls(*(np.concatenate(column) for column in columns)) if parts else cls.empty()
 
@@ -148,12 +143,12 @@ class Work:
     def columns(self) -> tuple[np.ndarray, ...]:
         return self.step, self.rank, self.kind, self.bytes, self.seconds
 
-    def in_order(self) -> Work:
-        order = stable_order(self.step)
+    def sort_by_step(self) -> Work:
+        order = stable_argsort(self.step)
         return Work(*(column[..., order] for column in self.columns))
 
 
-def stable_order(numbers: np.ndarray) -> np.ndarray:
+def stable_argsort(numbers: np.ndarray) -> np.ndarray:
     """Return a stable sort order on the last axis. numpy sorts 16-bit integers by radix, in linear time."""
     short = numbers.size and numbers.min() >= 0 and numbers.max() < 1 << 16
     return np.argsort(numbers.astype(np.uint16) if short else numbers, axis=-1, kind="stable")
@@ -173,10 +168,10 @@ class Runs:
 
 
 @dataclass(frozen=True, eq=False)
-class Ends:
-    """When a sender waits for its messages, and when their receivers post and wait for them.
+class NonblockingSteps:
+    """The steps in which senders wait for their messages, and receivers post and wait for them.
 
-    All columns count on the clock of `Schedule.step`, on which no wait is before its post.
+    All columns count like `Schedule.step`. No wait is before its post.
     """
 
     src_wait: np.ndarray
@@ -187,17 +182,16 @@ class Ends:
     def columns(self) -> tuple[np.ndarray, ...]:
         return self.src_wait, self.dst_step, self.dst_wait
 
-    def select_rows(self, rows: np.ndarray) -> Ends:
-        return Ends(*(column[rows] for column in self.columns))
+    def select_rows(self, rows: np.ndarray) -> NonblockingSteps:
+        return NonblockingSteps(*(column[rows] for column in self.columns))
 
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Messages sorted by the step of their post, local work, the node of each rank, and the rank whose end counts
-    (`root`; None: all).
+    """Messages sorted by the step of their post, local work, and the node of each rank.
 
-    `bytes` may have leading axes, (sizes, 1, rows): the same pattern at several sizes, predicted in one pass. `holds`
-    returns the contents of messages; only checks of the data call it.
+    The pattern ends when the rank `root` finishes; None: when all ranks finish. `bytes` may have leading axes,
+    (sizes, 1, rows): the same pattern at several sizes, predicted in one pass. Only checks of the data call `contents`.
     """
 
     ranks: int
@@ -208,8 +202,8 @@ class Schedule:
     work: Work
     node: np.ndarray
     root: int | None = None
-    holds: Callable[[], Runs] | None = None
-    ends: Ends | None = None  # None, the plain case: posted, taken and waited for in one step
+    contents: Callable[[], Runs] | None = None
+    nonblocking: NonblockingSteps | None = None  # None, the plain case: messages are posted and awaited in one step
     # Seconds of computation that each rank overlaps with its messages, not part of their time. NaN: unknown, and the
     # work is not in the schedule. None: no computation.
     overlapped_seconds: np.ndarray | None = None
@@ -226,8 +220,8 @@ class Schedule:
         *,
         work: Work | None = None,
         root: int | None = None,
-        holds: Callable[[], Runs] | None = None,
-        ends: Ends | None = None,
+        contents: Callable[[], Runs] | None = None,
+        nonblocking: NonblockingSteps | None = None,
         overlapped_seconds: np.ndarray | None = None,
     ) -> Schedule:
         """Return a schedule from columns in any order; scalars are broadcast. One rank per node until placed."""
@@ -235,16 +229,18 @@ class Schedule:
         step, src, dst, bytes = (column.ravel() for column in (step, src, dst, bytes))
         check_rows(len(step))
         if np.any(step[1:] < step[:-1]):
-            order = stable_order(step)
+            order = stable_argsort(step)
             step, src, dst, bytes = step[order], src[order], dst[order], bytes[order]
-            holds = _reorder_contents(holds, order) if holds else None
-            ends = ends and ends.select_rows(order)
-        work = Work.empty() if work is None else work.in_order()
+            contents = _reorder_contents(contents, order) if contents else None
+            nonblocking = nonblocking and nonblocking.select_rows(order)
+        work = Work.empty() if work is None else work.sort_by_step()
         for column in (src, dst, work.rank):
             check_ranks(column, ranks)
-        return cls(ranks, step, src, dst, bytes, work, np.arange(ranks), root, holds, ends, overlapped_seconds)
+        return cls(
+            ranks, step, src, dst, bytes, work, np.arange(ranks), root, contents, nonblocking, overlapped_seconds
+        )
 
-    def placed(self, node: np.ndarray) -> Schedule:
+    def place(self, node: np.ndarray) -> Schedule:
         return replace(self, node=np.asarray(node))
 
     @cached_property
@@ -300,20 +296,20 @@ class Schedule:
 
     @property
     def src_wait(self) -> np.ndarray:
-        return self.step if self.ends is None else self.ends.src_wait
+        return self.step if self.nonblocking is None else self.nonblocking.src_wait
 
     @property
     def dst_step(self) -> np.ndarray:
-        return self.step if self.ends is None else self.ends.dst_step
+        return self.step if self.nonblocking is None else self.nonblocking.dst_step
 
     @property
     def dst_wait(self) -> np.ndarray:
-        return self.step if self.ends is None else self.ends.dst_wait
+        return self.step if self.nonblocking is None else self.nonblocking.dst_wait
 
     @property
     def last_step(self) -> int:
         """The last step, −1 if there is none."""
-        columns = self.step[-1:], self.work.step[-1:], *(self.ends.columns if self.ends else ())
+        columns = self.step[-1:], self.work.step[-1:], *(self.nonblocking.columns if self.nonblocking else ())
         return int(max(column.max(initial=-1) for column in columns))
 
     @cached_property
@@ -322,12 +318,12 @@ class Schedule:
         return make_steps(self)
 
     def work_seconds(self, per_byte: np.ndarray | float) -> np.ndarray:
-        """Return the seconds of each row of local work: compute as given, reduce and copy per byte."""
+        """Return the seconds of each row of local work; `per_byte` is the time of reduce and copy."""
         return self.work.seconds + per_byte * self.work.bytes
 
     def cost(self, finish: np.ndarray) -> np.ndarray:
-        """Return the time of the pattern from the finish time of every rank (last axis), without overlapped
-        computation."""
+        """Return the time of the pattern, without overlapped computation; `finish` is the finish time of every rank
+        (last axis)."""
         finish = finish if self.overlapped_seconds is None else finish - self.overlapped_seconds
         return finish.max(axis=-1) if self.root is None else finish[..., self.root]
 
@@ -335,28 +331,28 @@ class Schedule:
         """Return whether the two differ in sizes only."""
         if (self.ranks, self.root, len(self.src)) != (other.ranks, other.root, len(other.src)):
             return False
-        if (self.ends is None) != (other.ends is None) or (self.overlapped_seconds is None) != (
+        if (self.nonblocking is None) != (other.nonblocking is None) or (self.overlapped_seconds is None) != (
             other.overlapped_seconds is None
         ):
             return False
-        columns = ("step", "src", "dst", "node", *(("src_wait", "dst_step", "dst_wait") if self.ends else ()))
+        columns = ("step", "src", "dst", "node", *(("src_wait", "dst_step", "dst_wait") if self.nonblocking else ()))
         pairs = [(getattr(self, name), getattr(other, name)) for name in columns]
         pairs += [(getattr(self.work, name), getattr(other.work, name)) for name in ("step", "rank", "kind")]
-        return all(own is its or np.array_equal(own, its) for own, its in pairs)
+        return all(own is others or np.array_equal(own, others) for own, others in pairs)
 
-    def content(self) -> bytes:
-        """Return messages, local work and the root as bytes, equal on every machine.
+    def encode(self) -> bytes:
+        """Return messages, local work and the root as bytes that are equal on every machine.
 
         Neither placement nor contents of messages are included.
         """
         work = self.work
         counts = f"{self.ranks} {self.root} {len(self.step)} {len(work.step)} ".encode()
-        ends = self.ends.columns if self.ends else ()
-        whole = (self.step, self.src, self.dst, self.bytes, work.step, work.rank, *ends)
-        parts = [counts, *map(encode_integers, whole), np.array(KINDS, dtype="S8")[work.kind].tobytes()]
+        other_steps = self.nonblocking.columns if self.nonblocking else ()
+        integers = (self.step, self.src, self.dst, self.bytes, work.step, work.rank, *other_steps)
+        parts = [counts, *map(encode_integers, integers), np.array(KINDS, dtype="S8")[work.kind].tobytes()]
         return b"".join(parts + [column.astype("<f8").tobytes() for column in (work.bytes, work.seconds)])
 
-    def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
+    def resize(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
         """Return the pattern at other sizes; its steps are reused if they have been computed."""
         schedule = replace(self, bytes=bytes, work=replace(self.work, bytes=work_bytes))
         if "steps" in self.__dict__:
@@ -380,20 +376,23 @@ def check_ranks(column: np.ndarray, ranks: int) -> None:
         raise UserError(f"found rank {first if first < 0 else last}, wanted 0 to {ranks - 1}")
 
 
-def _reorder_contents(holds: Callable[[], Runs], order: np.ndarray) -> Callable[[], Runs]:
+def _reorder_contents(contents: Callable[[], Runs], order: np.ndarray) -> Callable[[], Runs]:
     def reordered() -> Runs:
-        runs = holds()
-        place = np.empty(len(order), dtype=int)
-        place[order] = np.arange(len(order))
-        row = place[runs.row]
+        runs = contents()
+        new_row = np.empty(len(order), dtype=int)
+        new_row[order] = np.arange(len(order))
+        row = new_row[runs.row]
         by_row = np.argsort(row, kind="stable")
         return Runs(row[by_row], runs.first[by_row], runs.length[by_row])
 
     return reordered
 
 
-def stack(schedules: Sequence[Schedule], like: Schedule | None = None) -> Schedule:
-    """Return one schedule with the sizes of several that are `has_same_structure`, along a new leading axis."""
-    first = like or schedules[0]
+def stack_schedules(schedules: Sequence[Schedule], structure: Schedule | None = None) -> Schedule:
+    """Return one schedule with the sizes of several of one structure, along a new leading axis.
+
+    `structure` is the schedule whose columns are shared, by default the first.
+    """
+    first = structure or schedules[0]
     work_bytes = np.stack([schedule.work.bytes for schedule in schedules])[:, None, :]
-    return first.resized(np.stack([schedule.bytes for schedule in schedules])[:, None, :], work_bytes)
+    return first.resize(np.stack([schedule.bytes for schedule in schedules])[:, None, :], work_bytes)

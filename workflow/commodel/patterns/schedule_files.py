@@ -1,7 +1,7 @@
-"""Schedules as files: the player's table (`write_play`), and text for people (`STYLES`).
+"""Schedules as files: the player's table (`write_player_table`), and formats that are printed (`STYLES`).
 
 A row is a message from `rank` to `peer`, or local work of `rank`. The sender posts a message in `step` and waits for it
-in `wait`; the receiver posts it in `peer_step` and waits for it in `peer_wait`. In the plain case all four are equal,
+in `wait`. The receiver posts it in `peer_step` and waits for it in `peer_wait`. In the plain case all four are equal,
 and the last three are empty.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from commodel.files.safe_paths import AnyPath
-from commodel.patterns.operations import results
+from commodel.patterns.operations import list_result_extents
 from commodel.patterns.schedule import KINDS, Schedule
 
 if TYPE_CHECKING:
@@ -21,71 +21,70 @@ if TYPE_CHECKING:
 
 
 COLUMNS = ("step", "wait", "kind", "rank", "peer", "peer_step", "peer_wait", "bytes", "seconds")
-PLAYED = (*COLUMNS, "runs")  # runs: contents of a message, which the player checks
+PLAYER_COLUMNS = (*COLUMNS, "runs")  # runs: contents of a message, which the player checks
 
 
-def table(schedule: Schedule) -> pd.DataFrame:
-    """Return the messages of each step in order, followed by its local work."""
+def make_table(schedule: Schedule) -> pd.DataFrame:
+    """Return the messages and then the local work of each step, in the order of the steps."""
     import pandas as pd
 
-    work, ends = schedule.work, schedule.ends
-    own = (ends.src_wait, ends.dst_step, ends.dst_wait) if ends else ("", "", "")
-    sent = (schedule.step, own[0], "send", schedule.src, schedule.dst, *own[1:], schedule.bytes, 0.0)
+    work, wait, *peer_steps = schedule.work, *(schedule.nonblocking.columns if schedule.nonblocking else ("", "", ""))
+    messages = (schedule.step, wait, "send", schedule.src, schedule.dst, *peer_steps, schedule.bytes, 0.0)
     kinds = np.array(KINDS)[work.kind]
-    done = (work.step, "", kinds, work.rank, work.rank, "", "", work.bytes.astype(np.int64), work.seconds)
-    parts = [(sent, len(schedule.src)), (done, len(work.step))]
+    works = (work.step, "", kinds, work.rank, work.rank, "", "", work.bytes.astype(np.int64), work.seconds)
+    parts = [(messages, len(schedule.src)), (works, len(work.step))]
     frames = [pd.DataFrame(dict(zip(COLUMNS, part, strict=True)), index=range(rows)) for part, rows in parts]
     if not len(work.step):
         return frames[0]
     return pd.concat(frames).sort_values("step", kind="stable") if len(schedule.src) else frames[1]
 
 
-def write_play(path: AnyPath, schedule: Schedule, operation: str = "", size: int = 0) -> None:
-    """Write the player's table, with contents of messages as ADDRESS+LENGTH;… and, for a reduction, the places of
+def write_player_table(path: AnyPath, schedule: Schedule, operation: str = "", size: int = 0) -> None:
+    """Write the player's table, with contents of messages as ADDRESS+LENGTH;… and the addresses of a reduction's
     results.
 
-    Contents are unknown for messages that belong to no operation.
+    Contents are empty for messages that belong to no operation.
     """
     import pandas as pd
 
     from commodel.files.tables import write_table
 
-    rows = table(schedule)
+    rows = make_table(schedule)
     runs = np.full(len(rows), "", dtype=object)
-    runs[(rows["kind"] == "send").to_numpy()] = _runs(schedule)
+    runs[(rows["kind"] == "send").to_numpy()] = _format_contents(schedule)
     rows = rows.assign(runs=runs)
-    write_table(path, pd.concat([rows, _results(schedule, operation, size, schedule.last_step + 1)]))
+    write_table(path, pd.concat([rows, _make_result_rows(schedule, operation, size, schedule.last_step + 1)]))
 
 
-def _runs(schedule: Schedule) -> np.ndarray:
+def _format_contents(schedule: Schedule) -> np.ndarray:
     """Return the contents of each message as text; empty if the schedule has none."""
     texts = np.full(len(schedule.src), "", dtype=object)
-    if schedule.holds is None:
+    if schedule.contents is None:
         return texts
-    runs = schedule.holds()
+    runs = schedule.contents()
     for row, first, length in zip(runs.row.tolist(), runs.first.tolist(), runs.length.tolist(), strict=True):
         texts[row] += f";{first}+{length}" if texts[row] else f"{first}+{length}"
     return texts
 
 
-def _results(schedule: Schedule, operation: str, size: int, step: int) -> pd.DataFrame:
+def _make_result_rows(schedule: Schedule, operation: str, size: int, step: int) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for rank, extents in enumerate(results(operation, schedule.ranks, size) if schedule.holds else ()):
+    for rank, extents in enumerate(list_result_extents(operation, schedule.ranks, size) if schedule.contents else ()):
         for first, length in extents:
             rows.append((step, "", "result", rank, rank, "", "", length, 0.0, f"{first}+{length}"))
-    return pd.DataFrame(rows, columns=PLAYED)
+    return pd.DataFrame(rows, columns=PLAYER_COLUMNS)
 
 
-def csv(schedule: Schedule) -> str:
-    return table(schedule).to_csv(index=False, lineterminator="\n").rstrip("\n")
+def format_csv(schedule: Schedule) -> str:
+    return make_table(schedule).to_csv(index=False, lineterminator="\n").rstrip("\n")
 
 
-def dot(schedule: Schedule) -> str:
+def format_dot(schedule: Schedule) -> str:
     edges = zip(schedule.step, schedule.src, schedule.dst, schedule.bytes, strict=True)
     lines = [f'  {src} -> {dst} [label="{step}: {size} B"];' for step, src, dst, size in edges]
     return "\n".join(["digraph schedule {", "  rankdir=LR;", *lines, "}"])
 
 
-STYLES: dict[str, Callable[[Schedule], str]] = {"csv": csv, "dot": dot}
+STYLES: dict[str, Callable[[Schedule], str]] = {"csv": format_csv, "dot": format_dot}

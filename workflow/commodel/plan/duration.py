@@ -13,11 +13,11 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models.probes import PLAYER, probe
 from commodel.parameters import Estimate, ParameterSet
-from commodel.patterns.build import Shape, builder, remove_layout, sample_parts
-from commodel.patterns.operations import operation, parts, ranks_of, tiles
+from commodel.patterns.build import Shape, make_builder, remove_layout, sample_parts
+from commodel.patterns.operations import find_operation, list_summands, make_tiles, required_ranks
+from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.written import is_written
 from commodel.platforms.launchers import LAUNCHERS
 from commodel.predictions.model import Model
 from commodel.records import Case, Measure, Plan, Point
@@ -165,7 +165,7 @@ class Durations:
         if not point.predictable:
             effort = point.waves * self._estimate_library_default(point)
         else:
-            has_fixed_ranks = point.topology or ranks_of(point.operation)
+            has_fixed_ranks = point.topology or required_ranks(point.operation)
             ranks = point.ranks if has_fixed_ranks else min(1 << (point.ranks - 1).bit_length(), MAX_SHAPE_RANKS)
             shape = Shape.of(remove_layout(point, ranks), SHAPE_BYTES)
             if shape not in self.shape_efforts:
@@ -183,10 +183,12 @@ class Durations:
         the point is no kernel or is simulated."""
         if self.simulated or not _is_kernel(point):
             return 0.0
-        area = tiles(point.operation, point.ranks).area.max()
-        iterations = sum(count for _, count in parts(point.operation, point.ranks))
+        area = make_tiles(point.operation, point.ranks).area.max()
+        iterations = sum(count for _, count in list_summands(point.operation, point.ranks))
         numbers = point.bytes / 8  # of a block of b × b numbers; the product of two blocks takes 2 b³ operations
-        operations_each = 2 * numbers**1.5 if operation(point.operation).program == "summa" else OPERATIONS_PER_CELL
+        operations_each = (
+            2 * numbers**1.5 if find_operation(point.operation).program == "summa" else OPERATIONS_PER_CELL
+        )
         return float(area) * iterations * operations_each / OPERATIONS_PER_SECOND
 
     def _estimate_library_default(self, point: Point) -> np.ndarray:
@@ -209,7 +211,7 @@ class Durations:
         """Return what a sample takes at each size of a shape, as `_estimate_sample` does."""
         efforts = np.zeros((len(shape.sizes), 4))
         for part, count in sample_parts(shape.point):
-            build = builder(part)
+            build = make_builder(part)
             for size, effort in zip(shape.sizes, efforts, strict=True):
                 pattern = build(size)
                 self.messages_built += pattern.messages
@@ -241,4 +243,4 @@ def _count_messages(pattern: Schedule) -> tuple[int, float, float]:
 
 
 def _is_kernel(point: Point) -> bool:
-    return not is_written(point.operation) and operation(point.operation).tiles is not None
+    return not is_pattern_file(point.operation) and find_operation(point.operation).tiles is not None

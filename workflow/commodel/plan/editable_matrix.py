@@ -20,7 +20,7 @@ from commodel.errors import UserError, mistakes_in, one_line
 from commodel.files.typed_records import as_user_error
 from commodel.files.yaml import parse_yaml, read_yaml
 from commodel.patterns.algorithms import find_algorithms
-from commodel.patterns.operations import operations
+from commodel.patterns.operations import list_operations
 from commodel.patterns.points import make_point
 from commodel.plan.config import find, load_experiment, load_platform
 from commodel.plan.duration import BATCH_START_SECONDS, Durations
@@ -83,8 +83,8 @@ def _list_names(root: Path) -> dict[str, list[str]]:
     arguments."""
     return {
         PLATFORM: sorted(path.stem for path in (root / "params" / "platforms").glob("*.yaml")),
-        "operation": list(operations()),
-        "algorithm": sorted({spec for name in operations() for spec in find_algorithms(name)}),
+        "operation": list(list_operations()),
+        "algorithm": sorted({spec for name in list_operations() for spec in find_algorithms(name)}),
         "topology": [entry.form for entry in discover("patterns.trees.topologies", "TOPOLOGY").values()],
         "layout": [entry.form for entry in discover("patterns.layouts", "LAYOUT").values()],
     }

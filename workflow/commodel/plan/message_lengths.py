@@ -10,11 +10,11 @@ from functools import cache
 from commodel import units
 from commodel.errors import UserError
 from commodel.models.probes import SIZE_RATIO
-from commodel.patterns.build import builder, remove_layout, sample_parts
-from commodel.patterns.operations import operation
+from commodel.patterns.build import make_builder, remove_layout, sample_parts
+from commodel.patterns.operations import find_operation
+from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.repeated import CompactSchedule
 from commodel.patterns.schedule import KINDS, Schedule
-from commodel.patterns.written import is_written
 from commodel.records import Point
 
 TEST_RANKS, TEST_BYTES = 8, 1024  # ranks and bytes of a schedule that is built to find the kinds of local work
@@ -73,9 +73,9 @@ def _bound_length(point: Point) -> int:
 
     It is all data of a rank, or copies of them. Operations with parameters and patterns from files have no known limit.
     """
-    if is_written(point.operation):
+    if is_pattern_file(point.operation):
         return units.MAX_BYTES
-    entry = operation(point.operation)
+    entry = find_operation(point.operation)
     if entry.reduces:
         return point.bytes
     return units.MAX_BYTES if entry.parameters else MAX_COPIES_OF_DATA * point.ranks * point.bytes
@@ -84,12 +84,12 @@ def _bound_length(point: Point) -> int:
 def _choose_ranks(point: Point) -> int:
     """Return a number of ranks at which all kinds of local work occur: TEST_RANKS, or all if the operation fixes
     them."""
-    has_fixed_ranks = point.topology or is_written(point.operation) or operation(point.operation).parameters
+    has_fixed_ranks = point.topology or is_pattern_file(point.operation) or find_operation(point.operation).parameters
     return point.ranks if has_fixed_ranks else min(point.ranks, TEST_RANKS)
 
 
 def _list_occurring_kinds(point: Point, kinds: Sequence[str]) -> list[str]:
-    patterns = [builder(part)(TEST_BYTES) for part, _ in sample_parts(point)]
+    patterns = [make_builder(part)(TEST_BYTES) for part, _ in sample_parts(point)]
     return [kind for kind in kinds if any(_get_longest(pattern, kind) for pattern in patterns)]
 
 
@@ -106,11 +106,11 @@ def _find_lengths(point: Point, kinds: Sequence[str]) -> dict[str, int]:
     lengths, built_bytes = dict.fromkeys(kinds, 0.0), min(point.bytes, FIRST_LENGTH)
     for part, _ in sample_parts(point) if kinds else ():
         try:
-            pattern, scale = builder(part)(built_bytes), point.bytes / max(built_bytes, 1)
+            pattern, scale = make_builder(part)(built_bytes), point.bytes / max(built_bytes, 1)
         except UserError:  # too many messages at that size, too
             return dict.fromkeys(kinds, int(_bound_length(point)))
         if isinstance(pattern, CompactSchedule) or pattern.messages * scale <= MAX_MESSAGES:
-            pattern, scale = builder(part)(point.bytes), 1.0
+            pattern, scale = make_builder(part)(point.bytes), 1.0
         for kind in kinds:
             lengths[kind] = max(lengths[kind], min(scale * _get_longest(pattern, kind), _bound_length(point)))
     return {kind: int(length) for kind, length in lengths.items()}

@@ -24,16 +24,15 @@ from commodel.files.safe_paths import NODES_SUFFIX, AnyPath, SafePath, check_ins
 from commodel.files.safe_reading import read_text
 from commodel.files.typed_records import read_json_record
 from commodel.hierarchy import FLAT, Hierarchy
-from commodel.models.families import family, family_names
+from commodel.models.families import family_names, find_family
 from commodel.models.parameter_sets import name_published_file, read_published
 from commodel.models.probes import LOCAL, Site, probe
 from commodel.models.probes.node_pairs import MIN_NODES
 from commodel.models.speeds import read_speeds
 from commodel.patterns.identity import add_digests
-from commodel.patterns.layouts import nodes_of_case
-from commodel.patterns.operations import MPI, OVERLAY
-from commodel.patterns.operations import files_of as operation_files
-from commodel.patterns.points import Setting, library_beside, make_point
+from commodel.patterns.layouts import count_case_nodes
+from commodel.patterns.operations import MPI, OVERLAY, list_operation_files
+from commodel.patterns.points import Setting, make_library_points, make_point
 from commodel.plan.config import find, load_experiment, load_platform, planned_platform
 from commodel.plan.duration import Durations
 from commodel.plan.experiments import Block, Experiment, locate_errors
@@ -45,8 +44,7 @@ from commodel.platforms.build import COMPILERS, get_program_folder
 from commodel.platforms.launchers import LAUNCHERS, Launcher, get_toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import make_constraint
-from commodel.platforms.tools import find as find_tool
-from commodel.platforms.tools import find_build_root, native_digest
+from commodel.platforms.tools import find_build_root, find_tool, native_digest
 from commodel.predictions.papers import paper
 from commodel.records import ArchivedFile, Batch, Case, Measure, Plan, PlannedPlatform, Point, digest
 from commodel.sources import ROOT
@@ -88,7 +86,7 @@ def make_batches(
             max(durations.estimate_batch(own, limit) for own in (members, likely)) for limit in (False, True)
         )
         kind = "points" if isinstance(members[0], Point) else "cases"
-        nodes = max(nodes_of_case(member) if kind == "cases" else member.nodes for member in members)
+        nodes = max(count_case_nodes(member) if kind == "cases" else member.nodes for member in members)
         about = {"nodes": nodes, kind: tuple(members), "seconds": seconds, "most": most, "budget": budget}
         return Batch(f"{name}{label}-{state_digest}", name, **about)
 
@@ -240,7 +238,7 @@ def list_named_files(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
     for kind, spec in specs:
         if path := parse_file_path(spec):
             yield kind, NODES_SUFFIX.sub("", path) if kind == "layout" else path
-    partitions = (path for name in {point.operation: None for point in points} for path in operation_files(name))
+    partitions = (path for name in {point.operation: None for point in points} for path in list_operation_files(name))
     yield from (("partition", path) for path in dict.fromkeys(partitions))
 
 
@@ -318,11 +316,13 @@ def _make_plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
         raise experiment.error(("matrix",), "no point is left to measure")
     if experiment.library:
         for name, platform in platforms.items():
-            points += [] if platform.overlay else library_beside(setting_of(platform), _select_platform(name, points))
+            points += (
+                [] if platform.overlay else make_library_points(setting_of(platform), _select_platform(name, points))
+            )
     points = add_digests(dict.fromkeys(points))
     overlays = sorted({platform.overlay for platform in platforms.values()})
     needed_probes = {
-        name: [probe for overlay in overlays for probe in family(name).probes_on(overlay)] for name in families
+        name: [probe for overlay in overlays for probe in find_family(name).probes_on(overlay)] for name in families
     }
     networks = [platform for platform in platforms.values() if not platform.overlay]
     extra_probes = MAP_PROBES if any(platform.levels for platform in networks) else ()
@@ -398,7 +398,7 @@ def _list_families(experiment: Experiment) -> list[str]:
         if name == "all":
             raise experiment.error(("families", index), "found 'all' in a list, wanted it alone: `families: all`")
         with locate_errors(experiment, "families", index):
-            family(name)
+            find_family(name)
     return list(dict.fromkeys(experiment.families))
 
 

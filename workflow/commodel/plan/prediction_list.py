@@ -8,10 +8,10 @@ from functools import lru_cache
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.build import Shape, remove_layout, sample_parts, schedule
-from commodel.patterns.operations import ranks_of
+from commodel.patterns.build import Shape, build_schedule, remove_layout, sample_parts
+from commodel.patterns.operations import required_ranks
+from commodel.patterns.pattern_files import is_pattern_file
 from commodel.patterns.points import Setting, make_point, message_size
-from commodel.patterns.written import is_written
 from commodel.plan.experiments import Experiment
 from commodel.plan.matrix import check_size, list_combinations, locate_axis
 from commodel.predictions.predictions import FEW_WAVES, MANY_WAVES
@@ -38,7 +38,9 @@ def list_shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
                     named_points[names] = make_point(block_setting, combination | {"bytes": bytes})
                 point = named_points[names]
                 size = (
-                    point.bytes if is_written(point.operation) else message_size(block_setting, point.operation, bytes)
+                    point.bytes
+                    if is_pattern_file(point.operation)
+                    else message_size(block_setting, point.operation, bytes)
                 )
             except UserError as error:
                 raise block.error(locate_axis(block, path, error.key), error.found) from None
@@ -75,7 +77,7 @@ def _estimate_extent(point: Point) -> tuple[float, float]:
     ranks."""
     if point.topology:
         return point.ranks - 1.0, 1.0
-    if ranks_of(point.operation):
+    if required_ranks(point.operation):
         return _count_messages(point)
     counts = [_count_messages(remove_layout(point, min(ranks, point.ranks))) for ranks in SMALL_RANKS]
     if point.ranks <= SMALL_RANKS[1]:
@@ -87,7 +89,7 @@ def _estimate_extent(point: Point) -> tuple[float, float]:
 @lru_cache(maxsize=65536)
 def _count_messages(point: Point) -> tuple[float, float]:
     try:
-        patterns = [(schedule(part), count) for part, count in sample_parts(point)]
+        patterns = [(build_schedule(part), count) for part, count in sample_parts(point)]
     except UserError:  # the prediction reports it
         return float(point.ranks), 1.0
     messages = sum(count * pattern.messages for pattern, count in patterns)

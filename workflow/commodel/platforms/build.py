@@ -8,7 +8,7 @@ from pathlib import Path
 from commodel.errors import UserError, one_line
 from commodel.files.atomic import write_text
 from commodel.platforms.mpi_libraries import explain_mismatch, find_library_version
-from commodel.platforms.tools import NATIVE, find, find_sibling
+from commodel.platforms.tools import NATIVE, find_sibling, find_tool
 
 COMPILERS = {"mpi": "mpicc", "smpi": "smpicc", "overlay": "cc", "mrnet": "c++", "replay": "cc"}
 MRNET = "mrnet_commnode"  # the program of MRNet's internal processes, in the folder bin of its installation
@@ -32,7 +32,7 @@ def find_starter(toolchain: str, names: Iterable[str]) -> str | None:
     The starter of an MPI is searched first in the compiler's folder, so that it is of the same MPI as the programs.
     Others, such as srun and smpirun, are found on PATH."""
     starters_of_compiler = [find_sibling(COMPILERS[toolchain], name) for name in names if name in MPI_STARTERS]
-    return next(filter(None, [*starters_of_compiler, *map(find, names)]), None)
+    return next(filter(None, [*starters_of_compiler, *map(find_tool, names)]), None)
 
 
 def note_compiler(root: Path, toolchain: str) -> Path:
@@ -53,7 +53,7 @@ def _identify_compiler(toolchain: str) -> str:
     /usr/bin/mpicc may link to the compiler of any installed MPI, and packages are upgraded in place. All links are
     included, since Open MPI's compilers for all languages are links to one program.
     """
-    if not (path := find(COMPILERS[toolchain])):
+    if not (path := find_tool(COMPILERS[toolchain])):
         return ""
     links = [Path(path)]
     while links[-1].is_symlink():
@@ -83,7 +83,7 @@ def refuse_mismatched_starter(root: Path, starter: str, slurm_mpi: str = "") -> 
 def _mrnet() -> Path:
     """Return the folder where MRNet is installed."""
     wanted = "wanted MRNet as its make install lays it out: bin, include and lib in one folder, whose bin is on PATH"
-    if (commnode := find(MRNET)) is None:
+    if (commnode := find_tool(MRNET)) is None:
         raise UserError(f"found no {MRNET} on PATH, {wanted}; see commodel doctor")
     folder = Path(commnode).resolve().parents[1]
     for part in MRNET_PARTS:
@@ -94,11 +94,11 @@ def _mrnet() -> Path:
 
 def build(root: Path, toolchain: str) -> Path:
     """Compile the native programs of a toolchain whose sources have changed, and return their folder."""
-    compiler = find(COMPILERS[toolchain])
+    compiler = find_tool(COMPILERS[toolchain])
     if compiler is None:
         raise UserError(f"no {COMPILERS[toolchain]} found; see commodel doctor")
     folder = get_program_folder(root, toolchain)
-    settings = [f"CC={find('cc')}", f"CXX={compiler}"] if toolchain in SOURCE_FOLDERS else [f"MPICC={compiler}"]
+    settings = [f"CC={find_tool('cc')}", f"CXX={compiler}"] if toolchain in SOURCE_FOLDERS else [f"MPICC={compiler}"]
     if toolchain == "mrnet":
         settings += [f"MRNET={_mrnet()}", "SUBSTRATE=MRNet", "PROGRAM=mrnet-bench"]
     for source_folder in SOURCE_FOLDERS.get(toolchain, (".",)):

@@ -16,7 +16,7 @@ from pathlib import Path
 from commodel.errors import UserError, one_line
 from commodel.files.safe_reading import open_file
 from commodel.platforms.mpi_libraries import explain_mismatch
-from commodel.platforms.tools import find, native_digest, run_tool, version
+from commodel.platforms.tools import find_tool, native_digest, run_tool, version
 
 RUNTIMES = ("apptainer", "singularity")
 IMAGE_PROGRAMS = Path("/opt/commodel/build/mpi")  # inside, where container.def builds them
@@ -57,7 +57,7 @@ def _sha256(file: Path, size: int, changed: int) -> str:
 
 def find_runtime() -> str:
     """Return the program that starts images."""
-    program = next((path for name in RUNTIMES if (path := find(name))), None)
+    program = next((path for name in RUNTIMES if (path := find_tool(name))), None)
     if program is None:
         raise UserError(f"no {' or '.join(RUNTIMES)} found, which a platform with a container needs")
     return program

@@ -1,4 +1,4 @@
-"""External programs that commodel starts (`find`, `run_tool`): their paths and versions. Nothing is installed."""
+"""External programs that commodel starts (`find_tool`, `run_tool`): their paths and versions. Nothing is installed."""
 
 import hashlib
 import re
@@ -30,7 +30,7 @@ def find_build_root() -> Path:
 
 
 @lru_cache
-def find(program: str) -> str | None:
+def find_tool(program: str) -> str | None:
     """Return the path of a program: from PATH first, then from this environment, then from the private folder."""
     beside_python = str(Path(sys.executable).parent)
     places = (None, beside_python, str(PRIVATE_SIMGRID / "bin"))
@@ -39,7 +39,7 @@ def find(program: str) -> str | None:
 
 def find_sibling(program: str, other: str) -> str | None:
     """Return `other` from the folder of `program`, so that a compiler and its starter belong together."""
-    path = find(program)
+    path = find_tool(program)
     return path and shutil.which(other, path=str(Path(path).parent))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from commodel.platforms.launchers import allow_root
-from commodel.platforms.tools import find, find_sibling, run_tool
+from commodel.platforms.tools import find_sibling, find_tool, run_tool
 
 PROGRAM = """#include <mpi.h>
 int main(int count, char **words)
@@ -36,7 +36,7 @@ IP_TRANSPORTS = {"net", "tcp", "sockets", "udp"}  # names of transports over IP,
 
 def detect_node_transport() -> str:
     """Return the transport between two ranks on this machine, in one line; empty if there is no MPI library."""
-    compiler, starter = find("mpicc"), find_sibling("mpicc", "mpiexec")
+    compiler, starter = find_tool("mpicc"), find_sibling("mpicc", "mpiexec")
     if not compiler or not starter:
         return ""
     with TemporaryDirectory() as folder:

@@ -83,6 +83,6 @@ def predict_single_messages(model: Model, pattern: Schedule) -> Array:
     count = len(pattern.src)
     numbers = np.arange(count)
     separate = Schedule.of(2 * count, 0, 2 * numbers, 2 * numbers + 1, 0)
-    separate = separate.placed(pattern.node[np.stack([pattern.src, pattern.dst], axis=1).ravel()])
+    separate = separate.place(pattern.node[np.stack([pattern.src, pattern.dst], axis=1).ravel()])
     no_work = np.empty((*pattern.bytes.shape[:-1], 0))
-    return model.entry.predict(separate.resized(pattern.bytes, no_work), model.values)[..., 1::2]
+    return model.entry.predict(separate.resize(pattern.bytes, no_work), model.values)[..., 1::2]

@@ -8,7 +8,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.evaluation.values import Values
-from commodel.models.families import Family, complete, family
+from commodel.models.families import Family, complete, find_family
 from commodel.models.fitting.observed import Fitted
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
@@ -28,7 +28,7 @@ class Model:
     @classmethod
     def of_set(cls, parameters: ParameterSet, draws: int | None = 0) -> "Model":
         """Return the model with the values of a set and at most so many of its draws; None: all."""
-        return cls.of(family(parameters.family), Values.of(parameters, draws))
+        return cls.of(find_family(parameters.family), Values.of(parameters, draws))
 
     @classmethod
     def of_fit(cls, entry: Family, fitted: Fitted) -> "Model":

@@ -29,7 +29,7 @@ import numpy as np
 from commodel.hierarchy import Hierarchy, covers_reach, describe_reach
 from commodel.models import Array
 from commodel.parameters import SIZE_SIDES, Errors
-from commodel.patterns.layouts import place
+from commodel.patterns.layouts import place_ranks
 from commodel.predictions.residuals import (
     ABSENT_AT,
     ALL,
@@ -385,7 +385,7 @@ class PointSeries:
         operation = operation_class(point.operation, point.waves if waves is None else waves)
         sizes, reach = np.array([point.bytes] if sizes is None else list(sizes), dtype=float), point.reach
         if levels and not reach:
-            hierarchy, node = Hierarchy.of(levels), place(point.layout, point.ranks)
+            hierarchy, node = Hierarchy.of(levels), place_ranks(point.layout, point.ranks)
             reach = hierarchy.reach(node) if hierarchy.nodes and node.max() < hierarchy.nodes else ""
         return cls(operation, float(point.leaves or point.ranks), sizes, float(point.nodes), reach)
 

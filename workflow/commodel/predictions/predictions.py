@@ -25,9 +25,9 @@ from commodel.models import Array
 from commodel.models.evaluation.replay import message_contributions
 from commodel.models.families import Family
 from commodel.parameters import ParameterSet
-from commodel.patterns.build import Shape, Sum, schedule, stack_points, stacks
+from commodel.patterns.build import ScheduleSum, Shape, build_schedule, stack_points, stack_sizes
 from commodel.patterns.repeated import CompactSchedule
-from commodel.patterns.schedule import Ends, Schedule, Work, check_rows
+from commodel.patterns.schedule import NonblockingSteps, Schedule, Work, check_rows
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import (
     PARAMETERS_ONLY,
@@ -66,14 +66,14 @@ class StackPrediction:
 
 
 def sum_parts(
-    pattern: Sum, predict_part: Callable[[Schedule, float], StackPrediction], waves: float
+    pattern: ScheduleSum, predict_part: Callable[[Schedule, float], StackPrediction], waves: float
 ) -> StackPrediction:
     """Return the sum of the predictions of the parts, row by row, so that the interval is that of the sum. A check that
     fails for a part fails for the sum."""
     if waves != 1:
         name = pattern.shape.point.operation
         raise UserError(f"found several waves of '{name}', whose ranks begin each iteration together; wanted one wave")
-    parts = [(count, predict_part(part, waves)) for count, part in pattern.counted()]
+    parts = [(count, predict_part(part, waves)) for count, part in pattern.iterate_parts()]
     rows = min(part.seconds.shape[1] for _, part in parts)  # a long schedule has fewer draws
     total = sum(count * part.seconds[:, :rows] for count, part in parts)
     corrected, estimate = sum(count * part.seconds[:, 0] * part.ratios for count, part in parts), total[:, 0]
@@ -141,7 +141,7 @@ def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
         stream = CompactSchedule(
             pattern.ranks, pattern.parts * waves, pattern.root, lambda: repeat_waves(pattern.whole, waves)
         )
-        return stream.placed(pattern.node)
+        return stream.place(pattern.node)
     work = pattern.work
     steps = pattern.last_step + 1
     check_rows(waves * pattern.messages)
@@ -153,9 +153,10 @@ def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
         pattern,
         step=repeat_column(pattern.step, steps),
         **{name: repeat_column(getattr(pattern, name)) for name in ("src", "dst", "bytes")},
-        ends=pattern.ends and Ends(*(repeat_column(column, steps) for column in pattern.ends.columns)),
+        nonblocking=pattern.nonblocking
+        and NonblockingSteps(*(repeat_column(column, steps) for column in pattern.nonblocking.columns)),
         work=Work(repeat_column(work.step, steps), *map(repeat_column, work.columns[1:])),
-        holds=None,
+        contents=None,
     )
 
 
@@ -191,7 +192,7 @@ class PredictedTimes:
 
 def make_predictor(
     parameters: ParameterSet, strict: bool = True, draws: int | None = None, cost: CostFunction | None = None
-) -> Callable[[Schedule | Sum, float], PredictedTimes]:
+) -> Callable[[Schedule | ScheduleSum, float], PredictedTimes]:
     """Return a function that predicts a stack of schedules with these parameters. For several waves it predicts the
     time between two. `draws` limits the draws for the interval. If a prediction is impossible, it raises UserError, or
     returns NaN if not `strict`. `cost` replaces `Model.cost`."""
@@ -206,11 +207,11 @@ def make_predictor(
         ratios = single_message_ratios(parameters, pattern)
         return StackPrediction(seconds, ratios, validity, find_widening_factor(model.entry, parameters, pattern))
 
-    def predict_stack(pattern: Schedule | Sum, waves: float) -> PredictedTimes:
+    def predict_stack(pattern: Schedule | ScheduleSum, waves: float) -> PredictedTimes:
         try:
             prediction = (
                 sum_parts(pattern, predict_schedule, waves)
-                if isinstance(pattern, Sum)
+                if isinstance(pattern, ScheduleSum)
                 else predict_schedule(pattern, waves)
             )
         except UserError as error:
@@ -264,7 +265,7 @@ def _evaluate_in_blocks(cost: CostFunction, model: Model, count: int, pattern: S
         part = pattern
         if sizes_per_block < sizes:
             block_sizes = slice(first, first + sizes_per_block)
-            part = pattern.resized(pattern.bytes[block_sizes], pattern.work.bytes[block_sizes])
+            part = pattern.resize(pattern.bytes[block_sizes], pattern.work.bytes[block_sizes])
         for number, start in enumerate(starts, 1 + first // sizes_per_block * len(starts)):
             stop = min(start + rows_per_block, count)
             if blocks > 1:
@@ -290,7 +291,7 @@ def predict_shapes(
         names |= {"ranks": point.ranks, "bytes": sizes, "waves": point.waves}
         predicted = {name: PredictedTimes.none(len(sizes)) for name in sets}
         try:
-            for places, pattern in stacks(shape, MOST_STACKED):
+            for places, pattern in stack_sizes(shape, MOST_STACKED):
                 for name, predict_stack in predictors.items():
                     predicted[name].put(places, predict_stack(pattern, point.waves))
         except UserError as error:
@@ -448,7 +449,7 @@ class Waits:
 
 def attribute_time(point: Point, parameters: ParameterSet) -> Waits | None:
     """Return which messages a predicted time depends on; None if the model does not replay messages."""
-    pattern, model = schedule(point), Model.of_set(parameters)
+    pattern, model = build_schedule(point), Model.of_set(parameters)
     prediction = float(model.cost(pattern)[0])
     seconds, work = message_contributions(len(pattern.src), lambda: model.cost(pattern))
     if not seconds.any():

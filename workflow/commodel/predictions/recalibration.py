@@ -15,7 +15,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.evaluation.values import TABLE
-from commodel.models.families import Family, family, unit
+from commodel.models.families import Family, find_family, unit
 from commodel.models.fitting.observed import DRAWS
 from commodel.models.keys import parse, sample
 from commodel.parameters import Estimate, ParameterSet
@@ -89,20 +89,20 @@ def _find_smallest_sample(numbers: Mapping[str, Array], function: str, level: in
 
 def can_recalibrate(parameters: ParameterSet) -> bool:
     """Return whether the factors change any value of the set."""
-    entry = family(parameters.family)
+    entry = find_family(parameters.family)
     scaled = (entry.by_name[parse(name).parameter] for name in parameters.values if entry.accepts(name))
     return any(parameter.recalibrated and parameter.unit in ("s", "s/B", "B/s") for parameter in scaled)
 
 
 def has_latency_and_bandwidth(parameters: ParameterSet) -> bool:
     """Return whether the set has a latency and a time per byte."""
-    return can_recalibrate(parameters) and family(parameters.family).uses_bytes
+    return can_recalibrate(parameters) and find_family(parameters.family).uses_bytes
 
 
 def scale_set(parameters: ParameterSet, factors: RecalibrationFactors, setting: str, where: str) -> ParameterSet:
     """Return the set of another setting: values and draws are scaled, so predictions include the factors'
     uncertainty."""
-    entry = family(parameters.family)
+    entry = find_family(parameters.family)
     if not can_recalibrate(parameters):
         raise UserError(f"family {entry.name} has no latency and no time per byte: recalibration does not change it")
     count = min((len(column) for column in parameters.draws.values()), default=DRAWS)

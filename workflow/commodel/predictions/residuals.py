@@ -16,7 +16,7 @@ import numpy as np
 
 from commodel.hierarchy import describe_reach
 from commodel.models import Array
-from commodel.patterns.operations import base
+from commodel.patterns.operations import base_name
 
 FEWEST_GROUPS = 9  # groups that a class needs for a band of its own
 ALL, STREAMS = "all", "streams"
@@ -80,7 +80,7 @@ class Residuals:
 
 
 def operation_class(operation: str, waves: float = 1) -> str:
-    return f"{STREAM if waves != 1 else ''}{base(operation)}"
+    return f"{STREAM if waves != 1 else ''}{base_name(operation)}"
 
 
 def kind_of(operation: str) -> str:

@@ -168,8 +168,10 @@ def _workload_options(front: Front) -> list[tuple[str, str]]:
 
 
 def _choose_size(measured: Sequence[int]) -> str:
-    """Return a message size within the measured range that was not measured, else the largest measured one."""
-    return "3KiB" if min(measured) < UNUSUAL_SIZE < max(measured) else format_bytes(max(measured)).replace(" ", "")
+    """Return a message size within the measured range that was not measured; the only measured one if there is one."""
+    sizes = [UNUSUAL_SIZE, max(measured) * 3 // 4, max(measured)]
+    within = (size for size in sizes if min(measured) < size < max(measured) and size not in measured)
+    return format_bytes(next(within, max(measured))).replace(" ", "")
 
 
 def _parse_extent(label: str) -> tuple[str, str]:

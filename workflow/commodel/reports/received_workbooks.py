@@ -19,7 +19,7 @@ from commodel.errors import UserError, one_line, suggest
 from commodel.files.parameter_sets import parameters_text, parse_parameters
 from commodel.files.safe_reading import open_bounded
 from commodel.files.yaml import Document, parse_yaml
-from commodel.models.families import family, family_names, unit
+from commodel.models.families import family_names, find_family, unit
 from commodel.models.keys import key
 from commodel.models.parameter_sets import BY_HAND_KEY, parse_set
 from commodel.parameters import Estimate, ParameterSet
@@ -186,7 +186,7 @@ def _read_changes(
     start = next((number for number, row in enumerate(cells) if row[:2] in TABLE_HEADINGS and len(row) > 8), None)
     if start is None or cells[start][8] not in (f"{before}{sets[0].platform}" for before in (FITTED_ON, "of ")):
         return {}
-    titles = {family(name).title: name for name in family_names()}
+    titles = {find_family(name).title: name for name in family_names()}
     changes: dict[tuple[str, str], Change] = {}
     table: tuple[str, str] | None = None
     levels: list[float] = []
@@ -221,7 +221,7 @@ def _number(row: tuple, column: int, sheet: str, number: int, path: Path) -> flo
 
 
 def _apply_changes(parameters: ParameterSet, changes: dict[tuple[str, str], Change]) -> ParameterSet:
-    entry, values, notes = family(parameters.family), dict(parameters.values), []
+    entry, values, notes = find_family(parameters.family), dict(parameters.values), []
     for (name, called), change in changes.items():
         if name != parameters.family or called not in values:
             continue

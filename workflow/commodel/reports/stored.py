@@ -24,7 +24,7 @@ from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.files.tables import COMPARISON, DISTRIBUTIONS, SUMMARY, read_table
 from commodel.files.yaml import Document, read_yaml
-from commodel.models.families import family, meanings
+from commodel.models.families import find_family, meanings
 from commodel.models.parameter_sets import read_set
 from commodel.models.speeds import Speeds, read_speeds
 from commodel.plan.planning import load_plan
@@ -44,9 +44,8 @@ from commodel.results.provenance import (
     read_program,
 )
 from commodel.results.raw_samples import read_unmeasured
-from commodel.results.recalibrations import read_calibrations as calibrations
-from commodel.units import format_ranges as in_runs
-from commodel.units import shown
+from commodel.results.recalibrations import read_calibrations
+from commodel.units import format_ranges, shown
 
 WORD = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 
@@ -61,7 +60,7 @@ def shorten_to_ranges(names: Iterable[str]) -> list[str]:
         else:
             others.append(name)
     for stem, numbers in stems.items():
-        parts = in_runs(sorted(numbers))
+        parts = format_ranges(sorted(numbers))
         others.append(f"{stem}[{','.join(parts)}]" if len(numbers) > 1 else f"{stem}{parts[0]}")
     return sorted(others)
 
@@ -213,7 +212,7 @@ def _build_report(
     (made, unread), (speeds, unreadable) = partitions(plan), _read_speeds(plan)
     rebuilt = papers.make_sections(paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
     tree_predictions = fastest_trees(plan, comparison, sets)
-    drifted = measure_drift(plan, comparison, sets, calibrations(results))
+    drifted = measure_drift(plan, comparison, sets, read_calibrations(results))
     handed = [comparison]
     del comparison, evidence
     return build(
@@ -253,7 +252,7 @@ def _read_speeds(plan: Plan) -> tuple[dict[str, Speeds], list[str]]:
 
 
 def _describe_model(name: str) -> dict[str, str]:
-    return {key: getattr(family(name), key) for key in ("title", "citation", "equation", "ignores")}
+    return {key: getattr(find_family(name), key) for key in ("title", "citation", "equation", "ignores")}
 
 
 def _read_provenance(plan: Plan, results: Results) -> ExperimentProvenance:

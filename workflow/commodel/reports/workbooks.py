@@ -30,8 +30,7 @@ from commodel.files import tables
 from commodel.files.tables import find_field
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.reports.charts import PALE_COLOURS, name_without_argument
-from commodel.reports.received_workbooks import Formula, open_received, read_stored_sets
-from commodel.reports.received_workbooks import read_sheet_rows as rows_of
+from commodel.reports.received_workbooks import Formula, open_received, read_sheet_rows, read_stored_sets
 from commodel.reports.sections.evidence import SHOWN_UNITS
 from commodel.reports.shape import (
     MICRO,
@@ -137,7 +136,7 @@ def read_partition(path: Path) -> EditedPartition:
     """Return the values of the first sheet that has the columns; a blank row ends them."""
     with open_received(path) as book:
         for sheet in book.worksheets:
-            rows = enumerate(rows_of(sheet, MOST_PARTITION_ROWS, ACROSS, path), 1)
+            rows = enumerate(read_sheet_rows(sheet, MOST_PARTITION_ROWS, ACROSS, path), 1)
             for _, cells in islice(rows, ABOVE):
                 if set(PARTITION_COLUMNS) <= set(cells):
                     return _read(path, sheet.title, cells, rows)
@@ -410,7 +409,7 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def _rows(sheet, path: Path) -> Iterator[Row]:
-    cells = enumerate(rows_of(sheet, MOST_ROWS, MOST_COLUMNS, path), 1)
+    cells = enumerate(read_sheet_rows(sheet, MOST_ROWS, MOST_COLUMNS, path), 1)
     heads = next((row for _, row in cells if set(TEXTS[:3]) <= set(row)), ())
     places = {name: heads.index(head) for name, head in HEADS.items() if head in heads}
     for name in HEADS.keys() - places.keys():

@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.files.results_folder import DONE, PROVENANCE
 from commodel.files.safe_paths import AnyPath
 from commodel.files.tables import SUMMARY, list_columns
-from commodel.patterns.layouts import nodes_of_case, nodes_written
+from commodel.patterns.layouts import count_case_nodes, format_nodes
 from commodel.records import Batch, Plan
 from commodel.results.attempts import read_attempts
 from commodel.results.provenance import read_setting
@@ -107,8 +107,8 @@ def _list_planned(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
     common = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
     for case in batch.cases:
         columns = {"kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair, "ranks": case.ranks}
-        columns |= {"where": nodes_written(case.where)} if case.where else {}
-        yield case.id, {**common, **columns, **case.settings}, {"nodes": nodes_of_case(case)}
+        columns |= {"where": format_nodes(case.where)} if case.where else {}
+        yield case.id, {**common, **columns, **case.settings}, {"nodes": count_case_nodes(case)}
     for point in batch.points:
         columns = {"kind": "point", "name": point.operation, "alternative": point.alternative, "layout": point.layout}
         columns |= {"ranks": point.ranks, "bytes": point.bytes} | ({"waves": point.waves} if point.waves > 1 else {})

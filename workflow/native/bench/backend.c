@@ -1,4 +1,4 @@
-/* backend.c: a back-end, which answers requests and sleeps in between, since there may be many on a processor. */
+/* backend.c: a back-end, which executes requests and sleeps in between, since many may share a processor. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -14,7 +14,7 @@ typedef struct {
   OverlayNetwork *network;
   OverlayPacket *answer;
   int clock;
-  double ahead;
+  double skews;
   double began; /* of the last ASK, by the front-end's clock */
   bool late;
   unsigned char *data; /* own data, made on the first request */
@@ -30,11 +30,11 @@ double read_clock(int which)
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static double common_time(const BackEnd *b) { return read_clock(b->clock) - b->ahead; }
+static double common_time(const BackEnd *b) { return read_clock(b->clock) - b->skews; }
 
 static void sleep_until(const BackEnd *b, double common)
 {
-  double own = common + b->ahead;
+  double own = common + b->skews;
   struct timespec when = {.tv_sec = (time_t)own};
   when.tv_nsec = (long)((own - (double)when.tv_sec) * 1e9);
   while (clock_nanosleep(clocks[b->clock], TIMER_ABSTIME, &when, NULL) == EINTR)
@@ -44,40 +44,40 @@ static void sleep_until(const BackEnd *b, double common)
 static void prepare(BackEnd *b, OverlayPacket *packet)
 {
   uint32_t bytes, clock, count;
-  const double *ahead;
-  TRY(overlay_unpack(packet, "%ud %ud %alf", &bytes, &clock, &ahead, &count));
+  const double *skews;
+  TRY(overlay_unpack(packet, "%ud %ud %alf", &bytes, &clock, &skews, &count));
   int own = overlay_backend(b->network);
   if (clock > REAL || own < 0 || (uint32_t)own >= count) DIE("found clock %u of %u back-ends", clock, count);
   b->clock = (int)clock;
-  b->ahead = ahead[own];
+  b->skews = skews[own];
   overlay_release(b->answer);
-  if (!(b->answer = answer_of(own, bytes))) DIE("%s", overlay_error());
+  if (!(b->answer = make_answer(own, bytes))) DIE("%s", overlay_error());
 }
 
-/* A wave with a wrong payload gets no answer, and the front-end gives up the case. */
+/* If a wave has a wrong payload, the back-end ends without an answer, and the front-end stops. */
 static void check(const unsigned char *payload, uint32_t bytes)
 {
-  if (!is_down(payload, bytes)) DIE("found other bytes than were sent in a wave down");
+  if (!is_down(payload, bytes)) DIE("found wrong data in a wave from the root");
 }
 
-static void ask(BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
+static void send_answers(BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
 {
   uint32_t answers, checked, bytes;
   double when, period;
   const unsigned char *payload;
   TRY(overlay_unpack(packet, "%ud %lf %lf %ud %auc", &answers, &when, &period, &checked, &payload, &bytes));
   if (checked) check(payload, bytes);
-  if (!b->answer) DIE("found a question before it was said what to answer");
+  if (!b->answer) DIE("found an ASK before a PREPARE");
   b->late = when > 0 && common_time(b) > when;
   for (uint32_t i = 0; i < answers; i++) {
     if (when > 0) sleep_until(b, when + i * period);
     if (i == 0) b->began = common_time(b);
     TRY(overlay_send_packet(stream, b->answer));
-    if (period > 0) TRY(overlay_flush(b->network)); /* before it sleeps */
+    if (period > 0) TRY(overlay_flush(b->network)); /* before sleeping */
   }
 }
 
-static void cast(const BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
+static void receive_multicast(const BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
 {
   uint32_t last, checked, bytes;
   const unsigned char *payload;
@@ -87,7 +87,7 @@ static void cast(const BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
   if (last) TRY(overlay_send(stream, CAST, "%lf", now));
 }
 
-static void tell_data(BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
+static void send_data(BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
 {
   uint32_t bytes, kinds;
   TRY(overlay_unpack(packet, "%ud %ud", &bytes, &kinds));
@@ -110,10 +110,10 @@ static double own_usage(void)
   return (double)(own.ru_utime.tv_sec + own.ru_stime.tv_sec) + 1e-6 * (double)(own.ru_utime.tv_usec + own.ru_stime.tv_usec);
 }
 
-static void name(OverlayStream *stream)
+static void send_host(OverlayStream *stream)
 {
-  char host[HOST_ROOM] = "";
-  const char *node = getenv("SLURMD_NODENAME"); /* several may share one kernel */
+  char host[HOST_BYTES] = "";
+  const char *node = getenv("SLURMD_NODENAME"); /* several nodes may share one kernel */
   if (!node || !*node) gethostname(host, sizeof host - 1);
   TRY(overlay_send(stream, NAME, "%s", node && *node ? node : host));
 }
@@ -132,22 +132,22 @@ static void echo(const BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
     ;
   close(socket);
   free(message);
-  TRY(overlay_send(stream, CONNECT, "%lf", 0.0)); /* it listens to the network again */
+  TRY(overlay_send(stream, CONNECT, "%lf", 0.0)); /* it receives from the network again */
 }
 
-static void obey(BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
+static void execute_request(BackEnd *b, OverlayPacket *packet, OverlayStream *stream)
 {
   switch (overlay_tag(packet)) {
   case PREPARE: prepare(b, packet); break;
-  case ASK: ask(b, packet, stream); break;
-  case CAST: cast(b, packet, stream); break;
+  case ASK: send_answers(b, packet, stream); break;
+  case CAST: receive_multicast(b, packet, stream); break;
   case BEGAN: TRY(overlay_send(stream, BEGAN, "%lf %lf %lf", -b->began, b->began, (double)b->late)); break;
   case USAGE: TRY(overlay_send(stream, USAGE, "%lf", own_usage())); break;
-  case NAME: name(stream); break;
+  case NAME: send_host(stream); break;
   case CLASS:
-  case DATA: tell_data(b, packet, stream); break;
+  case DATA: send_data(b, packet, stream); break;
   case CONNECT: echo(b, packet, stream); break;
-  default: DIE("found tag %d, which is no question", overlay_tag(packet));
+  default: DIE("found tag %d, which is no request", overlay_tag(packet));
   }
 }
 
@@ -157,9 +157,9 @@ int back_end(void)
   OverlayPacket *packet;
   OverlayStream *stream;
   if (!b.network) user_error("%s", overlay_error());
-  prctl(PR_SET_TIMERSLACK, 1UL); /* nanosecond; 50 microseconds without it */
+  prctl(PR_SET_TIMERSLACK, 1UL); /* nanosecond; the default is 50 microseconds */
   while (overlay_recv_any(b.network, -1, &packet, &stream) == OVERLAY_OK) {
-    obey(&b, packet, stream);
+    execute_request(&b, packet, stream);
     overlay_release(packet);
   }
   overlay_release(b.answer);

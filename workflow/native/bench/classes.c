@@ -1,4 +1,4 @@
-/* classes.c: how a tool gets data that most back-ends have alike, of which there are KINDS kinds.
+/* classes.c: gathers data of which most are equal: back-ends have one of KINDS kinds.
  *
  *   binned  all send a checksum, the network sorts them into classes, and one back-end of each class sends its data
  *   all     all send their data
@@ -13,18 +13,18 @@
 enum { KINDS = 4 };
 static const char *const modes[] = {"binned", "all", NULL};
 
-static int kinds_of(const Measured *m) { return m->net->tree->leaves < KINDS ? m->net->tree->leaves : KINDS; }
+static int count_kinds(const Measured *m) { return m->net->tree->leaves < KINDS ? m->net->tree->leaves : KINDS; }
 
-/* From so many back-ends, each packet its own. */
+/* Receives the data of `count` back-ends, in a packet each. */
 static void take_data(const Measured *m, OverlayStream *stream, int count, bool check)
 {
   TRY(overlay_send(stream, DATA, "%ud %ud", (uint32_t)m->bytes, (uint32_t)KINDS));
   TRY(overlay_flush(m->net->network));
-  for (int heard = 0; heard < count; heard++) {
+  for (int received = 0; received < count; received++) {
     OverlayPacket *packet;
     const unsigned char *bytes;
     uint32_t size;
-    take(stream, &packet);
+    receive_packet(stream, &packet);
     TRY(overlay_unpack(packet, "%auc", &bytes, &size));
     int kind = overlay_source(packet) % KINDS;
     if (size != m->bytes || (check && !is_data(bytes, size, kind))) DIE("found other data than back-end %d has", overlay_source(packet));
@@ -41,9 +41,9 @@ static void take_classes(const Measured *m, bool check)
   int chosen[KINDS];
   TRY(overlay_send(m->stream, CLASS, "%ud %ud", (uint32_t)m->bytes, (uint32_t)KINDS));
   TRY(overlay_flush(m->net->network));
-  take(m->stream, &packet);
+  receive_packet(m->stream, &packet);
   TRY(overlay_unpack(packet, "%auld %aud %aud %aud", &sums, &classes, &lowest, &same, &sizes, &too, &backends, &all));
-  int wanted = m->bytes ? kinds_of(m) : 1; /* data of no bytes are alike */
+  int wanted = m->bytes ? count_kinds(m) : 1; /* data of 0 bytes are equal */
   if (classes != (uint32_t)wanted || all != (uint32_t)m->net->tree->leaves) DIE("found %u classes of %u back-ends", classes, all);
   for (uint32_t i = 0; i < classes; i++) chosen[i] = (int)lowest[i];
   overlay_release(packet);
@@ -56,7 +56,7 @@ static void take_classes(const Measured *m, bool check)
   overlay_free_comm(some);
 }
 
-static void get(const Measured *m, bool check)
+static void get_data(const Measured *m, bool check)
 {
   if (strcmp(m->c->fields[MODE].text, "binned") == 0)
     take_classes(m, check);
@@ -67,14 +67,14 @@ static void get(const Measured *m, bool check)
 static void prepare(Measured *m)
 {
   m->stream = open_stream(m->net, strcmp(m->c->fields[MODE].text, "binned") == 0 ? "bin" : "none");
-  get(m, true);
+  get_data(m, true);
 }
 
 static void sample(Measured *m, Samples *samples, int first, int n)
 {
   for (int k = first; k < first + n; k++) {
     double start = clock_now();
-    get(m, false);
+    get_data(m, false);
     samples->seconds[k] = clock_now() - start;
     samples->valid[k] = true;
     samples->skew[k] = NAN;
@@ -83,5 +83,5 @@ static void sample(Measured *m, Samples *samples, int first, int n)
 
 static void cleanup(Measured *m) { overlay_close_stream(m->stream); }
 
-const Operation classes = {.name = "classes", .modes = modes, .raised = true, .with = WITH_SKEW | WITH_CPU, .prepare = prepare,
+const Operation classes = {.name = "classes", .modes = modes, .needs_network = true, .with = WITH_SKEW | WITH_CPU, .prepare = prepare,
                            .sample = sample, .cleanup = cleanup};

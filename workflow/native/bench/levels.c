@@ -1,5 +1,4 @@
-/* levels.c: counters of the processes at each depth of a tree while a case was sampled, in ID.levels beside its
- * samples. */
+/* levels.c: writes counters of the processes at each depth of a tree during a case to ID.levels, next to its samples. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -16,7 +15,7 @@ static int depth_of(const Topology *tree, int node)
   return depth;
 }
 
-/* Sums over the processes at each depth, VALUES a row; NULL if the network has no counters. */
+/* Sums over the processes at each depth, in rows of VALUES; NULL if the network has no counters. */
 double *count_levels(const Net *net, int *depths)
 {
   const OverlayMetrics *rows;
@@ -41,9 +40,9 @@ double *count_levels(const Net *net, int *depths)
 
 void write_levels(const Options *options, const char *id, const double *before, const double *after, int depths)
 {
-  size_t room = strlen(options->out) + strlen(id) + 10;
-  char *path = allocate(room, 1), *partial;
-  snprintf(path, room, "%s/%s.levels", options->out, id);
+  size_t capacity = strlen(options->out) + strlen(id) + 10;
+  char *path = allocate(capacity, 1), *partial;
+  snprintf(path, capacity, "%s/%s.levels", options->out, id);
   FILE *file = open_partial(path, &partial);
   fprintf(file, "depth,processes,packets_up,packets_down,bytes_up,bytes_down,waves,filter_seconds,cpu_seconds,round_trip\n");
   for (int depth = 0; depth < depths; depth++) {

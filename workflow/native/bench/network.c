@@ -1,4 +1,4 @@
-/* network.c: trees of processes: read with their cases, raised for the first that needs one, the same for all others. */
+/* network.c: trees of processes: read with their cases, started for the first case that needs one, and then reused. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { ROUNDS = 10, QUERIES = 3 };
-static const double patience = 60; /* seconds for an answer */
+static const double answer_timeout = 60; /* seconds for an answer */
 
 Net read_net(const Case *c, const char *file, char *const *launch)
 {
@@ -30,12 +30,12 @@ OverlayNetwork *start_net(const Net *net)
   return network;
 }
 
-void take(OverlayStream *stream, OverlayPacket **packet)
+void receive_packet(OverlayStream *stream, OverlayPacket **packet)
 {
-  if (overlay_recv(stream, patience, packet) != OVERLAY_OK) DIE("no answer: %s", overlay_error());
+  if (overlay_recv(stream, answer_timeout, packet) != OVERLAY_OK) DIE("no answer: %s", overlay_error());
 }
 
-/* A filter that passes packets unchanged does not wait for children, which may have different numbers of packets. */
+/* A filter that forwards packets does not wait for all children, which may send different numbers of packets. */
 OverlayStream *open_stream(const Net *net, const char *filter)
 {
   int sync = strcmp(filter, "none") == 0 ? OVERLAY_DO_NOT_WAIT : OVERLAY_WAIT_FOR_ALL;
@@ -45,13 +45,13 @@ OverlayStream *open_stream(const Net *net, const char *filter)
   return stream;
 }
 
-/* To back-ends that have not joined, a network that ends has never started. */
-void use_once(const Net *net)
+/* A network that ended before a back-end joins would look to it as if it had never started. */
+void wait_for_back_ends(const Net *net)
 {
   OverlayStream *stream = open_stream(net, "max");
   OverlayPacket *packet;
   TRY(overlay_send(stream, BEGAN, ""));
-  take(stream, &packet);
+  receive_packet(stream, &packet);
   overlay_release(packet);
 }
 
@@ -60,22 +60,22 @@ double net_usage(Net *net)
   OverlayPacket *packet;
   double seconds;
   TRY(overlay_send(net->usage, USAGE, ""));
-  take(net->usage, &packet);
+  receive_packet(net->usage, &packet);
   TRY(overlay_unpack(packet, "%lf", &seconds));
   overlay_release(packet);
   return seconds;
 }
 
-/* Every back-end has to be where the tree says, if that has names of hosts: an address says nothing about a name. */
+/* Checks that each back-end is on the host that the tree names; numerical addresses are not checked. */
 static void check_hosts(const Net *net)
 {
   OverlayStream *stream = open_stream(net, "none");
   TRY(overlay_send(stream, NAME, ""));
-  for (int heard = 0; heard < net->tree->leaves; heard++) {
+  for (int received = 0; received < net->tree->leaves; received++) {
     OverlayPacket *packet;
     const char *host;
     char wanted[TOPOLOGY_MOST_NAME + 1];
-    take(stream, &packet);
+    receive_packet(stream, &packet);
     TRY(overlay_unpack(packet, "%s", &host));
     topology_host(overlay_backend_name(net->network, overlay_source(packet)), wanted);
     bool named = strpbrk(wanted, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != NULL;
@@ -86,13 +86,13 @@ static void check_hosts(const Net *net)
   overlay_close_stream(stream);
 }
 
-void raise_net(Net *net)
+void start_net_once(Net *net)
 {
   if (net->network) return;
   net->network = start_net(net);
   net->bookkeeping = open_stream(net, "max");
   net->usage = open_stream(net, "usage");
-  net->ahead = allocate((size_t)net->tree->leaves, sizeof *net->ahead);
+  net->skews = allocate((size_t)net->tree->leaves, sizeof *net->skews);
   if (net->launch) check_hosts(net);
   net->query = 0;
   for (int i = 0; i < QUERIES; i++) { /* the first warms up */
@@ -101,17 +101,17 @@ void raise_net(Net *net)
   }
 }
 
-void lower_net(Net *net)
+void stop_net(Net *net)
 {
   if (!net->network) return;
   overlay_close(net->network);
   net->network = NULL;
-  free(net->ahead);
+  free(net->skews);
 }
 
 void free_net(Net *net)
 {
-  lower_net(net);
+  stop_net(net);
   topology_free(net->tree);
 }
 
@@ -119,13 +119,13 @@ void align_net(Net *net)
 {
   size_t leaves = (size_t)net->tree->leaves;
   double *uncertainty = allocate(leaves, sizeof *uncertainty);
-  if (net->launch) TRY(overlay_skew(net->network, OVERLAY_END_TO_END, ROUNDS, net->ahead, uncertainty));
+  if (net->launch) TRY(overlay_skew(net->network, OVERLAY_END_TO_END, ROUNDS, net->skews, uncertainty));
   net->synced = clock_now();
   net->uncertainty = 0;
   for (size_t i = 0; i < leaves; i++) net->uncertainty = fmax(net->uncertainty, uncertainty[i]);
   free(uncertainty);
 }
 
-bool is_known(const Net *net, double seconds) { return seconds >= net->uncertainty; }
+bool exceeds_uncertainty(const Net *net, double seconds) { return seconds >= net->uncertainty; }
 
 double net_clock(const Net *net) { return read_clock(net->launch ? REAL : MONOTONIC); }

@@ -1,4 +1,4 @@
-/* others.c: a multicast until its last leaf has it; a network that comes up; and the layer below, between two hosts. */
+/* others.c: multicasts until the last leaf has received; start-up of a network; ping-pongs over one TCP connection. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -22,13 +22,13 @@ static OverlayPacket *wave_of(const Measured *m, const unsigned char *payload, b
   return packet;
 }
 
-/* When the last leaf had the last of these waves, by the front-end's clock. */
+/* Sets `last` to the time at which the last leaf received the last wave, by the front-end's clock. */
 static void cast(const Measured *m, OverlayPacket **packets, int waves, double *last)
 {
   OverlayPacket *answer;
   for (int wave = 0; wave < waves; wave++) TRY(overlay_send_packet(m->stream, packets[wave]));
   TRY(overlay_flush(m->net->network));
-  take(m->stream, &answer);
+  receive_packet(m->stream, &answer);
   TRY(overlay_unpack(answer, "%lf", last));
   if (overlay_leaves(answer) != m->net->tree->leaves) DIE("a multicast was answered by %d leaves", overlay_leaves(answer));
   overlay_release(answer);
@@ -38,7 +38,7 @@ static void prepare_cast(Measured *m)
 {
   Cast *own = m->own = allocate(1, sizeof *own);
   m->stream = open_stream(m->net, "max");
-  TRY(overlay_send(m->stream, PREPARE, "%ud %ud %alf", 0u, (uint32_t)(m->net->launch ? REAL : MONOTONIC), m->net->ahead,
+  TRY(overlay_send(m->stream, PREPARE, "%ud %ud %alf", 0u, (uint32_t)(m->net->launch ? REAL : MONOTONIC), m->net->skews,
                    (uint32_t)m->net->tree->leaves));
   unsigned char *payload = allocate(m->bytes, 1);
   fill_down(payload, m->bytes);
@@ -48,7 +48,7 @@ static void prepare_cast(Measured *m)
   overlay_release(checked);
   own->packets = allocate((size_t)m->c->waves, sizeof *own->packets);
   own->single = wave_of(m, payload, true, false);
-  for (int wave = 0; wave < m->c->waves; wave++) /* all but the last are alike */
+  for (int wave = 0; wave < m->c->waves; wave++) /* all but the last are equal */
     own->packets[wave] = wave > 0 && wave + 1 < m->c->waves ? overlay_keep(own->packets[0])
                                                             : wave_of(m, payload, wave + 1 == m->c->waves, false);
   free(payload);
@@ -71,23 +71,23 @@ static void sample_cast(Measured *m, Samples *samples, int first, int n)
     double start = net_clock(m->net), last;
     cast(m, own->packets, m->c->waves, &last);
     samples->seconds[k] = last - start;
-    samples->valid[k] = is_known(m->net, samples->seconds[k]);
+    samples->valid[k] = exceeds_uncertainty(m->net, samples->seconds[k]);
     samples->skew[k] = NAN;
   }
 }
 
-static double once_cast(Measured *m)
+static double cast_single_wave(Measured *m)
 {
   double start = net_clock(m->net), last;
   cast(m, &((Cast *)m->own)->single, 1, &last);
   return last - start;
 }
 
-const Operation bcast = {.name = "bcast", .raised = true, .with = WITH_SKEW | WITH_CPU, .prepare = prepare_cast,
-                         .sample = sample_cast, .once = once_cast, .cleanup = cleanup_cast};
+const Operation bcast = {.name = "bcast", .needs_network = true, .with = WITH_SKEW | WITH_CPU, .prepare = prepare_cast,
+                         .sample = sample_cast, .single_wave = cast_single_wave, .cleanup = cleanup_cast};
 
 /* ---- startup ---- */
-static double spent(void)
+static double processor_seconds(void)
 {
   double seconds = 0;
   for (int i = 0; i < 2; i++) {
@@ -98,25 +98,25 @@ static double spent(void)
   return seconds;
 }
 
-static void nothing(Measured *m) { (void)m; }
+static void prepare_nothing(Measured *m) { (void)m; }
 
-/* From the call until all back-ends are there; that it ends again is not in it, but in its processor time. */
+/* Seconds from the call until all back-ends have joined. The processor time also includes the shutdown. */
 static void sample_startup(Measured *m, Samples *samples, int first, int n)
 {
   for (int k = first; k < first + n; k++) {
-    double before = spent(), start = clock_now();
+    double before = processor_seconds(), start = clock_now();
     OverlayNetwork *network = start_net(m->net);
     samples->seconds[k] = clock_now() - start;
     Net up = {.network = network};
-    use_once(&up);
+    wait_for_back_ends(&up);
     overlay_close(network);
     samples->valid[k] = true;
     samples->skew[k] = NAN;
-    samples->cpu[k] = m->net->launch ? NAN : spent() - before;
+    samples->cpu[k] = m->net->launch ? NAN : processor_seconds() - before;
   }
 }
 
-const Operation startup = {.name = "startup", .with = WITH_SKEW | WITH_CPU, .prepare = nothing, .sample = sample_startup, .cleanup = nothing};
+const Operation startup = {.name = "startup", .with = WITH_SKEW | WITH_CPU, .prepare = prepare_nothing, .sample = sample_startup, .cleanup = prepare_nothing};
 
 /* ---- pingpong ---- */
 typedef struct {
@@ -144,7 +144,7 @@ static void prepare_pingpong(Measured *m)
   close(listener);
   fill_down((unsigned char *)own->message, m->bytes);
   if (!exchange(own->socket, own->message, m->bytes, true) || !is_down((unsigned char *)own->message, m->bytes))
-    DIE("the other end has not sent back what it got");
+    DIE("the other end has not returned the message that it received");
 }
 
 static void sample_pingpong(Measured *m, Samples *samples, int first, int n)
@@ -152,7 +152,7 @@ static void sample_pingpong(Measured *m, Samples *samples, int first, int n)
   Pingpong *own = m->own;
   for (int k = first; k < first + n; k++) {
     double start = clock_now();
-    if (!exchange(own->socket, own->message, m->bytes, true)) DIE("the other end is gone");
+    if (!exchange(own->socket, own->message, m->bytes, true)) DIE("the other end has closed the connection");
     samples->seconds[k] = clock_now() - start;
     samples->valid[k] = true;
   }
@@ -163,12 +163,12 @@ static void cleanup_pingpong(Measured *m)
   Pingpong *own = m->own;
   OverlayPacket *packet;
   close(own->socket);
-  take(m->stream, &packet);
+  receive_packet(m->stream, &packet);
   overlay_release(packet);
   overlay_close_stream(m->stream);
   free(own->message);
   free(own);
 }
 
-const Operation pingpong = {.name = "pingpong", .raised = true, .prepare = prepare_pingpong, .sample = sample_pingpong,
+const Operation pingpong = {.name = "pingpong", .needs_network = true, .prepare = prepare_pingpong, .sample = sample_pingpong,
                             .cleanup = cleanup_pingpong};

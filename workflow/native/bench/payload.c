@@ -1,5 +1,5 @@
-/* payload.c: what packets hold: small whole numbers as doubles, so that sums of any order are exact, then the bytes that
- * are left of the size. */
+/* payload.c: contents of packets: small whole numbers as doubles, so that sums in any order are exact, and zeros for the
+ * remaining bytes. */
 #include "bench.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ bool is_data(const unsigned char *bytes, size_t count, int kind)
 
 static double value(int leaf, size_t i) { return (double)(((size_t)leaf * 31 + i * 17) % PERIOD_) - 20; }
 
-OverlayPacket *answer_of(int leaf, size_t bytes)
+OverlayPacket *make_answer(int leaf, size_t bytes)
 {
   size_t numbers = bytes / sizeof(double), rest = bytes % sizeof(double);
   double *values = allocate(numbers, sizeof *values);
@@ -45,7 +45,7 @@ OverlayPacket *answer_of(int leaf, size_t bytes)
   return packet;
 }
 
-/* Slowly, from the definition; it repeats every 64 numbers. */
+/* From the definition; it repeats every PERIOD_ numbers. */
 static double expected(const char *filter, int leaves, size_t i)
 {
   double sum = 0, least = value(0, i), most = least;
@@ -61,7 +61,7 @@ static double expected(const char *filter, int leaves, size_t i)
   return sum / leaves;
 }
 
-/* Answers of leaves, one after the other. */
+/* Whether values are the concatenated answers of `count` leaves. */
 static bool are_answers(const double *values, size_t numbers, int first, int count)
 {
   for (int leaf = 0; leaf < count; leaf++)
@@ -74,7 +74,7 @@ bool is_reduced(const char *filter, OverlayPacket *packet, int leaves, size_t by
 {
   size_t numbers = bytes / sizeof(double), rest = bytes % sizeof(double);
   const double *values;
-  const unsigned char *zeros; /* of an average doubles, of which 0 is the same bytes */
+  const unsigned char *zeros; /* of an average doubles, whose 0 has zero bytes, too */
   uint32_t count, left;
   const char *format = strcmp(filter, "average") == 0 ? "%alf %alf" : "%alf %auc";
   if (overlay_unpack(packet, format, &values, &count, &zeros, &left) != OVERLAY_OK) return false;

@@ -1,4 +1,4 @@
-/* tcp.c: the layer below an overlay network: two processes and one connection, with blocking calls. */
+/* tcp.c: one TCP connection between two processes, with blocking calls. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -11,14 +11,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const int patience = 10000; /* milliseconds for the other end */
+static const int answer_timeout = 10000; /* milliseconds for the other end */
 
 int listen_on(const char *host, char address[static 64], int *port)
 {
   struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *list = NULL;
   int code = getaddrinfo(host, NULL, &hints, &list);
   char own_name[NI_MAXHOST] = "";
-  if (code != 0 && gethostname(own_name, sizeof own_name - 1) == 0) /* a batch system may have a name of its own for it */
+  if (code != 0 && gethostname(own_name, sizeof own_name - 1) == 0) /* a batch system may use another name for this host */
     code = getaddrinfo(own_name, NULL, &hints, &list);
   if (code != 0) DIE("cannot listen on '%s': %s", host, gai_strerror(code));
   struct sockaddr_storage own;
@@ -36,7 +36,7 @@ int listen_on(const char *host, char address[static 64], int *port)
   return listener;
 }
 
-static void at_once(int socket)
+static void disable_delay(int socket)
 {
   int yes = 1;
   if (setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) != 0) DIE("no TCP_NODELAY: %s", strerror(errno));
@@ -45,9 +45,9 @@ static void at_once(int socket)
 static bool receive(int socket, char *bytes, size_t count)
 {
   for (size_t done = 0; done < count;) {
-    ssize_t got = recv(socket, bytes + done, count - done, 0);
-    if (got == 0 || (got < 0 && errno != EINTR)) return false;
-    if (got > 0) done += (size_t)got;
+    ssize_t received = recv(socket, bytes + done, count - done, 0);
+    if (received == 0 || (received < 0 && errno != EINTR)) return false;
+    if (received > 0) done += (size_t)received;
   }
   return true;
 }
@@ -66,15 +66,15 @@ int accept_word(int listener, uint64_t word)
 {
   for (int strangers = 0; strangers < 100; strangers++) {
     struct pollfd waiting = {.fd = listener, .events = POLLIN};
-    if (poll(&waiting, 1, patience) <= 0) DIE("no back-end has connected within %d s", patience / 1000);
+    if (poll(&waiting, 1, answer_timeout) <= 0) DIE("no back-end has connected within %d s", answer_timeout / 1000);
     int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     struct timeval limit = {.tv_sec = 1}, none = {0};
-    uint64_t said = 0;
+    uint64_t received_word = 0;
     if (socket < 0) DIE("cannot accept a connection: %s", strerror(errno));
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    if (receive(socket, (char *)&said, sizeof said) && said == word) {
+    if (receive(socket, (char *)&received_word, sizeof received_word) && received_word == word) {
       setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
-      at_once(socket);
+      disable_delay(socket);
       return socket;
     }
     close(socket); /* an unknown peer */
@@ -89,19 +89,19 @@ int connect_to(const char *address, int port, uint64_t word)
   struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
   struct addrinfo *list = NULL;
   if (getaddrinfo(address, service, &hints, &list) != 0) DIE("found '%s', wanted an address", address);
-  int made = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (made < 0 || connect(made, list->ai_addr, list->ai_addrlen) != 0)
+  int connection = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (connection < 0 || connect(connection, list->ai_addr, list->ai_addrlen) != 0)
     DIE("cannot connect to %s port %d: %s", address, port, strerror(errno));
   freeaddrinfo(list);
-  at_once(made);
-  if (!send_all(made, (const char *)&word, sizeof word)) DIE("cannot send to %s: %s", address, strerror(errno));
-  return made;
+  disable_delay(connection);
+  if (!send_all(connection, (const char *)&word, sizeof word)) DIE("cannot send to %s: %s", address, strerror(errno));
+  return connection;
 }
 
-/* Nothing travels in a message of 0 bytes: it is one of 1. */
+/* An empty message is sent as 1 byte. */
 bool exchange(int socket, char *bytes, size_t count, bool first)
 {
-  size_t travels = count ? count : 1;
-  if (first) return send_all(socket, bytes, travels) && receive(socket, bytes, travels);
-  return receive(socket, bytes, travels) && send_all(socket, bytes, travels);
+  size_t sent_bytes = count ? count : 1;
+  if (first) return send_all(socket, bytes, sent_bytes) && receive(socket, bytes, sent_bytes);
+  return receive(socket, bytes, sent_bytes) && send_all(socket, bytes, sent_bytes);
 }

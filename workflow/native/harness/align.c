@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum { ROUNDS = 20, TAG = 0 };
-static const double start_tolerance = 1e-6; /* seconds; a running rank leaves the wait sooner */
-static const double longest_surprise = 1; /* seconds; a longer wait means that a clock has jumped */
+static const double start_tolerance = 1e-6; /* seconds; a rank that starts later was preempted */
+static const double max_wait_excess = 1; /* seconds; a longer wait means that a clock has jumped */
 
 #if COMMODEL_SIMULATED
 
@@ -25,27 +25,27 @@ void align_clocks(Alignment *a)
 
 #else
 
-/* The smallest of ROUNDS round trips: the other clock was read within it, most likely in its middle. */
+/* The offset of a peer's clock, from the fastest of ROUNDS round trips: the peer read its clock about halfway. */
 static void probe_clock(int peer, double *offset, double *uncertainty)
 {
   double best = 0;
   for (int i = 0; i <= ROUNDS; i++) { /* round 0 warms the connection up */
-    double there, sent = clock_now();
+    double peer_time, sent = clock_now();
     MPI_TRY(MPI_Send(&sent, 1, MPI_DOUBLE, peer, TAG, MPI_COMM_WORLD));
-    MPI_TRY(MPI_Recv(&there, 1, MPI_DOUBLE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    MPI_TRY(MPI_Recv(&peer_time, 1, MPI_DOUBLE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     double trip = clock_now() - sent;
     if (i == 0 || (i > 1 && trip >= best)) continue;
     best = trip;
-    *offset = there - (sent + trip / 2);
+    *offset = peer_time - (sent + trip / 2);
     *uncertainty = trip / 2;
   }
 }
 
-static void answer_clock(void)
+static void reply_to_clock_probes(void)
 {
   for (int i = 0; i <= ROUNDS; i++) {
-    double asked;
-    MPI_TRY(MPI_Recv(&asked, 1, MPI_DOUBLE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    double ignored;
+    MPI_TRY(MPI_Recv(&ignored, 1, MPI_DOUBLE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     double now = clock_now();
     MPI_TRY(MPI_Send(&now, 1, MPI_DOUBLE, 0, TAG, MPI_COMM_WORLD));
   }
@@ -58,7 +58,7 @@ void align_clocks(Alignment *a)
     estimates = allocate((size_t)a->ranks, sizeof own);
     for (int r = 1; r < a->ranks; r++) probe_clock(r, &estimates[2 * r], &estimates[2 * r + 1]);
   } else {
-    answer_clock();
+    reply_to_clock_probes();
   }
   MPI_TRY(MPI_Scatter(estimates, 2, MPI_DOUBLE, own, 2, MPI_DOUBLE, 0, MPI_COMM_WORLD));
   free(estimates);
@@ -69,8 +69,8 @@ void align_clocks(Alignment *a)
 
 #endif
 
-/* A reduction reaches its root only after every rank has entered it, and none of the others waits for the root. */
-void align_ready(void)
+/* A reduction: its root leaves it only after every rank has entered, and the other ranks do not wait for the root. */
+void wait_until_all_ready(void)
 {
   int here = 1, all = 0;
   MPI_TRY(MPI_Reduce(&here, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD));
@@ -82,18 +82,18 @@ static void begin_window(Alignment *a)
   MPI_TRY(MPI_Bcast(&a->origin, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD));
 }
 
-static Late align_window(Alignment *a, int i)
+static Lateness align_window(Alignment *a, int i)
 {
   double target = a->origin + i * a->window + a->offset;
   double wait = target - clock_now();
-  if (wait < 0 || wait > a->lead + a->window + longest_surprise) return LATE_ARRIVAL;
+  if (wait < 0 || wait > a->lead + a->window + max_wait_excess) return LATE_ARRIVAL;
   clock_wait_until(target);
   return clock_now() > target + start_tolerance ? LATE_START : IN_TIME;
 }
 
 static void begin_barrier(Alignment *a) { (void)a; }
 
-static Late align_barrier(Alignment *a, int i)
+static Lateness align_barrier(Alignment *a, int i)
 {
   (void)a, (void)i;
   MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
@@ -105,9 +105,9 @@ static const Scheme schemes[] = {
     {"barrier", "MPI_Barrier, time from the earliest start", begin_barrier, align_barrier, false},
 };
 
-Late start_together(Alignment *a, double lead)
+Lateness align_pass(Alignment *a, double lead)
 {
-  if (a->scheme->starts_at_window) MPI_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* rank 0 opens the window when all have arrived */
+  if (a->scheme->starts_at_window) MPI_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* rank 0 sets the origin when all are ready */
   a->lead = lead;
   a->scheme->begin(a);
   return a->scheme->align(a, 0);

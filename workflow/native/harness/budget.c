@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static const int attempts_per_sample = 4; /* limit of samples for each valid one wanted */
+static const int attempts_per_sample = 4; /* limit of all samples, for each required valid one */
 
 const char *stop_name(Stop stop)
 {
@@ -13,25 +13,25 @@ const char *stop_name(Stop stop)
 
 static void *grow(void *items, size_t count, size_t size)
 {
-  void *more = realloc(items, count * size);
-  if (!more) DIE("no memory for %zu samples", count);
-  return more;
+  void *grown = realloc(items, count * size);
+  if (!grown) DIE("no memory for %zu samples", count);
+  return grown;
 }
 
 void grow_samples(Samples *samples, int count, int with)
 {
-  if (count <= samples->room) return;
-  samples->room = count > 2 * samples->room ? count : 2 * samples->room;
-  size_t room = (size_t)samples->room;
-  samples->seconds = grow(samples->seconds, room, sizeof *samples->seconds);
-  samples->valid = grow(samples->valid, room, sizeof *samples->valid);
-  if (with & WITH_SKEW) samples->skew = grow(samples->skew, room, sizeof *samples->skew);
-  if (with & WITH_COMPUTATION) samples->computation = grow(samples->computation, room, sizeof *samples->computation);
-  if (with & WITH_COUNTS) samples->counted = grow(samples->counted, room, sizeof *samples->counted);
-  if (with & WITH_CPU) samples->cpu = grow(samples->cpu, room, sizeof *samples->cpu);
+  if (count <= samples->capacity) return;
+  samples->capacity = count > 2 * samples->capacity ? count : 2 * samples->capacity;
+  size_t capacity = (size_t)samples->capacity;
+  samples->seconds = grow(samples->seconds, capacity, sizeof *samples->seconds);
+  samples->valid = grow(samples->valid, capacity, sizeof *samples->valid);
+  if (with & WITH_SKEW) samples->skew = grow(samples->skew, capacity, sizeof *samples->skew);
+  if (with & WITH_COMPUTATION) samples->computation = grow(samples->computation, capacity, sizeof *samples->computation);
+  if (with & WITH_COUNTS) samples->counted = grow(samples->counted, capacity, sizeof *samples->counted);
+  if (with & WITH_CPU) samples->cpu = grow(samples->cpu, capacity, sizeof *samples->cpu);
   if (!(with & WITH_LATENCIES)) return;
-  samples->first = grow(samples->first, room, sizeof *samples->first);
-  samples->last = grow(samples->last, room, sizeof *samples->last);
+  samples->first = grow(samples->first, capacity, sizeof *samples->first);
+  samples->last = grow(samples->last, capacity, sizeof *samples->last);
 }
 
 void free_samples(Samples *samples)
@@ -63,14 +63,14 @@ Stop choose_stop(const Options *options, Samples *samples, double spent)
   return spent >= options->max_seconds ? STOP_TIME : STOP_NONE;
 }
 
-/* Half of the present number, within the remaining samples and time. */
+/* Half of the current number of samples, within the remaining samples and time. */
 int next_chunk(const Options *options, const Samples *samples, double estimate, double spent)
 {
-  double least = options->min_samples > MIN_SAMPLES_TO_STOP ? (double)options->min_samples : MIN_SAMPLES_TO_STOP;
-  double n = samples->count ? samples->count / 2.0 : least;
-  double left = options->max_seconds - spent;
+  double minimum = options->min_samples > MIN_SAMPLES_TO_STOP ? (double)options->min_samples : MIN_SAMPLES_TO_STOP;
+  double n = samples->count ? samples->count / 2.0 : minimum;
+  double seconds_left = options->max_seconds - spent;
   if (n > options->max_samples - samples->nvalid) n = (double)(options->max_samples - samples->nvalid);
-  if (estimate > 0 && n * estimate > left) n = left / estimate;
+  if (estimate > 0 && n * estimate > seconds_left) n = seconds_left / estimate;
   if (n > 1e6) n = 1e6;
   return n < 1 ? 1 : (int)n;
 }

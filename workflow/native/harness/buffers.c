@@ -15,9 +15,9 @@ char *allocate_buffer(size_t count, size_t size)
   long page = sysconf(_SC_PAGESIZE);
   size_t bytes = count * size;
   void *memory = NULL;
-  if (page <= 0) DIE("this system does not tell how large a page is");
+  if (page <= 0) DIE("the page size of this system is unknown");
   if ((size && bytes / size != count) || posix_memalign(&memory, (size_t)page, bytes ? bytes : 1) != 0)
     DIE("no memory for %zu items of %zu bytes", count, size);
-  memset(memory, 1, bytes); /* zeroed pages would all be one page */
+  memset(memory, 1, bytes); /* pages that are never written may all map to one page of zeros */
   return memory;
 }

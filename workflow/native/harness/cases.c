@@ -1,11 +1,11 @@
-/* cases.c: the case file, checked as a whole before anything is measured, and the order it is run in. */
+/* cases.c: the case file, checked completely before the first measurement, and the order of the cases. */
 #include "harness.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 16, MOST_WAVES = 100000 };
+enum { MAX_COLUMNS = 16, MAX_WAVES = 100000 };
 static const char waves[] = "waves";
 
 _Noreturn void case_error(const Case *c, const char *column, const char *found, const char *wanted)
@@ -29,33 +29,33 @@ static int find_column(const Column *columns, int ncolumns, const char *name)
   return -1;
 }
 
-/* place[k] = which field of a line holds column k of the program, the id comes first; returns how many there are.
- * place[ncolumns] is that of waves, 0 where there is none. */
-static int parse_header(const char *path, char *line, const Column *columns, int ncolumns, bool streams, int *place)
+/* Sets field_of[k] to the field of a line with column k of the program, and field_of[ncolumns] to that with the waves, or
+ * 0. The first field is the id. Returns the number of fields. */
+static int parse_header(const char *path, char *line, const Column *columns, int ncolumns, bool streams, int *field_of)
 {
-  char *names[MOST_COLUMNS];
-  int nfields = split_fields(line, names, MOST_COLUMNS);
+  char *names[MAX_COLUMNS];
+  int nfields = split_fields(line, names, MAX_COLUMNS);
   if (strcmp(names[0], "id") != 0) user_error("%s:1: column 1: found '%s', wanted 'id'", path, names[0]);
-  for (int k = 0; k < ncolumns; k++) place[k] = -1;
-  place[ncolumns] = 0;
+  for (int k = 0; k < ncolumns; k++) field_of[k] = -1;
+  field_of[ncolumns] = 0;
   for (int f = 1; f < nfields; f++) {
-    const char *name = f < MOST_COLUMNS ? names[f] : "too many columns";
-    if (streams && !place[ncolumns] && strcmp(name, waves) == 0) {
-      place[ncolumns] = f;
+    const char *name = f < MAX_COLUMNS ? names[f] : "too many columns";
+    if (streams && !field_of[ncolumns] && strcmp(name, waves) == 0) {
+      field_of[ncolumns] = f;
       continue;
     }
-    int k = f < MOST_COLUMNS ? find_column(columns, ncolumns, name) : -1;
-    if (k < 0 || place[k] >= 0) {
+    int k = f < MAX_COLUMNS ? find_column(columns, ncolumns, name) : -1;
+    if (k < 0 || field_of[k] >= 0) {
       char wanted[256] = "";
       for (int j = 0; j < ncolumns; j++)
         snprintf(wanted + strlen(wanted), sizeof wanted - strlen(wanted), "%s%s", j ? "," : "", columns[j].name);
       user_error("%s:1: column %d: found %s'%s', wanted the columns id,%s", path, f + 1,
                  k < 0 ? "unknown " : "again ", name, wanted);
     }
-    place[k] = f;
+    field_of[k] = f;
   }
   for (int k = 0; k < ncolumns; k++)
-    if (place[k] < 0)
+    if (field_of[k] < 0)
       user_error("%s:1: column %s: found nothing, wanted %s", path, columns[k].name, columns[k].meaning);
   return nfields;
 }
@@ -88,8 +88,8 @@ static int parse_waves(const Case *c, const char *text)
 {
   long long number;
   char wanted[64];
-  snprintf(wanted, sizeof wanted, "a whole number from 1 to %d", MOST_WAVES);
-  if (!parse_integer(text, &number) || number < 1 || number > MOST_WAVES) case_error(c, waves, text, wanted);
+  snprintf(wanted, sizeof wanted, "a whole number from 1 to %d", MAX_WAVES);
+  if (!parse_integer(text, &number) || number < 1 || number > MAX_WAVES) case_error(c, waves, text, wanted);
   return (int)number;
 }
 
@@ -101,7 +101,7 @@ static void check_id(const Case *c)
     case_error(c, "id", c->id, "a file name of letters, digits, '.', '_' and '-' that does not start with '.'");
 }
 
-static int by_id(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
   const Case *x = *(const Case *const *)a, *y = *(const Case *const *)b;
   int order = strcmp(x->id, y->id);
@@ -112,7 +112,7 @@ static void check_unique(const CaseFile *file)
 {
   const Case **sorted = allocate((size_t)file->count, sizeof *sorted);
   for (int i = 0; i < file->count; i++) sorted[i] = &file->cases[i];
-  qsort(sorted, (size_t)file->count, sizeof *sorted, by_id);
+  qsort(sorted, (size_t)file->count, sizeof *sorted, compare_ids);
   for (int i = 1; i < file->count; i++)
     if (strcmp(sorted[i - 1]->id, sorted[i]->id) == 0) {
       char wanted[64];
@@ -129,23 +129,23 @@ CaseFile parse_cases(const char *path, char *text, const Column *columns, int nc
   for (const char *c = text; *c; c++) lines += *c == '\n';
   file.cases = allocate((size_t)lines, sizeof *file.cases);
 
-  char *cursor = text, *fields[MOST_COLUMNS], *line = next_line(&cursor);
-  int place[MOST_COLUMNS + 1];
+  char *cursor = text, *fields[MAX_COLUMNS], *line = next_line(&cursor);
+  int field_of[MAX_COLUMNS + 1];
   if (!line) user_error("%s:1: found an empty file, wanted a header", path);
-  int wanted = parse_header(path, line, columns, ncolumns, streams, place);
+  int wanted = parse_header(path, line, columns, ncolumns, streams, field_of);
   for (int number = 2; (line = next_line(&cursor)); number++) {
     if (!*line) continue;
-    int nfields = split_fields(line, fields, MOST_COLUMNS);
+    int nfields = split_fields(line, fields, MAX_COLUMNS);
     if (nfields != wanted) user_error("%s:%d: found %d fields, wanted %d", path, number, nfields, wanted);
     Case *c = &file.cases[file.count++];
     *c = (Case){.file = path, .line = number, .id = fields[0], .waves = 1};
     c->fields = allocate((size_t)ncolumns, sizeof *c->fields);
     check_id(c);
     for (int k = 0; k < ncolumns; k++) {
-      c->fields[k].text = fields[place[k]];
+      c->fields[k].text = fields[field_of[k]];
       parse_field(c, &columns[k], &c->fields[k]);
     }
-    if (place[ncolumns]) c->waves = parse_waves(c, fields[place[ncolumns]]);
+    if (field_of[ncolumns]) c->waves = parse_waves(c, fields[field_of[ncolumns]]);
   }
   check_unique(&file);
   return file;

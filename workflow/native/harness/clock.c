@@ -73,10 +73,10 @@ double clock_resolution(void)
 
 void calibrate_repeats(int *repeats, void (*pass)(void *state), void *state)
 {
-  static const double least_seconds = 20e-6, least_resolutions = 1000;
+  static const double min_seconds = 20e-6, min_resolutions = 1000;
   if (COMMODEL_SIMULATED) return;
-  double wanted = clock_resolution() * least_resolutions;
-  if (wanted < least_seconds) wanted = least_seconds;
+  double wanted = clock_resolution() * min_resolutions;
+  if (wanted < min_seconds) wanted = min_seconds;
   while (*repeats < 1 << 24) {
     double start = clock_now();
     pass(state);

@@ -15,21 +15,21 @@
 #include <unistd.h>
 
 #if !COMMODEL_SIMULATED
-/* Some launchers keep the variables of an outer one, so the more specific ones come first. */
+/* A launcher within another one may inherit the variables of the outer one, so the more specific ones come first. */
 static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
-static const char executed[] = "COMMODEL_CORES_OF"; /* the process that has its cores: exec leaves its number alone */
-enum { MOST_CPUS = 65536 };
-static const size_t set_size = CPU_ALLOC_SIZE(MOST_CPUS);
+static const char executed[] = "COMMODEL_CORES_OF"; /* id of the process that is bound: exec does not change it */
+enum { MAX_CPUS = 65536 };
+static const size_t set_size = CPU_ALLOC_SIZE(MAX_CPUS);
 
 typedef struct {
-  long long thread, package, core; /* in the order in which neighbours share most */
+  long long thread, package, core; /* sort keys: CPUs that share most are adjacent */
   int cpu;
 } Cpu;
 
-static long long topology(int cpu, const char *what)
+static long long read_topology(int cpu, const char *name)
 {
   char path[128], text[64] = "";
-  snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/%s", cpu, what);
+  snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/%s", cpu, name);
   FILE *file = fopen(path, "r");
   if (!file) return -1; /* as in some virtual machines: CPUs are ordered by number */
   if (!fgets(text, sizeof text, file)) text[0] = '\0';
@@ -37,7 +37,7 @@ static long long topology(int cpu, const char *what)
   return strtoll(text, NULL, 10);
 }
 
-static int by_place(const void *one, const void *two)
+static int compare_cpus(const void *one, const void *two)
 {
   const Cpu *a = one, *b = two;
   if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
@@ -46,31 +46,31 @@ static int by_place(const void *one, const void *two)
   return a->cpu - b->cpu;
 }
 
-/* All CPUs that this process may have: those of its job, not only those that its launcher has bound it to. One thread of
- * every core comes before any second one; cores of a socket are neighbours. */
+/* All CPUs that this process may use: those of its job, not only those to which the launcher has bound it. The first
+ * threads of all cores come before the second ones; cores of a socket are adjacent. */
 static int list_cpus(Cpu **cpus)
 {
   cpu_set_t *set = allocate(1, set_size);
   memset(set, 0xff, set_size);
-  sched_setaffinity(0, set_size, set); /* the kernel leaves out what is not allowed; if it refuses, nothing changes */
+  sched_setaffinity(0, set_size, set); /* the kernel ignores CPUs that are not allowed; a refusal has no effect */
   if (sched_getaffinity(0, set_size, set)) DIE("sched_getaffinity: %s", strerror(errno));
   int count = 0, most = CPU_COUNT_S(set_size, set);
   *cpus = allocate((size_t)most, sizeof **cpus);
-  for (int cpu = 0; cpu < MOST_CPUS && count < most; cpu++)
+  for (int cpu = 0; cpu < MAX_CPUS && count < most; cpu++)
     if (CPU_ISSET_S((size_t)cpu, set_size, set))
-      (*cpus)[count++] = (Cpu){0, topology(cpu, "physical_package_id"), topology(cpu, "core_id"), cpu};
+      (*cpus)[count++] = (Cpu){0, read_topology(cpu, "physical_package_id"), read_topology(cpu, "core_id"), cpu};
   free(set);
-  qsort(*cpus, (size_t)count, sizeof **cpus, by_place);
+  qsort(*cpus, (size_t)count, sizeof **cpus, compare_cpus);
   for (int i = 1; i < count; i++) {
     const Cpu *last = &(*cpus)[i - 1], *own = &(*cpus)[i];
     bool same = own->core >= 0 && own->core == last->core && own->package == last->package;
     (*cpus)[i].thread = same ? last->thread + 1 : 0;
   }
-  qsort(*cpus, (size_t)count, sizeof **cpus, by_place);
+  qsort(*cpus, (size_t)count, sizeof **cpus, compare_cpus);
   return count;
 }
 
-/* Errors before MPI_Init are reported after it, since others would wait for a process that ends now. */
+/* Errors before MPI_Init are reported after it, since the other ranks would wait for a process that ends now. */
 static char *format_error(const char *format, ...)
 {
   enum { ROOM = 1024 };
@@ -83,7 +83,7 @@ static char *format_error(const char *format, ...)
 }
 
 /* -1: unknown. */
-static int rank_of_launcher(void)
+static int find_launcher_rank(void)
 {
   for (size_t i = 0; i < sizeof rank_names / sizeof *rank_names; i++) {
     const char *text = getenv(rank_names[i]);
@@ -93,8 +93,8 @@ static int rank_of_launcher(void)
   return -1;
 }
 
-/* The line of a rank: the number of its first core on its node, how many it keeps, and gpu if it drives one. */
-static bool read_kept(const char *path, int rank, long long *first, long long *count, bool *drives)
+/* The line of a rank: the number of its first core on its node, the number of its cores, and gpu if it drives one. */
+static bool read_core_line(const char *path, int rank, long long *first, long long *count, bool *drives)
 {
   char *text = read_text(path, "file of cores"), *cursor = text, *line = NULL;
   for (int r = 0; r <= rank; r++) line = next_line(&cursor);
@@ -104,12 +104,12 @@ static bool read_kept(const char *path, int rank, long long *first, long long *c
   if (third) *third++ = '\0';
   *drives = third && strcmp(third, "gpu") == 0;
   bool good = second && (!third || *drives) && parse_integer(line, first) && parse_integer(second, count) && *first >= 0 && *count >= 1 &&
-              *first <= MOST_CPUS && *count <= MOST_CPUS;
+              *first <= MAX_CPUS && *count <= MAX_CPUS;
   free(text);
   return good;
 }
 
-char *keep_cores(char **argv)
+char *bind_to_cores(char **argv)
 {
   const char *path = NULL, *mark = getenv(executed);
   char own[32], threads[32];
@@ -117,48 +117,48 @@ char *keep_cores(char **argv)
     if (strcmp(*word, "--cores") == 0) path = word[1];
   snprintf(own, sizeof own, "%ld", (long)getpid());
   if (!path || (mark && strcmp(mark, own) == 0)) return NULL;
-  int rank = rank_of_launcher();
-  if (rank < 0) return format_error("what started the programs does not say which rank each is, so none finds its cores");
-  long long first, kept;
+  int rank = find_launcher_rank();
+  if (rank < 0) return format_error("the launcher sets no environment variable with the rank, so cores cannot be assigned");
+  long long first, own_cores;
   bool drives;
-  if (!read_kept(path, rank, &first, &kept, &drives))
-    return format_error("%s:%d: wanted the first core of rank %d and how many it keeps", path, rank + 1, rank);
+  if (!read_core_line(path, rank, &first, &own_cores, &drives))
+    return format_error("%s:%d: wanted the first core of rank %d and the number of its cores", path, rank + 1, rank);
   Cpu *cpus;
   int count = list_cpus(&cpus);
-  if (first + kept > count)
-    return format_error("rank %d keeps cores %lld to %lld of its node, but only %d are there for it", rank, first,
-                     first + kept - 1, count);
+  if (first + own_cores > count)
+    return format_error("rank %d needs cores %lld to %lld of its node, but only %d are available", rank, first,
+                     first + own_cores - 1, count);
   cpu_set_t *set = allocate(1, set_size);
-  for (int i = 0; i < kept; i++) CPU_SET_S((size_t)cpus[first + i].cpu, set_size, set);
-  if (sched_setaffinity(0, set_size, set)) DIE("rank %d cannot keep its cores: %s", rank, strerror(errno));
-  snprintf(threads, sizeof threads, "%lld", kept);
+  for (int i = 0; i < own_cores; i++) CPU_SET_S((size_t)cpus[first + i].cpu, set_size, set);
+  if (sched_setaffinity(0, set_size, set)) DIE("rank %d cannot be bound to its cores: %s", rank, strerror(errno));
+  snprintf(threads, sizeof threads, "%lld", own_cores);
   if (drives ? setenv("COMMODEL_DRIVES", "gpu", 1) : unsetenv("COMMODEL_ACCELERATOR")) DIE("setenv: %s", strerror(errno));
   if (setenv("OMP_NUM_THREADS", threads, 1) || setenv(executed, own, 1)) DIE("setenv: %s", strerror(errno));
   execv("/proc/self/exe", argv);
   DIE("/proc/self/exe cannot be executed: %s", strerror(errno));
 }
 
-void check_kept(char *wrong, const char *path, int rank)
+void check_binding(char *wrong, const char *path, int rank)
 {
   if (wrong) user_error("%s", wrong);
-  int believed = path ? rank_of_launcher() : rank;
-  if (believed != rank) DIE("rank %d took the cores of rank %d, which its launcher said that it is", rank, believed);
+  int launcher_rank = path ? find_launcher_rank() : rank;
+  if (launcher_rank != rank) DIE("rank %d is bound to the cores of rank %d, its rank in the launcher's environment", rank, launcher_rank);
 }
 
 /* 0-5,12 */
-static void name_cores(char *text, size_t room)
+static void format_cores(char *text, size_t capacity)
 {
   cpu_set_t *set = allocate(1, set_size);
   size_t used = 0;
   text[0] = '\0';
   if (sched_getaffinity(0, set_size, set) == 0)
-    for (size_t cpu = 0; cpu < MOST_CPUS && used < room; cpu++) {
+    for (size_t cpu = 0; cpu < MAX_CPUS && used < capacity; cpu++) {
       if (!CPU_ISSET_S(cpu, set_size, set)) continue;
       size_t last = cpu;
-      while (last + 1 < MOST_CPUS && CPU_ISSET_S(last + 1, set_size, set)) last++;
+      while (last + 1 < MAX_CPUS && CPU_ISSET_S(last + 1, set_size, set)) last++;
       const char *comma = used ? "," : "";
-      used += (size_t)(last > cpu ? snprintf(text + used, room - used, "%s%zu-%zu", comma, cpu, last)
-                                  : snprintf(text + used, room - used, "%s%zu", comma, cpu));
+      used += (size_t)(last > cpu ? snprintf(text + used, capacity - used, "%s%zu-%zu", comma, cpu, last)
+                                  : snprintf(text + used, capacity - used, "%s%zu", comma, cpu));
       cpu = last;
     }
   free(set);
@@ -166,15 +166,15 @@ static void name_cores(char *text, size_t room)
 
 char *gather_cores(int rank, int ranks)
 {
-  char own[CORES_ROOM];
-  name_cores(own, sizeof own);
-  char *cores = rank == 0 ? allocate((size_t)ranks, CORES_ROOM) : NULL;
-  MPI_TRY(MPI_Gather(own, CORES_ROOM, MPI_CHAR, cores, CORES_ROOM, MPI_CHAR, 0, MPI_COMM_WORLD));
+  char own[CORES_BYTES];
+  format_cores(own, sizeof own);
+  char *cores = rank == 0 ? allocate((size_t)ranks, CORES_BYTES) : NULL;
+  MPI_TRY(MPI_Gather(own, CORES_BYTES, MPI_CHAR, cores, CORES_BYTES, MPI_CHAR, 0, MPI_COMM_WORLD));
   return cores;
 }
 #else
 /* Simulated nodes have no real cores. */
-char *keep_cores(char **argv) { return (void)argv, NULL; }
-void check_kept(char *wrong, const char *path, int rank) { (void)wrong, (void)path, (void)rank; }
+char *bind_to_cores(char **argv) { return (void)argv, NULL; }
+void check_binding(char *wrong, const char *path, int rank) { (void)wrong, (void)path, (void)rank; }
 char *gather_cores(int rank, int ranks) { return (void)rank, (void)ranks, NULL; }
 #endif

@@ -52,12 +52,12 @@ void describe(const Program *program, const char *substrate)
 }
 
 /* One of each rank, which has `room` bytes for it. */
-static void write_texts(FILE *file, const char *name, const char *texts, size_t room, int ranks)
+static void write_texts(FILE *file, const char *name, const char *texts, size_t capacity, int ranks)
 {
   fprintf(file, "  \"%s\": [", name);
   for (int r = 0; r < ranks; r++) {
     if (r) fputs(", ", file);
-    write_json_string(file, texts + (size_t)r * room);
+    write_json_string(file, texts + (size_t)r * capacity);
   }
   fputs("],\n", file);
 }
@@ -69,8 +69,8 @@ void write_meta(const Program *program, const Options *options, const Setting *s
   fputs("{\n", file);
   write_member(file, "program", program->name, ",");
   fprintf(file, "  \"ranks\": %d,\n", setting->ranks);
-  write_texts(file, "hosts", setting->hosts, HOST_ROOM, setting->ranks);
-  if (setting->cores) write_texts(file, "cores", setting->cores, CORES_ROOM, setting->ranks);
+  write_texts(file, "hosts", setting->hosts, HOST_BYTES, setting->ranks);
+  if (setting->cores) write_texts(file, "cores", setting->cores, CORES_BYTES, setting->ranks);
   if (!COMMODEL_SIMULATED) fprintf(file, "  \"processors\": %ld,\n", sysconf(_SC_NPROCESSORS_ONLN));
   write_member(file, "mpi", setting->substrate, ",");
   write_member(file, "compiler", compiler, ",");

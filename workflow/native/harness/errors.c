@@ -19,7 +19,7 @@ static _Noreturn void end_all(int code)
 #elif !defined COMMODEL_WITHOUT_MPI
   int up = 0;
   if (MPI_Initialized(&up) == MPI_SUCCESS && up) {
-    /* MPICH's mpiexec may drop the last line when the abort overtakes it: give it time to pass the line on. */
+    /* MPICH's mpiexec may lose the last line if the abort arrives first: give it time to print the line. */
     nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
     MPI_Abort(MPI_COMM_WORLD, code);
   }
@@ -29,7 +29,7 @@ static _Noreturn void end_all(int code)
 
 static void print_line(const char *file, int line, const char *format, va_list arguments)
 {
-  char text[2048], whole[2560]; /* written with one call, so that lines of several ranks do not mix */
+  char text[2048], whole[2560]; /* written with one call, so that lines of several ranks are not interleaved */
   vsnprintf(text, sizeof text, format, arguments);
   if (file)
     snprintf(whole, sizeof whole, "%s:%d: %s\n", file, line, text);

@@ -1,7 +1,7 @@
 /* harness.h: the common code of commodel's native programs.
  *
  * A program is a table (struct Program): its columns, and functions that prepare one case, run one pass of it and
- * clean up. The harness owns the rest: options, the case file, the clock, the alignment of ranks before a sample,
+ * clean up. The harness does the rest: options, the case file, the clock, the alignment of ranks before a sample,
  * warm-up, the stopping rule, and the output files. A program's main() is one call of harness_main().
  *
  * No mutable globals anywhere: under SimGrid all ranks are threads of one process.
@@ -14,7 +14,7 @@
 #include <mpi.h>
 #endif
 #if defined MPICH_VERSION && defined __GNUC__ && !defined __clang__
-/* MPICH 4.0 declares statuses as an array, for which gcc finds no room at the address 1, its MPI_STATUSES_IGNORE. */
+/* MPICH 4.0 declares statuses as an array, and gcc warns that its MPI_STATUSES_IGNORE, the address 1, is too small. */
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #endif
 #include <stdbool.h>
@@ -29,7 +29,7 @@
 #define COMMODEL_SIMULATED 0
 #endif
 
-/* ---- errors.c: every error ends the program; a mistake of the user takes one line ---- */
+/* ---- errors.c: every error ends the program; a user's mistake is reported in one line ---- */
 _Noreturn void harness_die(const char *file, int line, const char *format, ...);
 _Noreturn void user_error(const char *format, ...);
 #define DIE(...) harness_die(__FILE__, __LINE__, __VA_ARGS__)
@@ -55,7 +55,7 @@ void calibrate_repeats(int *repeats, void (*pass)(void *state), void *state);
 /* ---- text.c: whole files, strict numbers, JSON strings ---- */
 char *read_text(const char *path, const char *what); /* ends with user_error if it cannot */
 char *next_line(char **cursor);                      /* cuts one line off, NULL at the end */
-int split_fields(char *line, char **fields, int most); /* at commas; the number found, also when above most */
+int split_fields(char *line, char **fields, int capacity); /* at commas; the number found, also when above most */
 bool parse_integer(const char *text, long long *value);
 bool parse_real(const char *text, double *value); /* finite only */
 void write_json_string(FILE *file, const char *text);
@@ -104,58 +104,59 @@ void shuffle(int *order, int n, uint64_t seed); /* splitmix64 Fisher-Yates; seed
 
 /* ---- stopping.c: whether the confidence interval of the median is narrow enough ---- */
 enum { MIN_SAMPLES_TO_STOP = 6 }; /* fewer samples have no 95 % order-statistics interval of the median */
-int median_rank(int n);      /* 1-based rank k: [x(k), x(n+1-k)] holds the median with >= 95 %; 0 when none does */
+int median_rank(int n);      /* 1-based rank k: [x(k), x(n+1-k)] covers the median with >= 95 %; 0: none does */
 double median_sorted(const double *sorted, int n);
 bool median_is_precise(const double *sorted, int n, double precision);
 void sort_doubles(double *values, int n);
 
 /* ---- align.c: alignment of ranks before a sample ---- */
 typedef struct Scheme Scheme;
-/* LATE_START: waiting in time, but preempted when the window opened; ranks agree on the worst. */
-typedef enum { IN_TIME, LATE_START, LATE_ARRIVAL } Late;
+/* Of a rank in a sample. LATE_START: it arrived in time, but was preempted when the window opened. The ranks' maximum
+ * is that of the sample. */
+typedef enum { IN_TIME, LATE_START, LATE_ARRIVAL } Lateness;
 typedef struct {
   const Scheme *scheme;
   int rank, ranks;
   double offset;      /* this rank's clock minus rank 0's */
   double uncertainty; /* largest over the ranks: half of the smallest round trip */
-  double synced;      /* when the offset was estimated, own clock */
+  double synced;      /* when the offset was estimated, by this rank's clock */
   double origin;      /* window: start of the chunk's first sample, rank 0's clock */
   double window;      /* window: from one start to the next */
-  double lead;        /* window: seconds from the agreement on the origin to the origin */
-  double slack;       /* window: its length over that of a pass */
+  double lead;        /* window: seconds from the broadcast of the origin to the origin */
+  double slack;       /* window: its length in units of a pass */
 } Alignment;
 struct Scheme {
   const char *name, *meaning;
   void (*begin)(Alignment *a);        /* collective, once a chunk */
-  Late (*align)(Alignment *a, int i); /* before sample i */
-  bool starts_at_window;              /* the common start is that of the window, else the earliest stamp */
+  Lateness (*align)(Alignment *a, int i); /* before sample i */
+  bool starts_at_window;              /* a sample starts with the window; else at the ranks' earliest stamp */
 };
 const Scheme *find_scheme(const char *name); /* NULL when there is none */
 const char *scheme_names(void);
 void align_clocks(Alignment *a); /* collective */
-void align_ready(void);          /* collective: rank 0 returns only after every other rank has entered */
+void wait_until_all_ready(void);          /* collective: rank 0 returns only after every other rank has entered */
 /* Collective alignment by the scheme, for a pass that measures time itself. `lead`: as in Alignment. */
-Late start_together(Alignment *a, double lead);
+Lateness align_pass(Alignment *a, double lead);
 
 /* ---- window.c ---- */
-void first_window(Alignment *a, double pass); /* pass: estimated seconds of a pass */
-/* Rank 0: sets the next window from the seconds of a chunk's passes, which it sorts, and from its late ranks. */
-void fit_window(Alignment *a, double *took, int n, int late, bool first_late);
+void init_window(Alignment *a, double pass); /* pass: estimated seconds of a pass */
+/* Rank 0: sets the next window from the durations of a chunk's passes, which it sorts, and from its late ranks. */
+void fit_window(Alignment *a, double *durations, int n, int late, bool first_late);
 
 /* ---- program ---- */
 typedef struct {
   int rank, ranks;
-  bool takes_part; /* idle ranks neither stamp nor count as late; true by default */
-  int finish;      /* rank whose end counts, or -1: the last of all */
-  int repeats;     /* repetitions in one pass; a sample is divided by it */
-  int waves, wave; /* successive passes of one sample, without alignment between; the current one */
-  double waited;   /* set by a pass: its delays, which are subtracted from its time */
-  double counted;  /* set by a pass on rank 0, in programs that count: number of events */
-  Alignment *alignment; /* for a pass that measures time itself; it sets on rank 0: */
-  double seconds, computation; /* the sample, and its overlapped computation, NaN if there is none */
-  Late late;
+  bool participates; /* idle ranks neither stamp nor count as late; true by default */
+  int finish;        /* the sample ends when this rank ends; -1: when all have ended */
+  int repeats;       /* repetitions in one pass; a sample is divided by it */
+  int waves, wave;   /* successive passes of one sample, without alignment between them; the current one */
+  double excluded;   /* set by a pass: seconds of delays that are subtracted from its time */
+  double counted;    /* set by a pass on rank 0, in programs that count: number of events */
+  Alignment *alignment; /* for a pass that measures time itself, and then sets on rank 0: */
+  double seconds, computation; /* the sample, and its computation; NaN if there is none */
+  Lateness late;
 } Run;
-typedef enum { ROOT_ALONE, ALL_TOGETHER, PASS_ITSELF } Timing; /* who measures time: rank 0, the harness, or the pass */
+typedef enum { TIMED_BY_ROOT, TIMED_BY_HARNESS, TIMED_BY_PASS } Timing; /* who measures time: rank 0, the harness, or the pass */
 typedef struct {
   const char *name, *title, *kind;
   const Column *columns;
@@ -166,12 +167,12 @@ typedef struct {
   bool computes;                                /* every sample also has a time of computation */
   char *(*computing)(void);                     /* of such a program: its processor or accelerator; free() it */
   void (*check)(const Case *c, int ranks);      /* rank 0, for every case before the first sample; ends with case_error */
-  void *(*prepare)(const Case *c, Run *run);    /* collective; all work that is not timed */
+  void *(*prepare)(const Case *c, Run *run);    /* collective; untimed preparation */
   void (*first_pass)(void *state);              /* optional: the first warm-up pass, with payload check */
-  void (*arm)(void *state);                     /* optional: post receives before ranks are aligned */
+  void (*before_alignment)(void *state);                     /* optional: post receives before ranks are aligned */
   void (*pass)(void *state);                    /* the timed part */
   void (*cleanup)(void *state);
-  /* In place of all from prepare on, of a program that measures several cases at a time; collective. */
+  /* Instead of all functions from prepare on, for a program that measures several cases at a time; collective. */
   void (*sweep)(const Case *cases, int count, const Options *options, const Alignment *alignment);
 } Program;
 int harness_main(int argc, char **argv, const Program *program);
@@ -185,7 +186,7 @@ typedef struct {
   double *computation;              /* seconds of computation of a sample; NULL without computation */
   double *first, *last;             /* latencies of these waves, NaN if clocks are too uncertain; NULL with one wave */
   bool *valid;
-  int count, room;
+  int count, capacity;
   double median; /* of the valid samples; NaN if there are none */
   int nvalid;
   Stop stop;
@@ -197,46 +198,46 @@ void measure_case(const Program *program, const Case *c, const Options *options,
 enum { WITH_SKEW = 1, WITH_COUNTS = 2, WITH_CPU = 4, WITH_LATENCIES = 8, WITH_COMPUTATION = 16 };
 void grow_samples(Samples *samples, int count, int with); /* memory for `count` samples */
 void free_samples(Samples *samples);
-/* Whether the samples suffice after `spent` seconds. Sets the median and the number of valid samples. */
+/* Why to stop after `spent` seconds, or STOP_NONE. Sets the median and the number of valid samples. */
 Stop choose_stop(const Options *options, Samples *samples, double spent);
-int next_chunk(const Options *options, const Samples *samples, double estimate, double spent); /* of one pass */
+int next_chunk(const Options *options, const Samples *samples, double estimate, double spent); /* estimate: of one pass */
 
 /* ---- sink.c: one file for each finished case, and the current case ---- */
 char *sample_path(const char *dir, const char *id);
 void make_directory(const char *dir);
 void write_samples(const char *dir, const char *id, const Samples *samples);
 bool is_finished(const char *dir, const char *id); /* whether its file of samples exists */
-void note_case(const char *dir, const char *id);
-void forget_case(const char *dir);
+void record_current_case(const char *dir, const char *id);
+void remove_current_case(const char *dir);
 
 /* ---- describe.c, placement.c: provenance ---- */
 typedef struct {
   const char *substrate; /* transport of messages, and its version */
   int ranks;
-  const char *hosts; /* of each rank, HOST_ROOM bytes */
-  const char *cores; /* of each rank, CORES_ROOM bytes; NULL if it has no own cores */
+  const char *hosts; /* of each rank, HOST_BYTES bytes */
+  const char *cores; /* of each rank, CORES_BYTES bytes; NULL if ranks are not bound */
   const char *sync;
   double uncertainty;
 } Setting;
-/* Rank 0, of a program that sweeps: these samples are all of a case. */
+/* Rank 0 of a program with `sweep`: writes all samples of a case. */
 void finish_case(const Options *options, const Case *c, const double *seconds, int samples);
 void describe(const Program *program, const char *substrate);
 void write_meta(const Program *program, const Options *options, const Setting *setting);
 #ifdef COMMODEL_WITHOUT_MPI
-enum { HOST_ROOM = 320, CORES_ROOM = 256 };
+enum { HOST_BYTES = 320, CORES_BYTES = 256 };
 #else
-enum { HOST_ROOM = MPI_MAX_PROCESSOR_NAME + 64, CORES_ROOM = 256 };
-char *gather_hosts(int rank, int ranks); /* rank 0: ranks names of HOST_ROOM bytes each; NULL elsewhere */
-void check_world(const char *path, int ranks); /* as many ranks as the placement file has lines */
+enum { HOST_BYTES = MPI_MAX_PROCESSOR_NAME + 64, CORES_BYTES = 256 };
+char *gather_hosts(int rank, int ranks); /* rank 0: ranks names of HOST_BYTES bytes each; NULL elsewhere */
+void check_rank_count(const char *path, int ranks); /* against the lines of the placement file */
 void check_placement(const char *path, const char *hosts, int ranks);
 
-/* ---- cores.c: --cores, a line a rank: its first core on its node, and how many it keeps ---- */
-char *keep_cores(char **argv); /* before MPI_Init: executes the program again; or returns an error for check_kept */
-void check_kept(char *wrong, const char *path, int rank);
-char *gather_cores(int rank, int ranks); /* rank 0: cores of each rank, CORES_ROOM bytes; NULL elsewhere */
+/* ---- cores.c: --cores, a file with a line for each rank: its first core on its node, and the number of its cores ---- */
+char *bind_to_cores(char **argv); /* before MPI_Init: executes the program again; or returns an error for check_binding */
+void check_binding(char *wrong, const char *path, int rank);
+char *gather_cores(int rank, int ranks); /* rank 0: cores of each rank, CORES_BYTES bytes; NULL elsewhere */
 
-/* ---- sharednames.c: killed ranks leave nothing in /dev/shm ---- */
-void drop_shared_names(void); /* collective, right after MPI_Init */
+/* ---- sharednames.c: unlinks shared memory, so that killed ranks leave no files in /dev/shm ---- */
+void unlink_shared_memory(void); /* collective, right after MPI_Init */
 
 /* ---- star.c: partners of a rank when rank 0 exchanges messages with ranks 1..n ---- */
 MPI_Group star_partners(int rank, int n); /* the caller frees it */

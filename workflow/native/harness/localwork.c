@@ -1,5 +1,5 @@
-/* localwork.c: the additions of a reduction and the copies of a rank, in a file of their own so that no caller's loop
- * folds them away. */
+/* localwork.c: the additions of a reduction and the copies of a rank, in a separate file so that the compiler cannot
+ * optimize callers' loops over them away. */
 #include "harness.h"
 
 #include <string.h>

@@ -7,8 +7,8 @@ typedef enum { TEXT, REAL, INTEGER } OptionKind;
 typedef struct {
   const char *name, *fallback;
   OptionKind kind;
-  size_t where;
-  double least;
+  size_t offset;
+  double minimum;
   bool exclusive; /* least itself is not allowed */
 } Option;
 
@@ -28,28 +28,28 @@ static const Option table[] = {
     {"seed", "0", INTEGER, AT(seed), 0, false},
 };
 enum { OPTIONS = sizeof table / sizeof table[0] };
-static const long long most_samples = 100000000;
+static const long long max_sample_option = 100000000;
 
 static void set_option(Options *options, const Option *option, const char *text)
 {
-  void *place = (char *)options + option->where;
+  void *target = (char *)options + option->offset;
   double number = 0;
   if (option->kind == TEXT) {
-    *(const char **)place = text;
+    *(const char **)target = text;
     return;
   }
   if (option->kind == REAL) {
-    bool good = parse_real(text, place);
-    if (good) number = *(double *)place;
-    if (good && (option->exclusive ? number > option->least : number >= option->least)) return;
+    bool good = parse_real(text, target);
+    if (good) number = *(double *)target;
+    if (good && (option->exclusive ? number > option->minimum : number >= option->minimum)) return;
     user_error("--%s: found '%s', wanted a number %s %g", option->name, text, option->exclusive ? "above" : "from",
-               option->least);
+               option->minimum);
   }
-  bool good = parse_integer(text, place);
-  if (good) number = (double)*(long long *)place;
-  bool small = strcmp(option->name, "seed") == 0 || number <= (double)most_samples;
-  if (!good || number < option->least || !small)
-    user_error("--%s: found '%s', wanted a whole number from %g", option->name, text, option->least);
+  bool good = parse_integer(text, target);
+  if (good) number = (double)*(long long *)target;
+  bool small = strcmp(option->name, "seed") == 0 || number <= (double)max_sample_option;
+  if (!good || number < option->minimum || !small)
+    user_error("--%s: found '%s', wanted a whole number from %g", option->name, text, option->minimum);
 }
 
 Options read_options(int argc, char **argv)
@@ -65,7 +65,7 @@ Options read_options(int argc, char **argv)
     if (!option)
       user_error("unknown option '%s', wanted --cases --out [--meta --placement --cores --sync --precision --min-samples "
                  "--max-samples --max-seconds --warmup --seed] or --describe alone", argv[i]);
-    if (++i == argc) user_error("--%s: found nothing after it, wanted a value", option->name);
+    if (++i == argc) user_error("--%s: found no value, wanted one", option->name);
     set_option(&options, option, argv[i]);
   }
   if (!options.cases) user_error("--cases: not given, wanted the case file");
@@ -79,14 +79,14 @@ Options read_options(int argc, char **argv)
 void write_options_json(FILE *file, const Options *options)
 {
   for (int k = 0; k < OPTIONS; k++) {
-    const void *place = (const char *)options + table[k].where;
+    const void *target = (const char *)options + table[k].offset;
     fprintf(file, "%s\n    \"%s\": ", k ? "," : "", table[k].name);
     if (table[k].kind == REAL)
-      fprintf(file, "%.17g", *(const double *)place);
+      fprintf(file, "%.17g", *(const double *)target);
     else if (table[k].kind == INTEGER)
-      fprintf(file, "%lld", *(const long long *)place);
-    else if (*(const char *const *)place)
-      write_json_string(file, *(const char *const *)place);
+      fprintf(file, "%lld", *(const long long *)target);
+    else if (*(const char *const *)target)
+      write_json_string(file, *(const char *const *)target);
     else
       fputs("null", file);
   }

@@ -6,18 +6,18 @@
 
 char *gather_hosts(int rank, int ranks)
 {
-  char host[HOST_ROOM] = "", name[MPI_MAX_PROCESSOR_NAME] = "";
+  char host[HOST_BYTES] = "", name[MPI_MAX_PROCESSOR_NAME] = "";
   int length = 0;
   MPI_TRY(MPI_Get_processor_name(name, &length));
   /* Several Slurm nodes may share one kernel; the simulated ranks share one environment. */
   const char *node = COMMODEL_SIMULATED ? NULL : getenv("SLURMD_NODENAME");
   snprintf(host, sizeof host, "%s", node && *node ? node : name);
-  char *hosts = rank == 0 ? allocate((size_t)ranks, HOST_ROOM) : NULL;
-  MPI_TRY(MPI_Gather(host, HOST_ROOM, MPI_CHAR, hosts, HOST_ROOM, MPI_CHAR, 0, MPI_COMM_WORLD));
+  char *hosts = rank == 0 ? allocate((size_t)ranks, HOST_BYTES) : NULL;
+  MPI_TRY(MPI_Gather(host, HOST_BYTES, MPI_CHAR, hosts, HOST_BYTES, MPI_CHAR, 0, MPI_COMM_WORLD));
   return hosts;
 }
 
-void check_world(const char *path, int ranks)
+void check_rank_count(const char *path, int ranks)
 {
   char *text = read_text(path, "placement file"), *cursor = text;
   int count = 0;
@@ -26,14 +26,14 @@ void check_world(const char *path, int ranks)
   if (count == ranks) return;
   /* With a wrong launcher, every process is rank 0 of 1 and would measure nothing. */
   if (ranks == 1)
-    user_error("each of the %d processes started believes that it is rank 0 of 1: the programs' MPI does not understand "
-               "what starts them (another MPI's starter, the wrong srun --mpi=, or a container that hides it)", count);
+    user_error("each of the %d processes is rank 0 of 1: the programs' MPI does not support the launcher "
+               "(another MPI's mpiexec, the wrong srun --mpi=, or a container without its environment)", count);
   user_error("%s: placement of %d ranks expected, but %d ranks are running", path, count, ranks);
 }
 
-/* A line a rank: the index of its node and, where it is known beforehand, a space and the name of the host. Compares
- * each rank with that, with the first rank of its node and with the first rank of its host: with both agreeing for all
- * ranks, nodes and hosts are in one-to-one correspondence. O(ranks^2) at worst, milliseconds for 1000 ranks. */
+/* Each line has the node index of a rank and, if the host is planned, a space and its name. Compares each rank with its
+ * line, and with the first rank of the same node and of the same host: if all agree, nodes and hosts correspond one to
+ * one. O(ranks^2) at worst, milliseconds for 1000 ranks. */
 void check_placement(const char *path, const char *hosts, int ranks)
 {
   char *text = read_text(path, "placement file"), *cursor = text;
@@ -44,19 +44,19 @@ void check_placement(const char *path, const char *hosts, int ranks)
     if (!line || !parse_integer(line, &nodes[r]) || nodes[r] < 0)
       user_error("%s:%d: found '%s', wanted the node index of rank %d, a whole number from 0", path, r + 1,
                  line ? line : "nothing", r);
-    const char *host = hosts + (size_t)r * HOST_ROOM;
+    const char *host = hosts + (size_t)r * HOST_BYTES;
     if (name && !same_host(name, host))
       user_error("%s:%d: rank %d should be on %s, but is on %s", path, r + 1, r, name, host);
     for (int first = 0; first < r; first++) {
-      const char *other = hosts + (size_t)first * HOST_ROOM;
-      bool together = strcmp(host, other) == 0;
-      if (nodes[r] == nodes[first] && !together)
+      const char *other = hosts + (size_t)first * HOST_BYTES;
+      bool same_host_name = strcmp(host, other) == 0;
+      if (nodes[r] == nodes[first] && !same_host_name)
         user_error("%s:%d: rank %d should be on node %lld like rank %d (host %s), but is on host %s", path, r + 1, r,
                    nodes[r], first, other, host);
-      if (nodes[r] != nodes[first] && together)
-        user_error("%s:%d: rank %d should be on node %lld, apart from rank %d on node %lld, but both are on host %s",
+      if (nodes[r] != nodes[first] && same_host_name)
+        user_error("%s:%d: rank %d should be on node %lld and rank %d on node %lld, but both are on host %s",
                    path, r + 1, r, nodes[r], first, nodes[first], host);
-      if (together) break;
+      if (same_host_name) break;
     }
   }
   free(nodes);

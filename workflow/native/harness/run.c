@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Rank 0 reads and checks all cases before any measurement; the others get the checked text. */
-static CaseFile share_cases(const Program *program, const Options *options, const Alignment *a)
+static CaseFile broadcast_cases(const Program *program, const Options *options, const Alignment *a)
 {
   CaseFile file = {0};
   char *text = NULL;
@@ -27,7 +27,7 @@ static CaseFile share_cases(const Program *program, const Options *options, cons
   return file;
 }
 
-/* On every rank: 1 for each case that has samples. */
+/* Collective: 1 for each case that has samples. */
 static unsigned char *find_finished(const CaseFile *file, const char *dir, int rank)
 {
   unsigned char *finished = allocate((size_t)file->count, 1);
@@ -39,7 +39,7 @@ static unsigned char *find_finished(const CaseFile *file, const char *dir, int r
 static void run_case(const Program *program, const Case *c, const Options *options, Alignment *a, int done, int total)
 {
   Samples samples = {0};
-  if (a->rank == 0) note_case(options->out, c->id);
+  if (a->rank == 0) record_current_case(options->out, c->id);
   measure_case(program, c, options, a, &samples);
   if (a->rank == 0) {
     write_samples(options->out, c->id, &samples);
@@ -49,7 +49,7 @@ static void run_case(const Program *program, const Case *c, const Options *optio
   free_samples(&samples);
 }
 
-/* The cases that are left, in their order, for a program that measures several at a time. */
+/* The remaining cases in the order of the file, for a program that measures several at a time. */
 static void sweep_cases(const Program *program, const CaseFile *file, const unsigned char *finished,
                         const Options *options, const Alignment *a)
 {
@@ -91,23 +91,23 @@ int harness_main(int argc, char **argv, const Program *program)
     describe(program, version);
     return 0;
   }
-  char *wrong = keep_cores(argv);
+  char *wrong = bind_to_cores(argv);
   MPI_TRY(MPI_Init(&argc, &argv));
   MPI_TRY(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   Alignment a = {0};
   MPI_TRY(MPI_Comm_rank(MPI_COMM_WORLD, &a.rank));
   MPI_TRY(MPI_Comm_size(MPI_COMM_WORLD, &a.ranks));
-  drop_shared_names();
+  unlink_shared_memory();
   mpi_version(version);
 
   /* Only rank 0 reports errors: the others enter the first collective after it has checked the command line. */
   if (a.rank != 0) MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
   Options options = read_options(argc, argv);
-  check_kept(wrong, options.cores, a.rank);
+  check_binding(wrong, options.cores, a.rank);
   a.scheme = find_scheme(options.sync);
   if (!a.scheme) user_error("--sync: found '%s', wanted %s", options.sync, scheme_names());
   if (a.rank == 0) {
-    if (options.placement) check_world(options.placement, a.ranks);
+    if (options.placement) check_rank_count(options.placement, a.ranks);
     if (a.ranks < program->min_ranks)
       user_error("%s: found %d ranks, wanted at least %d", program->name, a.ranks, program->min_ranks);
     MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
@@ -115,9 +115,9 @@ int harness_main(int argc, char **argv, const Program *program)
   }
   char *hosts = gather_hosts(a.rank, a.ranks), *cores = gather_cores(a.rank, a.ranks);
   if (a.rank == 0 && options.placement) check_placement(options.placement, hosts, a.ranks);
-  CaseFile file = share_cases(program, &options, &a);
+  CaseFile file = broadcast_cases(program, &options, &a);
   align_clocks(&a);
-  const char *sync = program->timing == ROOT_ALONE ? "round-trip" : a.scheme->name;
+  const char *sync = program->timing == TIMED_BY_ROOT ? "round-trip" : a.scheme->name;
   if (a.rank == 0 && options.meta)
     write_meta(program, &options, &(Setting){version, a.ranks, hosts, cores, sync, a.uncertainty});
 
@@ -129,7 +129,7 @@ int harness_main(int argc, char **argv, const Program *program)
   for (int i = 0; i < file.count && !program->sweep; i++)
     if (!finished[order[i]]) run_case(program, &file.cases[order[i]], &options, &a, ++done, file.count);
 
-  if (a.rank == 0) forget_case(options.out);
+  if (a.rank == 0) remove_current_case(options.out);
 
   free(order);
   free(finished);

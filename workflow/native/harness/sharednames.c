@@ -1,7 +1,7 @@
-/* sharednames.c: unlinks the names of the shared memory of a node's ranks.
+/* sharednames.c: unlinks the shared memory files of a node's ranks.
  *
- * MPICH 5 keeps its file in /dev/shm until the last rank leaves MPI_Finalize, so ranks that are killed leave it there
- * for ever. A name is needed only until all have the memory; what a rank has in memory under it is its job's own. */
+ * MPICH 5 removes its file in /dev/shm in MPI_Finalize, so ranks that are killed leave it there. A file's name is needed
+ * only until all ranks have mapped it. A file that a rank has mapped belongs to its job. */
 #include "harness.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 static const char prefix[] = "/dev/shm/mpich_shm_";
 
-void drop_shared_names(void)
+void unlink_shared_memory(void)
 {
   MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
   FILE *maps = fopen("/proc/self/maps", "r");

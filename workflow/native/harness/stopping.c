@@ -1,14 +1,14 @@
 /* stopping.c: a nonparametric two-sided 95 % interval of the median.
  *
- * For n independent samples the number below the median is binomial(n, 1/2), so [x(k), x(n+1-k)] holds the median
- * with probability 1 - 2 P(B <= k-1) (Le Boudec 2010, theorem 2.1). k is the largest rank that keeps 95 %.
+ * For n independent samples the number below the median is binomial(n, 1/2), so [x(k), x(n+1-k)] covers the median
+ * with probability 1 - 2 P(B <= k-1) (Le Boudec 2010, theorem 2.1). k is the largest rank with at least 95 %.
  */
 #include "harness.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* The binomial is summed in units of its largest term, walking outwards from the middle: 2^-n would underflow. */
+/* The binomial is summed from the middle outwards in units of its largest term, since 2^-n would underflow. */
 int median_rank(int n)
 {
   if (n < MIN_SAMPLES_TO_STOP) return 0;
@@ -28,13 +28,13 @@ int median_rank(int n)
   return 0;
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
-void sort_doubles(double *values, int n) { qsort(values, (size_t)n, sizeof *values, by_value); }
+void sort_doubles(double *values, int n) { qsort(values, (size_t)n, sizeof *values, compare_values); }
 
 double median_sorted(const double *sorted, int n)
 {

@@ -1,4 +1,4 @@
-/* text.c: whole files, cutting them into fields, strict numbers, JSON, files that appear only when complete. */
+/* text.c: reading of files and fields, strict parsing of numbers, JSON strings, atomic writing of files. */
 #include "harness.h"
 
 #include <ctype.h>
@@ -11,19 +11,19 @@ char *read_text(const char *path, const char *what)
 {
   FILE *file = fopen(path, "rb");
   if (!file) user_error("%s: cannot read the %s: %s", path, what, strerror(errno));
-  size_t room = 1 << 16, used = 0;
-  char *text = allocate(room, 1);
+  size_t capacity = 1 << 16, used = 0;
+  char *text = allocate(capacity, 1);
   for (;;) {
-    used += fread(text + used, 1, room - used - 1, file);
-    if (used < room - 1) break;
-    room *= 2;
-    text = realloc(text, room);
-    if (!text) DIE("no memory for %zu bytes of %s", room, path);
+    used += fread(text + used, 1, capacity - used - 1, file);
+    if (used < capacity - 1) break;
+    capacity *= 2;
+    text = realloc(text, capacity);
+    if (!text) DIE("no memory for %zu bytes of %s", capacity, path);
   }
   if (ferror(file)) user_error("%s: cannot read the %s: %s", path, what, strerror(errno));
   fclose(file);
   text[used] = '\0';
-  if (strlen(text) != used) user_error("%s: the %s holds a zero byte, wanted text", path, what);
+  if (strlen(text) != used) user_error("%s: the %s has a zero byte, wanted text", path, what);
   return text;
 }
 
@@ -42,13 +42,13 @@ char *next_line(char **cursor)
   return line;
 }
 
-int split_fields(char *line, char **fields, int most)
+int split_fields(char *line, char **fields, int capacity)
 {
   int count = 0;
   for (char *field = line; field;) {
     char *comma = strchr(field, ',');
     if (comma) *comma = '\0';
-    if (count < most) fields[count] = field;
+    if (count < capacity) fields[count] = field;
     count++;
     field = comma ? comma + 1 : NULL;
   }
@@ -76,12 +76,12 @@ FILE *open_partial(const char *path, char **partial)
 {
   const char *slash = strrchr(path, '/');
   int folder = slash ? (int)(slash - path) + 1 : 0;
-  size_t room = strlen(path) + 6;
-  *partial = allocate(room, 1);
+  size_t capacity = strlen(path) + 6;
+  *partial = allocate(capacity, 1);
   const char *name = path + folder;
   size_t stem = strlen(name);
   if (stem > 4 && strcmp(name + stem - 4, ".csv") == 0) stem -= 4; /* DIR/<id>.csv grows as DIR/.<id>.tmp */
-  snprintf(*partial, room, "%.*s.%.*s.tmp", folder, path, (int)stem, name);
+  snprintf(*partial, capacity, "%.*s.%.*s.tmp", folder, path, (int)stem, name);
   /* A new file each time: another user of this folder may have put a link there. */
   remove(*partial);
   int number = open(*partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);

@@ -1,30 +1,30 @@
-/* window.c: the length of a sample's window: that of a pass, with slack for late ranks and for clocks. */
+/* window.c: the length of a sample's window: that of a pass, with slack for late ranks and for uncertain clocks. */
 #include "harness.h"
 
-static const double least_lead = 1e-3, least_window = 2e-5, late_tolerated = 0.1;
-static const double least_slack = 1.5, most_slack = 10;
+static const double min_lead = 1e-3, min_window = 2e-5, max_late_share = 0.1;
+static const double min_slack = 1.5, max_slack = 10;
 
 static double window_length(const Alignment *a, double pass)
 {
-  return least_window + a->slack * pass + 4 * a->uncertainty;
+  return min_window + a->slack * pass + 4 * a->uncertainty;
 }
 
-void first_window(Alignment *a, double pass)
+void init_window(Alignment *a, double pass)
 {
-  a->slack = least_slack;
+  a->slack = min_slack;
   a->window = window_length(a, pass);
-  a->lead = least_lead;
+  a->lead = min_lead;
 }
 
-/* The next window fits a quick pass of these, with more slack when ranks arrived late. Neither a rank preempted while it
- * waited nor a pass stretched by that is a reason for more: a longer wait is preempted more often, and the windows would
- * keep themselves long. */
-void fit_window(Alignment *a, double *took, int n, int late, bool first_late)
+/* Fits the next window to the fast passes of a chunk (first quartile), with more slack if ranks arrived late. Ranks that
+ * were preempted while waiting, and passes that this delayed, do not make the window longer: a longer wait is preempted
+ * more often, so windows would stay long. */
+void fit_window(Alignment *a, double *durations, int n, int late, bool first_late)
 {
-  sort_doubles(took, n);
-  if (late > late_tolerated * n) {
-    if (a->slack < most_slack) a->slack *= 1.5;
+  sort_doubles(durations, n);
+  if (late > max_late_share * n) {
+    if (a->slack < max_slack) a->slack *= 1.5;
     if (first_late) a->lead *= 1.5; /* no earlier sample can have delayed it */
   }
-  a->window = window_length(a, took[n / 4]);
+  a->window = window_length(a, durations[n / 4]);
 }

@@ -1,15 +1,15 @@
-/* accelerator.h: interface of a shared object that computes for a rank in place of its processor.
+/* accelerator.h: interface of a shared object that computes for a rank instead of its processor.
  *
- * COMMODEL_ACCELERATOR=PATH in a rank's environment names it. Matrices lie row by row, of doubles. A rank's rectangle
- * has `rows` x `columns` of them. All three are called by one thread of the rank, in this order.
+ * COMMODEL_ACCELERATOR=PATH in a rank's environment names it. Matrices are stored row by row, in doubles. A rank's
+ * rectangle has `rows` x `columns` of them. One thread of the rank calls the three functions in this order.
  *
- *   commodel_begin   makes room for a rectangle that starts as `initial`, or of zeros where that is NULL, and is at rest
- *                    before; NULL where that is impossible.
- *   commodel_update  does one iteration; 0 when it is done, with everything requested by `out` written.
+ *   commodel_begin   allocates a rectangle with the values `initial`, or zeros if that is NULL; a wave starts at rest.
+ *                    Returns NULL on failure.
+ *   commodel_update  does one iteration, and writes `out`. Returns 0 on success.
  *       gemm  C += in[0] * in[1]: a column of rows x block and a row of block x columns; out is not used.
- *       wave  one step (stencil.c) with the cells beyond the rectangle in[0..3], north, east, south and west of it;
- *             the rectangle's own edges, in the same order, go to out[0..3].
- *   commodel_end     writes the rectangle to `result`, and frees everything; 0 when it is done.
+ *       wave  one step (stencil.c) with the adjacent cells in[0..3], north, east, south and west of the rectangle;
+ *             the rectangle's own edges are written to out[0..3], in the same order.
+ *   commodel_end     writes the rectangle to `result`, and frees everything. Returns 0 on success.
  */
 #ifndef COMMODEL_ACCELERATOR_H
 #define COMMODEL_ACCELERATOR_H

@@ -1,5 +1,5 @@
-/* edges.c: the cells along a rectangle's sides, for the ranks whose rectangles touch them. With a stencil of five points
- * corners are not needed. Two rectangles touch along one side at most, so a pair has one message each way.
+/* edges.c: exchange of the cells along a rectangle's sides with ranks whose rectangles touch them. A five-point stencil
+ * needs no corners. Two rectangles touch along at most one side, so a pair has one message in each direction.
  */
 #include "kernels.h"
 
@@ -24,7 +24,7 @@ struct Edges {
   MPI_Request *requests;
 };
 
-/* The side of `a` that `b` touches, -1 where none, and how much of it. */
+/* The side of `a` that `b` touches, or -1, and the first cell and length of the common part. */
 static int touching_side(Rectangle a, Rectangle b, int *first, int *length)
 {
   int rows = shared_length(a.y, a.height, b.y, b.height), columns = shared_length(a.x, a.width, b.x, b.width);
@@ -59,7 +59,7 @@ Edges *open_edges(const Partition *partition, int rank, size_t cell_bytes)
 
 double *const *own_edges(const Edges *e) { return e->own_cells; }
 
-const double *const *beyond_edges(const Edges *e) { return e->beyond; }
+const double *const *received_edges(const Edges *e) { return e->beyond; }
 
 void exchange_edges(Edges *e)
 {
@@ -81,8 +81,8 @@ static char cell_byte(int x, int y, int side, int turn, size_t i)
   return (char)((z ^ z >> 15) * 0x2c1b3c6du >> 24);
 }
 
-/* A cell of one side; `beyond` it: the neighbour's that touches it. */
-static void place_of(const Edges *e, int side, size_t cell, bool beyond, int *x, int *y)
+/* Coordinates of a cell of a side, or with `beyond` of the neighbour's adjacent cell. */
+static void locate_cell(const Edges *e, int side, size_t cell, bool beyond, int *x, int *y)
 {
   int along = (int)cell, across = beyond ? 1 : 0;
   *x = side == WEST ? e->own.x - across : side == EAST ? e->own.x + e->own.width - 1 + across : e->own.x + along;
@@ -94,7 +94,7 @@ void fill_edges(Edges *e, int turn)
   int x, y;
   for (int side = 0; side < SIDES; side++)
     for (size_t cell = 0; cell < e->lengths[side]; cell++) {
-      place_of(e, side, cell, false, &x, &y);
+      locate_cell(e, side, cell, false, &x, &y);
       for (size_t i = 0; i < e->cell_bytes; i++)
         e->sent[side][cell * e->cell_bytes + i] = cell_byte(x, y, side, turn, i);
     }
@@ -105,7 +105,7 @@ void check_edges(const Edges *e, int turn)
   int x, y;
   for (const Neighbour *n = e->neighbours; n < e->neighbours + e->count; n++)
     for (size_t cell = (size_t)n->first; cell < (size_t)(n->first + n->length); cell++) {
-      place_of(e, n->side, cell, true, &x, &y);
+      locate_cell(e, n->side, cell, true, &x, &y);
       for (size_t i = 0; i < e->cell_bytes; i++)
         if (e->received[n->side][cell * e->cell_bytes + i] != cell_byte(x, y, (n->side + 2) % SIDES, turn, i))
           DIE("the cell (%d, %d) of rank %d arrived at rank %d with wrong content", x, y, n->rank, e->rank);

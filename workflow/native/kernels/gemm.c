@@ -1,6 +1,6 @@
-/* gemm.c: C += A B, all row by row and without gaps: by the dgemm that was found, or by a blocked loop of our own.
+/* gemm.c: C += A B for contiguous row-major matrices: by the dgemm of a library, or by a blocked loop.
  *
- * Ours keeps a tile of 4 x 4 of C in registers while it runs through a strip of B that lies packed in the first cache.
+ * The loop keeps a tile of 4 x 4 of C in registers while it reads a packed strip of B from the first-level cache.
  */
 #include "kernels.h"
 
@@ -51,8 +51,8 @@ static void add_product(size_t m, size_t n, size_t k, const double *a, const dou
   }
 }
 
-/* To Fortran, whose matrices lie column by column, ours are transposed: C' += B' A'. Its integers may have 4 or 8 bytes:
- * what it reads of ours is right either way where the low ones come first, as on all machines that it runs on. */
+/* To Fortran, whose matrices are column-major, the matrices are transposed: C' += B' A'. Its integers may have 4 or 8
+ * bytes: on little-endian machines both read the right value. */
 void multiply_add(const Device *device, size_t m, size_t n, size_t k, const double *a, const double *b, double *c)
 {
   if (!device->dgemm) {

@@ -11,23 +11,23 @@ typedef struct {
 } Rectangle;
 typedef struct {
   int side, ranks;
-  bool columns; /* rectangles that share a column of blocks have one x and one width */
+  bool columns; /* rectangles with common columns of blocks have the same x and width */
   Rectangle *of; /* of every rank */
   double *speed; /* blocks per second of each rank; NULL: not in the file */
 } Partition;
-Partition read_partition(const char *path); /* dies by user_error unless they tile side x side exactly */
-Partition deal_partition(const char *path, int rank); /* collective; ranks beyond it have nothing */
+Partition read_partition(const char *path); /* ends with user_error unless they tile side x side exactly */
+Partition broadcast_partition(const char *path, int rank); /* collective; further ranks have no rectangle */
 Rectangle rectangle_of(const Partition *partition, int rank);
-double seconds_of(const Partition *partition, int rank); /* of the computation of its rectangle; 0: unknown */
+double computation_seconds(const Partition *partition, int rank); /* of the computation of its rectangle; 0: unknown */
 void free_partition(Partition *partition);
 int shared_length(int start, int length, int other, int other_length); /* of two intervals */
 
 /* ---- device.c: the processor or accelerator of this rank ---- */
 typedef void Dgemm(const char *, const char *, const int64_t *, const int64_t *, const int64_t *, const double *,
                    const double *, const int64_t *, const double *, const int64_t *, const double *, double *,
-                   const int64_t *, size_t, size_t); /* as Fortran has it, with the lengths of its two texts */
+                   const int64_t *, size_t, size_t); /* Fortran's, with the lengths of its two texts */
 typedef struct {
-  void *library, *blas; /* NULL where there is none; the functions of each below */
+  void *library, *blas; /* NULL: none; their functions are below */
   const char *name;     /* of the BLAS */
   int threads;
   void *(*begin)(const char *kernel, size_t rows, size_t columns, size_t block, const double *initial);
@@ -35,83 +35,84 @@ typedef struct {
   int (*end)(void *state, double *result);
   Dgemm *dgemm;
 } Device;
-Device open_device(void); /* as the environment says; dies by user_error */
+Device open_device(void); /* from the environment; ends with user_error */
 void close_device(Device *device);
 char *describe_device(void); /* free() it */
 
-/* ---- task.c: a rectangle that is computed on, as accelerator.h has it ---- */
+/* ---- task.c: computation on a rectangle, with the interface of accelerator.h ---- */
 typedef struct Task Task;
 enum { NORTH, EAST, SOUTH, WEST };
 Task *begin_task(const Device *device, const char *kernel, size_t rows, size_t columns, size_t block,
                  const double *initial); /* NULL: zeros */
 void update_task(Task *task, const double *const in[4], double *const out[4]);
-const double *result_of(Task *task); /* after the last update; lies there until end_task */
+const double *read_result(Task *task); /* after the last update; valid until end_task */
 void end_task(Task *task);
-/* Of a wave after so many steps: equal to the last bit; an accelerator may round a sum once where we round twice. */
+/* Whether a cell of the wave is right after some steps: equal to the last bit, or on an accelerator, which may fuse
+ * operations, nearly equal. */
 bool same_cell(const Device *device, double cell, double wanted, int steps);
 
 /* ---- gemm.c, stencil.c: the processor's own kernels ---- */
 void multiply_add(const Device *device, size_t m, size_t n, size_t k, const double *a, const double *b, double *c);
-/* `old` and `current` point to the first cell; the cells around the rectangle are there, too. */
+/* `old` and `current` point to the first cell of the rectangle, which is surrounded by further cells. */
 void wave_step(double *old, const double *current, size_t rows, size_t columns, size_t stride, int threads);
 void copy_edges(const double *first, size_t rows, size_t columns, size_t stride, double *const out[4]);
 
-/* ---- together.c: communication that all ranks begin at once ---- */
+/* ---- together.c: communication with a common start of all ranks ---- */
 typedef struct {
   Alignment *alignment;
   double lead;
   int late; /* late starts of ranks after all attempts; on all ranks */
-} Together;
-Together open_together(Alignment *alignment);
-/* Collective: the seconds of `communicate`. It may be called several times; the last messages count. */
-double communicate_together(Together *together, double (*communicate)(void *state, int k), void *state, int k);
+} AlignedRuns;
+AlignedRuns make_aligned_runs(Alignment *alignment);
+/* Collective: the seconds of `communicate`, which is repeated if a rank starts late. */
+double run_aligned(AlignedRuns *aligned, double (*communicate)(void *state, int k), void *state, int k);
 
 /* ---- sample.c ---- */
-/* Collective. `own`: of each iteration the rank's communication, then of each its computation; `longest` has room for as
- * many. The sample is the sum of the longest, and late when more than a quarter of the iterations were. */
-void take_sample(Run *run, const Together *together, int iterations, const double *own, double *longest, bool computes);
-int kernel_main(int argc, char **argv, Program program); /* whose columns and functions are its own */
+/* Collective. `own`: seconds of the rank's communication in each iteration, then of its computation in each; `longest` has
+ * as many elements. The sample is the sum of the longest, and late if more than a quarter of the iterations were late. */
+void reduce_sample(Run *run, const AlignedRuns *aligned, int iterations, const double *own, double *longest, bool computes);
+int kernel_main(int argc, char **argv, Program program); /* sets the fields that all kernels have in common */
 
-/* ---- pivots.c: SUMMA's messages; the two of one iteration are in a slot ---- */
+/* ---- pivots.c: SUMMA's messages; a slot has the pivot column and row of one iteration ---- */
 typedef struct Pivots Pivots;
-/* Collective. a and b, the rank's rectangles of blocks of side x side doubles, may be NULL: then messages hold nothing. */
+/* Collective. a and b, the rank's rectangles of blocks of side x side doubles, may be NULL: then messages have no data. */
 Pivots *open_pivots(const Partition *partition, int rank, size_t block_bytes, int side, const double *a, const double *b);
 void post_column(Pivots *p, int k, int slot);
-void pass_row(Pivots *p, int k, int slot); /* blocking, down the column */
+void send_row(Pivots *p, int k, int slot); /* blocking, down the column */
 void post_row(Pivots *p, int k, int slot);
 void wait_pivots(Pivots *p, int slot);
 const double *pivot_column(const Pivots *p, int slot);
 const double *pivot_row(const Pivots *p, int k, int slot);
-void fill_pivots(Pivots *p, int k, int slot); /* what is sent without a and b, and whether it arrived */
+void fill_pivots(Pivots *p, int k, int slot); /* a pattern that is sent without a and b, and its check */
 void check_pivots(const Pivots *p, int k, int slot);
 void close_pivots(Pivots *p);
 
-/* ---- product.c: whether C = A B, all collective ---- */
+/* ---- product.c: verification of C = A B; collective ---- */
 typedef struct {
   Rectangle place;
   int side;              /* of a block, in doubles */
   size_t n, first, last; /* of the matrix; the columns of A and rows of B that were multiplied */
   double *vector, *wanted, *allowed;
-  bool referred;
+  bool verified_elements;
 } Product;
 Product *open_product(const Partition *partition, int rank, int side, int first, int last, const double *a, const double *b);
-void verify_product(Product *product, const double *c); /* dies when it is wrong */
+void verify_product(Product *product, const double *c); /* ends the program if it is wrong */
 void close_product(Product *product);
 
 /* ---- edges.c: messages between touching rectangles in a step of the wave ---- */
 typedef struct Edges Edges;
 Edges *open_edges(const Partition *partition, int rank, size_t cell_bytes);
 double *const *own_edges(const Edges *edges);         /* NORTH, EAST, SOUTH, WEST of the rectangle */
-const double *const *beyond_edges(const Edges *edges); /* what lies beyond them: neighbours' cells, zeros at the border */
+const double *const *received_edges(const Edges *edges); /* the adjacent cells of neighbours; zeros at the border */
 void exchange_edges(Edges *edges);
-void fill_edges(Edges *edges, int turn); /* of cells without numbers, and whether they arrived */
+void fill_edges(Edges *edges, int turn); /* a pattern that is sent without computation, and its check */
 void check_edges(const Edges *edges, int turn);
 void close_edges(Edges *edges);
 
-/* ---- numbers.c: any element of a matrix, without the others, between -1/2 and 1/2 ---- */
+/* ---- numbers.c: reproducible elements of matrices, between -1/2 and 1/2 ---- */
 typedef enum { MATRIX_A, MATRIX_B, VECTOR, WAVE } Numbers;
 double number_at(Numbers numbers, uint64_t row, uint64_t column);
-double *numbers_of(Numbers numbers, Rectangle blocks, int side); /* of side x side numbers each; free() them */
-int block_side(long long bytes); /* of a block of doubles; 0 where it is no square */
+double *make_numbers_of(Numbers numbers, Rectangle blocks, int side); /* of side x side numbers each; free() them */
+int block_side(long long bytes); /* of a square block of doubles; 0 if it is no square */
 
 #endif

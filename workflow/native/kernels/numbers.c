@@ -1,5 +1,4 @@
-/* numbers.c: matrices whose elements every rank can compute, so that it can check those of other ranks; and their
- * blocks. */
+/* numbers.c: matrices whose elements any rank can compute, so that it can check those of other ranks. */
 #include "kernels.h"
 
 #include <math.h>
@@ -12,7 +11,7 @@ double number_at(Numbers numbers, uint64_t row, uint64_t column)
   return (double)(z >> 11) * 0x1p-53 - 0.5;
 }
 
-double *numbers_of(Numbers numbers, Rectangle blocks, int side)
+double *make_numbers_of(Numbers numbers, Rectangle blocks, int side)
 {
   size_t length = (size_t)side, rows = (size_t)blocks.height * length, columns = (size_t)blocks.width * length;
   double *matrix = allocate(rows * columns, sizeof *matrix);

@@ -1,15 +1,15 @@
 /* partition.c: reads a partition, rank,x,y,width,height in blocks, optionally with a speed, and refuses rectangles that
  * do not tile a square exactly.
  *
- * Sorted by x, only rectangles that share a column of blocks are compared with each other; when none overlap, and their
- * areas add up to the square's, there is no gap either.
+ * Rectangles are sorted by x, so that only those with common columns of blocks are compared. If none overlap, and their
+ * areas add up to that of the square, there is no gap.
  */
 #include "kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SIDE = 1 << 20, FIELDS = 5, WITH_SPEED };
+enum { MAX_SIDE = 1 << 20, FIELDS = 5, WITH_SPEED };
 static const char header[] = "rank,x,y,width,height", header_with_speed[] = "rank,x,y,width,height,speed";
 
 typedef struct {
@@ -18,11 +18,11 @@ typedef struct {
   double speed;
 } Row;
 
-static int number_in(const char *path, int line, const char *column, const char *text)
+static int parse_number(const char *path, int line, const char *column, const char *text)
 {
   long long value;
-  if (!parse_integer(text, &value) || value < 0 || value > MOST_SIDE)
-    user_error("%s:%d: column %s: found '%s', wanted a whole number from 0 to %d", path, line, column, text, MOST_SIDE);
+  if (!parse_integer(text, &value) || value < 0 || value > MAX_SIDE)
+    user_error("%s:%d: column %s: found '%s', wanted a whole number from 0 to %d", path, line, column, text, MAX_SIDE);
   return (int)value;
 }
 
@@ -32,7 +32,7 @@ static Row parse_row(const char *path, int line, char *text, int wanted)
   char *fields[WITH_SPEED];
   int count = split_fields(text, fields, wanted), numbers[FIELDS];
   if (count != wanted) user_error("%s:%d: found %d fields, wanted %d", path, line, count, wanted);
-  for (int k = 0; k < FIELDS; k++) numbers[k] = number_in(path, line, columns[k], fields[k]);
+  for (int k = 0; k < FIELDS; k++) numbers[k] = parse_number(path, line, columns[k], fields[k]);
   Row row = {{numbers[1], numbers[2], numbers[3], numbers[4]}, numbers[0], line, 0};
   if (wanted == WITH_SPEED && !(parse_real(fields[FIELDS], &row.speed) && row.speed > 0))
     user_error("%s:%d: column speed: found '%.80s', wanted a number above 0", path, line, fields[FIELDS]);
@@ -42,7 +42,7 @@ static Row parse_row(const char *path, int line, char *text, int wanted)
   return row;
 }
 
-static int by_place(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
   const Row *p = a, *q = b;
   if (p->place.x != q->place.x) return p->place.x < q->place.x ? -1 : 1;
@@ -59,7 +59,7 @@ int shared_length(int start, int length, int other, int other_length)
 static void check_tiling(const char *path, Partition *partition, Row *rows, int count)
 {
   long long area = 0, whole = (long long)partition->side * partition->side;
-  qsort(rows, (size_t)count, sizeof *rows, by_place);
+  qsort(rows, (size_t)count, sizeof *rows, compare_rows);
   partition->columns = true;
   for (int i = 0; i < count; i++) {
     Rectangle a = rows[i].place;
@@ -96,14 +96,14 @@ Partition read_partition(const char *path)
     if (row.place.width && bottom > partition.side) partition.side = bottom;
   }
   if (partition.side == 0) user_error("%s: found no block, wanted at least one", path);
-  if (partition.side > MOST_SIDE) user_error("%s: found %d blocks in a row, wanted at most %d", path, partition.side, MOST_SIDE);
+  if (partition.side > MAX_SIDE) user_error("%s: found %d blocks in a row, wanted at most %d", path, partition.side, MAX_SIDE);
   partition.ranks = count;
   partition.of = allocate((size_t)count, sizeof *partition.of);
   if (speeds) partition.speed = allocate((size_t)count, sizeof *partition.speed);
   int *line_of = allocate((size_t)count, sizeof *line_of);
   for (int i = 0; i < count; i++) {
     int rank = rows[i].rank;
-    if (rank >= count) user_error("%s:%d: found rank %d, wanted ranks 0 to %d, one a line", path, rows[i].line, rank, count - 1);
+    if (rank >= count) user_error("%s:%d: found rank %d, wanted ranks 0 to %d, one per line", path, rows[i].line, rank, count - 1);
     if (line_of[rank]) user_error("%s:%d: found rank %d, which line %d has", path, rows[i].line, rank, line_of[rank]);
     line_of[rank] = rows[i].line;
     partition.of[rank] = rows[i].place;
@@ -116,7 +116,7 @@ Partition read_partition(const char *path)
   return partition;
 }
 
-Partition deal_partition(const char *path, int rank)
+Partition broadcast_partition(const char *path, int rank)
 {
   Partition partition = {0};
   if (rank == 0) partition = read_partition(path);
@@ -137,7 +137,7 @@ Rectangle rectangle_of(const Partition *partition, int rank)
   return rank < partition->ranks ? partition->of[rank] : (Rectangle){0};
 }
 
-double seconds_of(const Partition *partition, int rank)
+double computation_seconds(const Partition *partition, int rank)
 {
   Rectangle own = rectangle_of(partition, rank);
   return own.width && partition->speed ? (double)own.width * own.height / partition->speed[rank] : 0;

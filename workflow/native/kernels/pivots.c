@@ -1,9 +1,9 @@
 /* pivots.c: the pivot block column and row of one iteration of SUMMA, as Rico-Gallego et al. 2017 send them
  * (Algorithm 1).
  *
- * A rank with a part of the pivot column packs it and sends to every rank with common rows of blocks just these, all at
- * once. A rank with a part of the pivot row sends it to the others of its column of rectangles, one after the other,
- * without packing. In the overlapped variant rows are non-blocking too.
+ * A rank with a part of the pivot column packs it, and sends to every rank with common rows of blocks these blocks, all
+ * messages at once. A rank with a part of the pivot row sends it to the others of its column of rectangles, one after the
+ * other, without packing. In the overlapped variant messages of the row are non-blocking, too.
  */
 #include "kernels.h"
 
@@ -15,7 +15,7 @@ enum { SLOTS = 2, TAG = 1 };
 /* A rank with rows of blocks in common with this one. */
 typedef struct {
   int rank, first, rows; /* first: row of blocks of this rank's rectangle */
-  Rectangle place;
+  Rectangle rectangle;
 } Peer;
 
 struct Pivots {
@@ -27,13 +27,13 @@ struct Pivots {
   int npeers;
   MPI_Comm column;  /* the ranks of its column of rectangles, in their order */
   int members, self;
-  Rectangle *places; /* of its members */
+  Rectangle *rectangles; /* of its members */
   char *columns[SLOTS], *rows[SLOTS];
   MPI_Request *requests[SLOTS];
   int posted[SLOTS];
 };
 
-static bool holds(int start, int length, int k) { return k >= start && k < start + length; }
+static bool contains(int start, int length, int k) { return k >= start && k < start + length; }
 
 static void find_peers(Pivots *p, const Partition *partition, int rank)
 {
@@ -52,9 +52,9 @@ static void join_column(Pivots *p)
   if (p->column == MPI_COMM_NULL) return;
   MPI_TRY(MPI_Comm_size(p->column, &p->members));
   MPI_TRY(MPI_Comm_rank(p->column, &p->self));
-  p->places = allocate((size_t)p->members, sizeof *p->places);
+  p->rectangles = allocate((size_t)p->members, sizeof *p->rectangles);
   int numbers = (int)(sizeof(Rectangle) / sizeof(int));
-  MPI_TRY(MPI_Allgather(&p->own, numbers, MPI_INT, p->places, numbers, MPI_INT, p->column));
+  MPI_TRY(MPI_Allgather(&p->own, numbers, MPI_INT, p->rectangles, numbers, MPI_INT, p->column));
 }
 
 Pivots *open_pivots(const Partition *partition, int rank, size_t block_bytes, int side, const double *a, const double *b)
@@ -71,7 +71,7 @@ Pivots *open_pivots(const Partition *partition, int rank, size_t block_bytes, in
   return p;
 }
 
-/* Columns of doubles side by side become one piece, row by row. */
+/* Packs a column of blocks into a contiguous buffer. */
 static void pack_column(Pivots *p, int k, int slot)
 {
   size_t length = (size_t)p->side * sizeof *p->a, stride = (size_t)p->own.width * (size_t)p->side;
@@ -82,15 +82,15 @@ static void pack_column(Pivots *p, int k, int slot)
 
 void post_column(Pivots *p, int k, int slot)
 {
-  bool holder = holds(p->own.x, p->own.width, k);
-  if (holder && p->a) pack_column(p, k, slot);
+  bool owner = contains(p->own.x, p->own.width, k);
+  if (owner && p->a) pack_column(p, k, slot);
   for (const Peer *q = p->peers; q < p->peers + p->npeers; q++) {
     char *part = p->columns[slot] + (size_t)q->first * p->block_bytes;
     int bytes = (int)((size_t)q->rows * p->block_bytes);
     MPI_Request *request = &p->requests[slot][p->posted[slot]];
-    if (holder)
+    if (owner)
       MPI_TRY(MPI_Isend(part, bytes, MPI_BYTE, q->rank, TAG, MPI_COMM_WORLD, request));
-    else if (holds(q->place.x, q->place.width, k))
+    else if (contains(q->rectangle.x, q->rectangle.width, k))
       MPI_TRY(MPI_Irecv(part, bytes, MPI_BYTE, q->rank, TAG, MPI_COMM_WORLD, request));
     else
       continue;
@@ -100,34 +100,34 @@ void post_column(Pivots *p, int k, int slot)
 
 static char *row_place(const Pivots *p, int k, int slot)
 {
-  if (!p->b || !holds(p->own.y, p->own.height, k)) return p->rows[slot];
+  if (!p->b || !contains(p->own.y, p->own.height, k)) return p->rows[slot];
   return (char *)(p->b + (size_t)(k - p->own.y) * (size_t)p->side * (size_t)p->own.width * (size_t)p->side);
 }
 
-static int row_holder(const Pivots *p, int k)
+static int row_owner(const Pivots *p, int k)
 {
-  int holder = 0;
-  while (holder < p->members && !holds(p->places[holder].y, p->places[holder].height, k)) holder++;
-  return holder;
+  int owner = 0;
+  while (owner < p->members && !contains(p->rectangles[owner].y, p->rectangles[owner].height, k)) owner++;
+  return owner;
 }
 
-void pass_row(Pivots *p, int k, int slot)
+void send_row(Pivots *p, int k, int slot)
 {
   char *row = row_place(p, k, slot);
-  int bytes = (int)((size_t)p->own.width * p->block_bytes), holder = row_holder(p, k);
-  if (p->members && holder != p->self) MPI_TRY(MPI_Recv(row, bytes, MPI_BYTE, holder, TAG, p->column, MPI_STATUS_IGNORE));
-  for (int q = 0; holder == p->self && q < p->members; q++)
+  int bytes = (int)((size_t)p->own.width * p->block_bytes), owner = row_owner(p, k);
+  if (p->members && owner != p->self) MPI_TRY(MPI_Recv(row, bytes, MPI_BYTE, owner, TAG, p->column, MPI_STATUS_IGNORE));
+  for (int q = 0; owner == p->self && q < p->members; q++)
     if (q != p->self) MPI_TRY(MPI_Send(row, bytes, MPI_BYTE, q, TAG, p->column));
 }
 
 void post_row(Pivots *p, int k, int slot)
 {
   char *row = row_place(p, k, slot);
-  int bytes = (int)((size_t)p->own.width * p->block_bytes), holder = row_holder(p, k);
+  int bytes = (int)((size_t)p->own.width * p->block_bytes), owner = row_owner(p, k);
   MPI_Request *requests = p->requests[slot];
-  if (p->members && holder != p->self)
-    MPI_TRY(MPI_Irecv(row, bytes, MPI_BYTE, holder, TAG, p->column, &requests[p->posted[slot]++]));
-  for (int q = 0; holder == p->self && q < p->members; q++)
+  if (p->members && owner != p->self)
+    MPI_TRY(MPI_Irecv(row, bytes, MPI_BYTE, owner, TAG, p->column, &requests[p->posted[slot]++]));
+  for (int q = 0; owner == p->self && q < p->members; q++)
     if (q != p->self) MPI_TRY(MPI_Isend(row, bytes, MPI_BYTE, q, TAG, p->column, &requests[p->posted[slot]++]));
 }
 
@@ -143,11 +143,11 @@ const double *pivot_row(const Pivots *p, int k, int slot) { return (const double
 
 enum { WORD_BYTES = sizeof(uint64_t) };
 
-/* The first word of a block of the pivot column (in row `place` of blocks) or of the pivot row (in column `place`), and
- * how much more each next one is. What is not a whole word at the end of a block is the start of one. */
-static uint64_t first_word(int k, bool of_row, int place)
+/* The first word of a block of the pivot column (in row `place` of blocks) or of the pivot row (in column `place`). Each
+ * next word is larger by `step`; an incomplete word at the end of a block is the start of one. */
+static uint64_t first_word(int k, bool of_row, int rectangle)
 {
-  uint64_t z = ((uint64_t)k << 32 | (uint64_t)(2 * place + of_row)) * 0x9e3779b97f4a7c15u;
+  uint64_t z = ((uint64_t)k << 32 | (uint64_t)(2 * rectangle + of_row)) * 0x9e3779b97f4a7c15u;
   return (z ^ z >> 29) * 0xbf58476d1ce4e5b9u;
 }
 
@@ -160,7 +160,7 @@ static void fill_block(char *block, size_t bytes, uint64_t word)
   memcpy(block + at, &word, bytes - at);
 }
 
-static bool is_block(const char *block, size_t bytes, uint64_t word)
+static bool equals_block(const char *block, size_t bytes, uint64_t word)
 {
   uint64_t differ = 0, arrived;
   size_t at = 0;
@@ -171,23 +171,23 @@ static bool is_block(const char *block, size_t bytes, uint64_t word)
   return !differ && memcmp(block + at, &word, bytes - at) == 0;
 }
 
-static void fill(char *blocks, size_t bytes, int count, int k, bool of_row, int first, bool held)
+static void fill(char *blocks, size_t bytes, int count, int k, bool of_row, int first, bool owned)
 {
-  if (!held) memset(blocks, 0xa5, (size_t)count * bytes);
-  for (int n = 0; held && n < count; n++)
+  if (!owned) memset(blocks, 0xa5, (size_t)count * bytes);
+  for (int n = 0; owned && n < count; n++)
     fill_block(blocks + (size_t)n * bytes, bytes, first_word(k, of_row, first + n));
 }
 
 void fill_pivots(Pivots *p, int k, int slot)
 {
-  fill(p->columns[slot], p->block_bytes, p->own.height, k, false, p->own.y, holds(p->own.x, p->own.width, k));
-  fill(p->rows[slot], p->block_bytes, p->own.width, k, true, p->own.x, holds(p->own.y, p->own.height, k));
+  fill(p->columns[slot], p->block_bytes, p->own.height, k, false, p->own.y, contains(p->own.x, p->own.width, k));
+  fill(p->rows[slot], p->block_bytes, p->own.width, k, true, p->own.x, contains(p->own.y, p->own.height, k));
 }
 
 static void check_blocks(const char *blocks, size_t bytes, int count, int k, bool of_row, int first)
 {
   for (int n = 0; n < count; n++)
-    if (!is_block(blocks + (size_t)n * bytes, bytes, first_word(k, of_row, first + n)))
+    if (!equals_block(blocks + (size_t)n * bytes, bytes, first_word(k, of_row, first + n)))
       DIE("block %d of the pivot %s of iteration %d arrived with wrong content", first + n, of_row ? "row" : "column", k);
 }
 
@@ -205,7 +205,7 @@ void close_pivots(Pivots *p)
     free(p->rows[slot]);
     free(p->requests[slot]);
   }
-  free(p->places);
+  free(p->rectangles);
   free(p->peers);
   free(p);
 }

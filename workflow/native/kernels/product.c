@@ -1,7 +1,7 @@
-/* product.c: checks C = A B without another product: C v = A (B v) for a vector v (Freivalds 1977), and for a small
- * matrix element by element from numbers that every rank can compute.
+/* product.c: checks C = A B without another product, by C v = A (B v) for a vector v (Freivalds 1977), and for small
+ * matrices element by element, since every rank can compute all elements of A and B.
  *
- * Rounding may take from each element of either side at most about 2 n eps (|A| |B| |v|): what differs by more is wrong.
+ * The rounding error of each element of either side is at most about 2 n eps (|A| |B| |v|); larger differences are errors.
  * All elements of v are at least 1/2 in size, so that no wrong element of C is masked.
  */
 #include "kernels.h"
@@ -10,12 +10,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SMALL = 192 }; /* rows of a matrix that is referred to element by element */
+enum { SMALL = 192 }; /* rows of a matrix that is also checked element by element */
 
 /* sum[i] += matrix * vector over a rectangle whose first element is (row, column), over the columns first..last - 1 and
  * rows low..high - 1 of the whole matrix. */
-static void add_times(double *sum, const double *matrix, const Product *p, const double *vector, size_t first, size_t last,
-                      size_t low, size_t high, bool sizes)
+static void add_matrix_vector(double *sum, const double *matrix, const Product *p, const double *vector, size_t first, size_t last,
+                      size_t low, size_t high, bool absolute)
 {
   size_t side = (size_t)p->side, row = (size_t)p->place.y * side, column = (size_t)p->place.x * side;
   size_t rows = (size_t)p->place.height * side, columns = (size_t)p->place.width * side;
@@ -25,27 +25,27 @@ static void add_times(double *sum, const double *matrix, const Product *p, const
     for (size_t j = 0; j < columns; j++) {
       if (column + j < first || column + j >= last) continue;
       double term = matrix[i * columns + j] * vector[column + j];
-      of_row += sizes ? fabs(term) : term;
+      of_row += absolute ? fabs(term) : term;
     }
     sum[row + i] += of_row;
   }
 }
 
-static double *joined(double *sum, size_t n)
+static double *sum_over_ranks(double *sum, size_t n)
 {
   MPI_TRY(MPI_Allreduce(MPI_IN_PLACE, sum, (int)n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
   return sum;
 }
 
 /* A (B v), or |A| (|B| |v|). */
-static double *twice_times(const Product *p, const double *a, const double *b, bool sizes)
+static double *multiply_twice(const Product *p, const double *a, const double *b, bool absolute)
 {
   double *inner = allocate(p->n, sizeof *inner), *outer = allocate(p->n, sizeof *outer);
-  add_times(inner, b, p, p->vector, 0, p->n, p->first, p->last, sizes);
-  joined(inner, p->n);
-  add_times(outer, a, p, inner, p->first, p->last, 0, p->n, sizes);
+  add_matrix_vector(inner, b, p, p->vector, 0, p->n, p->first, p->last, absolute);
+  sum_over_ranks(inner, p->n);
+  add_matrix_vector(outer, a, p, inner, p->first, p->last, 0, p->n, absolute);
   free(inner);
-  return joined(outer, p->n);
+  return sum_over_ranks(outer, p->n);
 }
 
 Product *open_product(const Partition *partition, int rank, int side, int first, int last, const double *a, const double *b)
@@ -59,25 +59,25 @@ Product *open_product(const Partition *partition, int rank, int side, int first,
     double number = number_at(VECTOR, i, 0);
     p->vector[i] = number < 0 ? number - 0.5 : number + 0.5;
   }
-  p->wanted = twice_times(p, a, b, false);
-  p->allowed = twice_times(p, a, b, true);
+  p->wanted = multiply_twice(p, a, b, false);
+  p->allowed = multiply_twice(p, a, b, true);
   for (size_t i = 0; i < p->n; i++) p->allowed[i] *= 4 * ((double)p->n + 1) * DBL_EPSILON;
   return p;
 }
 
-static void store_reference(const Product *p, const double *c)
+static void verify_elements(const Product *p, const double *c)
 {
   size_t side = (size_t)p->side, row = (size_t)p->place.y * side, column = (size_t)p->place.x * side;
   size_t rows = (size_t)p->place.height * side, columns = (size_t)p->place.width * side;
   for (size_t i = row; i < row + rows; i++)
     for (size_t j = column; j < column + columns; j++) {
-      double sum = 0, sizes = 0, found = c[(i - row) * columns + j - column];
+      double sum = 0, absolute = 0, found = c[(i - row) * columns + j - column];
       for (size_t k = p->first; k < p->last; k++) {
         double term = number_at(MATRIX_A, i, k) * number_at(MATRIX_B, k, j);
         sum += term;
-        sizes += fabs(term);
+        absolute += fabs(term);
       }
-      if (!(fabs(found - sum) <= 2 * ((double)p->n + 1) * DBL_EPSILON * sizes))
+      if (!(fabs(found - sum) <= 2 * ((double)p->n + 1) * DBL_EPSILON * absolute))
         DIE("the product does not verify: C(%zu, %zu) is %.17g, wanted %.17g", i, j, found, sum);
     }
 }
@@ -88,15 +88,15 @@ void verify_product(Product *p, const double *c)
   int rank;
   double *sum = allocate(p->n, sizeof *sum);
   MPI_TRY(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-  add_times(sum, c, p, p->vector, 0, p->n, 0, p->n, false);
-  joined(sum, p->n);
+  add_matrix_vector(sum, c, p, p->vector, 0, p->n, 0, p->n, false);
+  sum_over_ranks(sum, p->n);
   for (size_t i = 0; rank == 0 && i < p->n; i++)
     if (!(fabs(sum[i] - p->wanted[i]) <= p->allowed[i]))
-      DIE("the product does not verify: row %zu of C times a vector is %.17g, A times B times it %.17g, %.3g apart at most",
+      DIE("the product does not verify: row %zu of C times a vector is %.17g, A times B times the vector %.17g, which may differ by %.3g",
           i, sum[i], p->wanted[i], p->allowed[i]);
   free(sum);
-  if (p->n <= SMALL && !p->referred) store_reference(p, c);
-  p->referred = true;
+  if (p->n <= SMALL && !p->verified_elements) verify_elements(p, c);
+  p->verified_elements = true;
 }
 
 void close_product(Product *p)

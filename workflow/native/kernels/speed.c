@@ -1,13 +1,13 @@
-/* speed: how fast one kind of process computes a kernel while all others of its node do the same.
+/* speed: measures the speed of one kind of process at a kernel while all processes of its node compute.
  *
- * Processes of a node share its memory, so every rank computes, again and again, for as long as the slowest one needs
- * for one execution at least, whatever its kind is (device.c: threads, accelerator). One sample is the mean time of an
- * execution on the rank that is watched. An execution is one iteration of the kernel on a rectangle:
+ * Processes of a node share its memory, so every rank repeats the computation for at least as long as the slowest one
+ * needs for one execution, whatever its kind (device.c: threads, accelerator). One sample is the mean time of an execution
+ * on the watched rank. An execution is one iteration of the kernel on a rectangle:
  *
  *   gemm  C += a b, C of height x width blocks of `bytes`, b x b doubles, a one column of blocks and b one row
  *   wave  one step of the wave equation on height x width cells of 8 bytes
  *
- * so that its units, width x height, over the seconds are the speed. The first execution is verified on every rank.
+ * The speed is width x height divided by the seconds. The first execution is verified on every rank.
  *
  *   mpiexec -n 2 speed --cases cases.csv --out samples      cases.csv: id,kernel,width,height,bytes,watched
  */
@@ -18,15 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KERNEL_COLUMN, WIDTH_COLUMN, HEIGHT_COLUMN, BYTES_COLUMN, WATCHED_COLUMN, MOST_SIDE = 1 << 20 };
+enum { KERNEL_COLUMN, WIDTH_COLUMN, HEIGHT_COLUMN, BYTES_COLUMN, WATCHED_COLUMN, MAX_SIDE = 1 << 20 };
 static const Column columns[] = {
     {"kernel", "", "gemm or wave", WORD},
     {"width", "", "blocks or cells", COUNT},
     {"height", "", "blocks or cells", COUNT},
     {"bytes", "B", "of a block, or 8 of a cell", BYTES},
-    {"watched", "", "the rank whose time it is", COUNT},
+    {"watched", "", "the rank whose time is the sample", COUNT},
 };
-static const double least_span = 1e-3, lead = 1e-3; /* seconds */
+static const double min_span = 1e-3, lead = 1e-3; /* seconds */
 
 typedef struct {
   Run *run;
@@ -34,7 +34,7 @@ typedef struct {
   int watched;
   size_t rows, width, side; /* in doubles */
   double span;              /* seconds that all ranks compute for */
-  double *in[4], *out[4];   /* of gemm the column and the row, of wave what lies around and the edges */
+  double *in[4], *out[4];   /* of gemm the column and the row; of wave the adjacent cells and the edges */
   Device device;
   Task *task;
 } State;
@@ -44,9 +44,9 @@ static void check(const Case *c, int ranks)
   const Field *fields = c->fields, *kernel = &fields[KERNEL_COLUMN];
   bool wave = strcmp(kernel->text, "wave") == 0;
   if (!wave && strcmp(kernel->text, "gemm") != 0) case_error(c, "kernel", kernel->text, columns[KERNEL_COLUMN].meaning);
-  if (COMMODEL_SIMULATED) case_error(c, "kernel", kernel->text, "a real machine: where time is simulated nothing is computed");
+  if (COMMODEL_SIMULATED) case_error(c, "kernel", kernel->text, "a real machine: in simulated time nothing is computed");
   for (int k = WIDTH_COLUMN; k <= HEIGHT_COLUMN; k++)
-    if (fields[k].count < 1 || fields[k].count > MOST_SIDE)
+    if (fields[k].count < 1 || fields[k].count > MAX_SIDE)
       case_error(c, columns[k].name, fields[k].text, "a whole number from 1 to 1048576");
   long long bytes = fields[BYTES_COLUMN].count;
   if (wave && bytes != sizeof(double)) case_error(c, "bytes", fields[BYTES_COLUMN].text, "8: a cell is a double");
@@ -56,24 +56,24 @@ static void check(const Case *c, int ranks)
   close_device(&device);
 }
 
-static double *make_numbers(size_t rows, size_t width, Numbers numbers)
+static double *make_matrix(size_t rows, size_t width, Numbers numbers)
 {
-  double *made = allocate(rows * width, sizeof *made);
+  double *matrix = allocate(rows * width, sizeof *matrix);
   for (size_t i = 0; i < rows; i++)
-    for (size_t j = 0; j < width; j++) made[i * width + j] = number_at(numbers, i, j);
-  return made;
+    for (size_t j = 0; j < width; j++) matrix[i * width + j] = number_at(numbers, i, j);
+  return matrix;
 }
 
 static void begin(State *s)
 {
-  double *start = s->wave ? make_numbers(s->rows, s->width, WAVE) : NULL;
+  double *start = s->wave ? make_matrix(s->rows, s->width, WAVE) : NULL;
   s->task = begin_task(&s->device, s->wave ? "wave" : "gemm", s->rows, s->width, s->side, start);
   free(start);
 }
 
 static void execute(State *s) { update_task(s->task, (const double *const *)s->in, s->out); }
 
-/* Of gemm: the last row and the last column of the result, where tiles are not whole, each element by itself. */
+/* Verifies elements of gemm: the last row and column of the result, where tiles are incomplete. */
 static void verify_gemm(const State *s, const double *result)
 {
   const double *a = s->in[0], *b = s->in[1];
@@ -91,14 +91,14 @@ static void verify_gemm(const State *s, const double *result)
   }
 }
 
-/* Of wave: all of it, by a step of one thread on this processor. */
+/* Verifies all cells of wave, by a step of one thread on this processor. */
 static void verify_wave(const State *s, const double *result)
 {
-  size_t stride = s->width + 2, room = (s->rows + 2) * stride;
-  double *old = allocate(room, sizeof *old), *current = allocate(room, sizeof *current);
+  size_t stride = s->width + 2, capacity = (s->rows + 2) * stride;
+  double *old = allocate(capacity, sizeof *old), *current = allocate(capacity, sizeof *current);
   for (size_t i = 0; i < s->rows; i++)
     for (size_t j = 0; j < s->width; j++) current[(i + 1) * stride + j + 1] = number_at(WAVE, i, j);
-  memcpy(old, current, room * sizeof *old);
+  memcpy(old, current, capacity * sizeof *old);
   wave_step(old + stride + 1, current + stride + 1, s->rows, s->width, stride, 1);
   for (size_t i = 0; i < s->rows; i++)
     for (size_t j = 0; j < s->width; j++)
@@ -126,12 +126,12 @@ static void *prepare(const Case *c, Run *run)
     s->out[k] = s->wave ? allocate(length, sizeof(double)) : NULL;
   }
   if (!s->wave) {
-    s->in[0] = make_numbers(s->rows, s->side, MATRIX_A);
-    s->in[1] = make_numbers(s->side, s->width, MATRIX_B);
+    s->in[0] = make_matrix(s->rows, s->side, MATRIX_A);
+    s->in[1] = make_matrix(s->side, s->width, MATRIX_B);
   }
   begin(s);
   execute(s);
-  (s->wave ? verify_wave : verify_gemm)(s, result_of(s->task));
+  (s->wave ? verify_wave : verify_gemm)(s, read_result(s->task));
   end_task(s->task);
   begin(s);
   return s;
@@ -152,20 +152,20 @@ static double execute_for(State *s, double span)
 static void pass(void *state)
 {
   State *s = state;
-  start_together(s->run->alignment, lead);
+  align_pass(s->run->alignment, lead);
   double seconds = execute_for(s, s->span), watched = s->run->rank == s->watched ? seconds : 0;
   MPI_TRY(MPI_Reduce(&watched, &s->run->seconds, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
 }
 
-/* The span of all ranks is that of the slowest, with all others at work and warm memory. */
+/* The span of all ranks is the time of the slowest while all ranks compute, after a warm-up. */
 static void first_pass(void *state)
 {
   State *s = state;
   execute(s);
   MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
-  double own = execute_for(s, least_span);
+  double own = execute_for(s, min_span);
   MPI_TRY(MPI_Allreduce(&own, &s->span, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
-  if (s->span < least_span) s->span = least_span;
+  if (s->span < min_span) s->span = min_span;
 }
 
 static void cleanup(void *state)

@@ -1,8 +1,8 @@
 /* stencil.c: one step of the wave equation on a rectangle (Rico-Gallego et al. 2017, equation 12).
  *
- * New = 2 (1 - 2 C^2) Cur - Old + C^2 (the four neighbours). New takes Old's place, which only its own cell reads.
- * C = 1/2: stable, as C^2 <= 1/2 must hold on a plane, and all factors are powers of two. No sum is taken in another
- * order on any rank, so that results are equal to the last bit.
+ * New = 2 (1 - 2 C^2) Cur - Old + C^2 (the four neighbours). New overwrites Old, which only its own cell reads.
+ * C = 1/2 is stable, since C^2 <= 1/2 on a plane, and all factors are powers of two. All ranks add in the same order, so
+ * that results are equal to the last bit.
  */
 #include "kernels.h"
 

@@ -1,19 +1,18 @@
 /* summa: the matrix product C = A B by SUMMA over rectangles of blocks (Rico-Gallego et al. 2017, Algorithm 1).
  *
- * Every rank holds its rectangle of A, B and C, in blocks of `bytes`, b x b doubles. In iteration k all ranks start
- * together; each gets its part of the pivot column and of the pivot row k (pivots.c) and then adds their product to its
- * rectangle of C. One sample is the sum over the iterations of the longest time that a rank's communication took, its
- * packing included; `computation` beside it that of the products. A sample whose C does not verify (product.c) ends the
- * program.
+ * Every rank has its rectangle of A, B and C, in blocks of `bytes`, b x b doubles. In iteration k all ranks start
+ * together. Each receives its part of the pivot column and row k (pivots.c), and adds their product to its rectangle of C.
+ * One sample is the sum over the iterations of the longest communication time of a rank, including packing. The column
+ * `computation` has the same sum for the products. A sample whose C does not verify (product.c) ends the program.
  *
- *   iteration   all, or the one iteration that counts
- *   overlapped  1: nothing blocks, and the messages of every iteration but the first are posted before the product of
- *               the one before and waited for after it: of them it is the time of posting and of waiting that counts
- *   barrier     0: ranks go from one iteration into the next, and their time has what they wait for late ones
- *   compute     0: nothing is multiplied, and no matrix is held; the first pass checks that messages arrive right. Where
- *               the partition says how fast ranks are, an overlapped product is a wait of as long as it would take
+ *   iteration   all, or the number of the one measured iteration
+ *   overlapped  1: all messages are non-blocking. Those of every iteration but the first are posted before the product of
+ *               the previous iteration, and awaited after it; the sample includes the times of posting and waiting
+ *   barrier     0: ranks do not synchronize between iterations, and samples include waits for late ranks
+ *   compute     0: no matrices are stored or multiplied; the first pass checks the contents of messages. If the partition
+ *               has speeds, an overlapped product is a wait of the same length
  *
- * In simulated time, an iteration after a barrier with the messages of the last one takes as long as that one, and is
+ * In simulated time, an iteration after a barrier with the same messages as the previous one takes the same time, and is
  * not executed.
  *
  *   mpiexec -n 6 summa --cases cases.csv --out samples
@@ -40,14 +39,14 @@ typedef struct {
   Rectangle own;
   int side, first, last; /* of a block, in doubles; iterations */
   bool overlapped, barrier, compute;
-  double declared; /* seconds of a product that is not computed */
+  double declared_seconds; /* seconds of a product that is not computed */
   Device device;
   double *a, *b;
   Pivots *pivots;
   Product *product;
   Task *task;
   double *times, *longest; /* of every iteration: communication, then computation */
-  Together together;
+  AlignedRuns aligned;
 } State;
 
 static bool parse_iteration(const char *text, int side, int *first, int *last)
@@ -62,7 +61,7 @@ static bool parse_iteration(const char *text, int side, int *first, int *last)
   return true;
 }
 
-/* The first iteration whose product is computed: with overlap, it needs the one before. */
+/* The first iteration whose product is computed: with overlap, the previous one of the first measured iteration. */
 static int first_product(const State *s) { return s->overlapped && s->first ? s->first - 1 : s->first; }
 
 static void check(const Case *c, int ranks)
@@ -74,12 +73,12 @@ static void check(const Case *c, int ranks)
     if (fields[k].count > 1) case_error(c, columns[k].name, fields[k].text, "0 or 1");
   bool compute = fields[COMPUTE_COLUMN].count;
   if (compute && COMMODEL_SIMULATED)
-    case_error(c, "compute", "1", "0: nothing is computed where time is simulated");
+    case_error(c, "compute", "1", "0: in simulated time nothing is computed");
   if (compute && !block_side(fields[BYTES_COLUMN].count))
     case_error(c, "bytes", fields[BYTES_COLUMN].text, "8 b^2 for a block of b x b doubles");
   Partition partition = read_partition(fields[PARTITION_COLUMN].text);
   if (!partition.columns)
-    case_error(c, "partition", fields[PARTITION_COLUMN].text, "rectangles in columns, all of one as wide as each other");
+    case_error(c, "partition", fields[PARTITION_COLUMN].text, "rectangles in columns of equal widths");
   require_ranks(c, "partition", partition.ranks, ranks);
   snprintf(wanted, sizeof wanted, "all, or a whole number from 0 to %d", partition.side - 1);
   if (!parse_iteration(fields[ITERATION_COLUMN].text, partition.side, &first, &last))
@@ -97,13 +96,13 @@ static void *prepare(const Case *c, Run *run)
   State *s = allocate(1, sizeof *s);
   const Field *fields = c->fields;
   s->run = run;
-  s->together = open_together(run->alignment);
-  s->partition = deal_partition(fields[PARTITION_COLUMN].text, run->rank);
+  s->aligned = make_aligned_runs(run->alignment);
+  s->partition = broadcast_partition(fields[PARTITION_COLUMN].text, run->rank);
   s->own = rectangle_of(&s->partition, run->rank);
   s->overlapped = fields[OVERLAPPED_COLUMN].count;
   s->barrier = fields[BARRIER_COLUMN].count;
   s->compute = fields[COMPUTE_COLUMN].count;
-  if (s->overlapped && !s->compute) s->declared = seconds_of(&s->partition, run->rank);
+  if (s->overlapped && !s->compute) s->declared_seconds = computation_seconds(&s->partition, run->rank);
   parse_iteration(fields[ITERATION_COLUMN].text, s->partition.side, &s->first, &s->last);
   size_t iterations = (size_t)(s->last - s->first), bytes = (size_t)fields[BYTES_COLUMN].count;
   s->times = allocate(2 * iterations, sizeof *s->times);
@@ -111,15 +110,15 @@ static void *prepare(const Case *c, Run *run)
   if (s->compute) {
     s->device = open_device();
     s->side = block_side(fields[BYTES_COLUMN].count);
-    s->a = numbers_of(MATRIX_A, s->own, s->side);
-    s->b = numbers_of(MATRIX_B, s->own, s->side);
+    s->a = make_numbers_of(MATRIX_A, s->own, s->side);
+    s->b = make_numbers_of(MATRIX_B, s->own, s->side);
     s->product = open_product(&s->partition, run->rank, s->side, first_product(s), s->last, s->a, s->b);
   }
   s->pivots = open_pivots(&s->partition, run->rank, bytes, s->side, s->a, s->b);
   return s;
 }
 
-/* Its messages, packing included; seconds. */
+/* Sends and receives the messages of iteration k, including packing. Returns the seconds. */
 static double communicate(void *state, int k)
 {
   State *s = state;
@@ -129,7 +128,7 @@ static double communicate(void *state, int k)
   if (s->overlapped)
     post_row(s->pivots, k, slot);
   else
-    pass_row(s->pivots, k, slot);
+    send_row(s->pivots, k, slot);
   wait_pivots(s->pivots, slot);
   return clock_now() - start;
 }
@@ -138,7 +137,7 @@ static double multiply(State *s, int k)
 {
   int slot = k % 2;
   double start = clock_now();
-  if (!s->compute) return s->declared > 0 ? clock_wait(s->declared) : 0;
+  if (!s->compute) return s->declared_seconds > 0 ? clock_wait(s->declared_seconds) : 0;
   const double *const in[4] = {pivot_column(s->pivots, slot), pivot_row(s->pivots, k, slot)};
   update_task(s->task, in, (double *const[4]){0});
   return clock_now() - start;
@@ -146,14 +145,14 @@ static double multiply(State *s, int k)
 
 static void iterate(State *s, int k, double *communication, double *computation)
 {
-  *communication = s->barrier ? communicate_together(&s->together, communicate, s, k) : communicate(s, k);
+  *communication = s->barrier ? run_aligned(&s->aligned, communicate, s, k) : communicate(s, k);
   *computation = multiply(s, k);
 }
 
-/* The messages of the next iteration during this one's product. */
+/* Exchanges the messages of the next iteration during the product of iteration k. */
 static void iterate_overlapped(State *s, int k, double *next, double *computation)
 {
-  if (s->barrier) start_together(s->run->alignment, s->together.lead);
+  if (s->barrier) align_pass(s->run->alignment, s->aligned.lead);
   double start = clock_now();
   post_column(s->pivots, k + 1, (k + 1) % 2);
   post_row(s->pivots, k + 1, (k + 1) % 2);
@@ -164,19 +163,19 @@ static void iterate_overlapped(State *s, int k, double *next, double *computatio
   *next = posting + clock_now() - start;
 }
 
-/* The iterations that count, without the one before the first of them. */
+/* Runs the measured iterations, after the messages of the previous one. */
 static void run_overlapped(State *s, double *communication, double *computation)
 {
   int k = first_product(s);
-  double begun = communicate_together(&s->together, communicate, s, k), before = 0;
-  if (k == s->first) communication[0] = begun;
+  double first_seconds = run_aligned(&s->aligned, communicate, s, k), before = 0;
+  if (k == s->first) communication[0] = first_seconds;
   for (; k < s->last - 1; k++)
     iterate_overlapped(s, k, &communication[k + 1 - s->first], k < s->first ? &before : &computation[k - s->first]);
   computation[k - s->first] = multiply(s, k);
 }
 
-/* No rectangle begins with this column or row of blocks. */
-static bool repeats(const State *s, int k)
+/* Whether iteration k has the same messages as the previous one: no rectangle begins at column or row k. */
+static bool repeats_last_iteration(const State *s, int k)
 {
   if (!COMMODEL_SIMULATED || !s->barrier || s->overlapped || k == s->first) return false;
   for (const Rectangle *r = s->partition.of; r < s->partition.of + s->partition.ranks; r++)
@@ -189,7 +188,7 @@ static void pass(void *state)
   State *s = state;
   size_t side = (size_t)s->side;
   int n = s->last - s->first;
-  s->together.late = 0;
+  s->aligned.late = 0;
   if (s->compute)
     s->task = begin_task(&s->device, "gemm", (size_t)s->own.height * side, (size_t)s->own.width * side, side, NULL);
   MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
@@ -197,15 +196,15 @@ static void pass(void *state)
     run_overlapped(s, s->times, s->times + n);
   else
     for (int i = 0; i < n; i++) {
-      if (repeats(s, s->first + i))
+      if (repeats_last_iteration(s, s->first + i))
         s->times[i] = s->times[i - 1];
       else
         iterate(s, s->first + i, &s->times[i], &s->times[n + i]);
     }
   bool computes = s->compute || (s->overlapped && s->partition.speed);
-  take_sample(s->run, &s->together, n, s->times, s->longest, computes);
+  reduce_sample(s->run, &s->aligned, n, s->times, s->longest, computes);
   if (!s->compute) return;
-  verify_product(s->product, result_of(s->task));
+  verify_product(s->product, read_result(s->task));
   end_task(s->task);
 }
 
@@ -214,7 +213,7 @@ static void first_pass(void *state)
 {
   State *s = state;
   for (int k = s->first; !s->compute && k < s->last; k++) {
-    if (repeats(s, k)) continue;
+    if (repeats_last_iteration(s, k)) continue;
     fill_pivots(s->pivots, k, k % 2);
     communicate(s, k);
     check_pivots(s->pivots, k, k % 2);

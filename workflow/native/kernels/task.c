@@ -1,4 +1,4 @@
-/* task.c: a rectangle that is computed on, by the rank's processor or by its accelerator. */
+/* task.c: computation on a rectangle, by the rank's processor or by its accelerator. */
 #include "kernels.h"
 
 #include <float.h>
@@ -11,7 +11,7 @@ struct Task {
   void *accelerator; /* the state of an accelerator; NULL: the processor computes, with the fields below */
   bool wave;
   size_t rows, columns, block;
-  size_t stride;             /* of wave: with the cells around the rectangle */
+  size_t stride;             /* of wave: includes the adjacent cells */
   double *cells, *old;       /* old: of wave */
 };
 
@@ -30,7 +30,7 @@ Task *begin_task(const Device *device, const char *kernel, size_t rows, size_t c
   if (rows == 0) return t;
   if (device->library) {
     t->accelerator = device->begin(kernel, rows, columns, block, initial);
-    if (!t->accelerator) DIE("the accelerator has no room for %zu x %zu doubles of %s", rows, columns, kernel);
+    if (!t->accelerator) DIE("the accelerator cannot allocate %zu x %zu doubles of %s", rows, columns, kernel);
     return t;
   }
   if (!t->wave) {
@@ -75,7 +75,7 @@ void update_task(Task *t, const double *const in[4], double *const out[4])
     multiply_add(t->device, t->rows, t->columns, t->block, in[0], in[1], t->cells);
 }
 
-const double *result_of(Task *t)
+const double *read_result(Task *t)
 {
   if (t->accelerator) {
     t->cells = allocate(t->rows * t->columns, sizeof *t->cells);
@@ -91,7 +91,7 @@ const double *result_of(Task *t)
 
 void end_task(Task *t)
 {
-  if (t->accelerator) result_of(t);
+  if (t->accelerator) read_result(t);
   free(t->cells);
   free(t->old);
   free(t);

@@ -1,23 +1,23 @@
-/* together.c: communication that all ranks begin at once, repeated until no rank was late.
+/* together.c: communication with a common start of all ranks, repeated until no rank starts late.
  *
- * Long waits for a start are preempted, so the lead is the shortest with which all ranks learn the start in time. Delays
- * by a rank that starts late are not the messages' time, so the messages are sent again.
+ * Ranks may be preempted during long waits for the start, so the lead is the shortest with which all ranks receive the
+ * start in time. If a rank starts late, its delay would be part of the time, so the communication is repeated.
  */
 #include "kernels.h"
 
-enum { MOST_ATTEMPTS = 10 };
-static const double least_lead = 1e-5, most_lead = 1e-2; /* seconds */
+enum { MAX_ATTEMPTS = 10 };
+static const double min_lead = 1e-5, max_lead = 1e-2; /* seconds */
 
-Together open_together(Alignment *alignment) { return (Together){.alignment = alignment, .lead = least_lead}; }
+AlignedRuns make_aligned_runs(Alignment *alignment) { return (AlignedRuns){.alignment = alignment, .lead = min_lead}; }
 
-double communicate_together(Together *t, double (*communicate)(void *state, int k), void *state, int k)
+double run_aligned(AlignedRuns *t, double (*communicate)(void *state, int k), void *state, int k)
 {
   for (int attempt = 1;; attempt++) {
-    int late = start_together(t->alignment, t->lead), worst = late;
+    int late = align_pass(t->alignment, t->lead), worst = late;
     double seconds = communicate(state, k);
     MPI_TRY(MPI_Allreduce(&late, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
-    if (worst == LATE_ARRIVAL && t->lead < most_lead) t->lead *= 2;
-    if (worst != IN_TIME && attempt < MOST_ATTEMPTS) continue;
+    if (worst == LATE_ARRIVAL && t->lead < max_lead) t->lead *= 2;
+    if (worst != IN_TIME && attempt < MAX_ATTEMPTS) continue;
     t->late += worst != IN_TIME;
     return seconds;
   }

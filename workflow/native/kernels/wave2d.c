@@ -34,7 +34,7 @@ typedef struct {
   Device device;
   Edges *edges;
   Task *task;
-  Together together;
+  AlignedRuns aligned;
   int steps; /* since the wave started */
 } State;
 
@@ -44,7 +44,7 @@ static void check(const Case *c, int ranks)
   if (fields[COMPUTE_COLUMN].count > 1) case_error(c, "compute", fields[COMPUTE_COLUMN].text, "0 or 1");
   bool compute = fields[COMPUTE_COLUMN].count;
   if (compute && COMMODEL_SIMULATED)
-    case_error(c, "compute", "1", "0: nothing is computed where time is simulated");
+    case_error(c, "compute", "1", "0: in simulated time nothing is computed");
   if (compute && fields[BYTES_COLUMN].count != sizeof(double))
     case_error(c, "bytes", fields[BYTES_COLUMN].text, "8: a cell is a double");
   Partition partition = read_partition(fields[PARTITION_COLUMN].text);
@@ -91,12 +91,12 @@ static void verify_wave(State *s)
   all.y = own.y - top;
   all.width = smaller(own.x + own.width + s->steps, side) - all.x;
   all.height = smaller(own.y + own.height + s->steps, side) - all.y;
-  const double *result = result_of(s->task);
+  const double *result = read_result(s->task);
   if (own.width == 0) return;
-  size_t stride = (size_t)all.width + 2, room = ((size_t)all.height + 2) * stride;
-  double *current = allocate(room, sizeof *current), *old = allocate(room, sizeof *old);
+  size_t stride = (size_t)all.width + 2, capacity = ((size_t)all.height + 2) * stride;
+  double *current = allocate(capacity, sizeof *current), *old = allocate(capacity, sizeof *old);
   fill_start(current + stride + 1, all, side, stride);
-  memcpy(old, current, room * sizeof *old);
+  memcpy(old, current, capacity * sizeof *old);
   for (int step = 0; step < s->steps; step++) {
     wave_step(old + stride + 1, current + stride + 1, (size_t)all.height, (size_t)all.width, stride, 1);
     double *swapped = old;
@@ -125,11 +125,11 @@ static void *prepare(const Case *c, Run *run)
 {
   State *s = allocate(1, sizeof *s);
   s->run = run;
-  s->partition = deal_partition(c->fields[PARTITION_COLUMN].text, run->rank);
+  s->partition = broadcast_partition(c->fields[PARTITION_COLUMN].text, run->rank);
   s->own = rectangle_of(&s->partition, run->rank);
   s->compute = c->fields[COMPUTE_COLUMN].count;
   s->edges = open_edges(&s->partition, run->rank, (size_t)c->fields[BYTES_COLUMN].count);
-  s->together = open_together(run->alignment);
+  s->aligned = make_aligned_runs(run->alignment);
   if (!s->compute) return s;
   s->device = open_device();
   start_wave(s);
@@ -153,15 +153,15 @@ static void pass(void *state)
     end_wave(s);
     start_wave(s);
   }
-  s->together.late = 0;
-  own[0] = communicate_together(&s->together, communicate, s, s->steps);
+  s->aligned.late = 0;
+  own[0] = run_aligned(&s->aligned, communicate, s, s->steps);
   if (s->compute) {
     double start = clock_now();
-    update_task(s->task, beyond_edges(s->edges), own_edges(s->edges));
+    update_task(s->task, received_edges(s->edges), own_edges(s->edges));
     own[1] = clock_now() - start;
     s->steps++;
   }
-  take_sample(s->run, &s->together, 1, own, longest, s->compute);
+  reduce_sample(s->run, &s->aligned, 1, own, longest, s->compute);
 }
 
 /* Without computation, messages are checked with two different contents, so that data of the first exchange are not

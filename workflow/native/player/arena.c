@@ -1,4 +1,4 @@
-/* arena.c: places for messages in one buffer: concurrent messages lie side by side, others share memory. Each place
+/* arena.c: allocation of messages in one buffer: concurrent messages have disjoint slots, others share memory. Each slot
  * begins at a multiple of 64 bytes. */
 #include "schedule.h"
 
@@ -8,12 +8,12 @@
 typedef struct {
   size_t from, to;
   int until;
-} Place;
+} Slot;
 
 struct Arena {
-  Place *places; /* in use, in order */
-  size_t count, most;
-  size_t next; /* before this place there was no gap for the last message of the step */
+  Slot *slots; /* in use, in order */
+  size_t count, capacity;
+  size_t next; /* slot at which the search of this step continues */
   size_t bytes;
   int step;
 };
@@ -25,37 +25,37 @@ Arena *open_arena(void)
   return arena;
 }
 
-static void enter(Arena *arena, int step)
+static void release_slots(Arena *arena, int step)
 {
   size_t kept = 0;
   for (size_t i = 0; i < arena->count; i++)
-    if (arena->places[i].until >= step) arena->places[kept++] = arena->places[i];
+    if (arena->slots[i].until >= step) arena->slots[kept++] = arena->slots[i];
   arena->count = kept;
   arena->next = 0;
   arena->step = step;
 }
 
-static void grow(Arena *arena)
+static void ensure_capacity(Arena *arena)
 {
-  if (arena->count < arena->most) return;
-  arena->most = arena->most ? 2 * arena->most : 16;
-  Place *larger = allocate(arena->most, sizeof *larger);
-  if (arena->count) memcpy(larger, arena->places, arena->count * sizeof *larger);
-  free(arena->places);
-  arena->places = larger;
+  if (arena->count < arena->capacity) return;
+  arena->capacity = arena->capacity ? 2 * arena->capacity : 16;
+  Slot *larger = allocate(arena->capacity, sizeof *larger);
+  if (arena->count) memcpy(larger, arena->slots, arena->count * sizeof *larger);
+  free(arena->slots);
+  arena->slots = larger;
 }
 
 size_t allocate_in_arena(Arena *arena, size_t bytes, int step, int until)
 {
-  if (step != arena->step) enter(arena, step);
+  if (step != arena->step) release_slots(arena, step);
   size_t length = (bytes + 63) / 64 * 64, at = arena->next, from;
   for (;; at++) {
-    from = at == 0 ? 0 : arena->places[at - 1].to;
-    if (at == arena->count || arena->places[at].from - from >= length) break;
+    from = at == 0 ? 0 : arena->slots[at - 1].to;
+    if (at == arena->count || arena->slots[at].from - from >= length) break;
   }
-  grow(arena);
-  memmove(&arena->places[at + 1], &arena->places[at], (arena->count - at) * sizeof *arena->places);
-  arena->places[at] = (Place){from, from + length, until};
+  ensure_capacity(arena);
+  memmove(&arena->slots[at + 1], &arena->slots[at], (arena->count - at) * sizeof *arena->slots);
+  arena->slots[at] = (Slot){from, from + length, until};
   arena->count++;
   arena->next = at + 1;
   if (from + length > arena->bytes) arena->bytes = from + length;
@@ -65,7 +65,7 @@ size_t allocate_in_arena(Arena *arena, size_t bytes, int step, int until)
 size_t close_arena(Arena *arena)
 {
   size_t bytes = arena->bytes;
-  free(arena->places);
+  free(arena->slots);
   free(arena);
   return bytes;
 }

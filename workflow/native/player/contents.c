@@ -1,4 +1,4 @@
-/* contents.c: blocks whose bytes encode source and destination, and vectors whose sum is known. */
+/* contents.c: blocks whose bytes encode source and destination, and vectors with an exact sum. */
 #include "contents.h"
 
 /* Byte i of the block that rank src sends to rank dst. */
@@ -8,14 +8,14 @@ static char block_byte(int src, int dst, size_t i)
   return (char)((z ^ z >> 15) * 0x2c1b3c6du >> 24);
 }
 
-/* Element i of rank r's vector is weight(r) + i % 53: small, so that a sum of doubles is exact, one of bytes modulo
- * 256. A vector missing, taken twice or out of place shows. */
+/* Element i of rank r's vector is weight(r) + i % 53: small, so that a sum of doubles is exact, and a sum of bytes modulo
+ * 256 is. Missing, repeated and misplaced vectors change the sum. */
 static unsigned weight(int r)
 {
   return (unsigned)r % 61 + 1;
 }
 
-static void put(MPI_Datatype type, char *buffer, size_t i, unsigned long value)
+static void set_element(MPI_Datatype type, char *buffer, size_t i, unsigned long value)
 {
   if (type == MPI_DOUBLE)
     ((double *)(void *)buffer)[i] = (double)value;
@@ -23,35 +23,35 @@ static void put(MPI_Datatype type, char *buffer, size_t i, unsigned long value)
     buffer[i] = (char)(value & 0xff);
 }
 
-static bool is(MPI_Datatype type, const char *buffer, size_t i, unsigned long value)
+static bool equals(MPI_Datatype type, const char *buffer, size_t i, unsigned long value)
 {
   if (type == MPI_DOUBLE) return ((const double *)(const void *)buffer)[i] == (double)value;
   return (unsigned char)buffer[i] == (value & 0xff);
 }
 
-size_t elements(MPI_Datatype type, size_t bytes)
+size_t count_elements(MPI_Datatype type, size_t bytes)
 {
   return type == MPI_DOUBLE ? bytes / sizeof(double) : bytes;
 }
 
 void fill_contents(const Contents *c, char *sent, size_t bytes)
 {
-  size_t count = elements(c->type, bytes);
+  size_t count = count_elements(c->type, bytes);
   for (size_t i = 0; i < count; i++)
     if (c->sums)
-      put(c->type, sent, i, weight(c->rank) + i % 53);
+      set_element(c->type, sent, i, weight(c->rank) + i % 53);
     else
       sent[i] = block_byte(c->rank, c->to_each ? (int)(i / c->block) : 0, i % c->block);
 }
 
-size_t first_wrong(const Contents *c, const char *received, size_t bytes)
+size_t find_first_error(const Contents *c, const char *received, size_t bytes)
 {
-  size_t count = elements(c->type, bytes);
+  size_t count = count_elements(c->type, bytes);
   unsigned long weights = 0;
   for (int r = 0; r < c->ranks; r++) weights += weight(r);
   for (size_t i = 0; i < count; i++) {
     int src = c->from_all ? (int)(i / c->block) : 0;
-    bool right = c->sums ? is(c->type, received, i, weights + (unsigned long)c->ranks * ((c->first + i) % 53))
+    bool right = c->sums ? equals(c->type, received, i, weights + (unsigned long)c->ranks * ((c->first + i) % 53))
                          : received[i] == block_byte(src, c->to_each ? c->rank : 0, i % c->block);
     if (!right) return i;
   }

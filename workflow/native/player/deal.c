@@ -1,4 +1,4 @@
-/* deal.c: distribution of a schedule to the ranks, and the steps of a rank's part. */
+/* deal.c: scattering of a schedule to the ranks, and the steps of a rank's part. */
 #include "schedule.h"
 
 #include <limits.h>
@@ -7,24 +7,24 @@
 
 enum { TAGS = 32768 }; /* every MPI has at least that many tags */
 
-/* The parts of all ranks one after the other: how many ops and runs each has, and where its first is. */
+/* The ops and runs of all ranks, sorted by rank: their numbers for each rank, and the index of the first. */
 typedef struct {
   Op *ops;
   DataRun *runs;
   int *counts, *starts, *run_counts, *run_starts;
-} Deal;
+} SortedOps;
 
-static void place(const Schedule *schedule, Deal *deal, Op op, int *next, int *next_run)
+static void add_op(const Schedule *schedule, SortedOps *sorted, Op op, int *next, int *next_run)
 {
   const DataRun *runs = &schedule->runs[op.run];
   int first = next_run[op.rank];
-  op.run = first - deal->run_starts[op.rank];
-  memcpy(&deal->runs[first], runs, (size_t)op.runs * sizeof *runs);
+  op.run = first - sorted->run_starts[op.rank];
+  memcpy(&sorted->runs[first], runs, (size_t)op.runs * sizeof *runs);
   next_run[op.rank] += op.runs;
-  deal->ops[next[op.rank]++] = op;
+  sorted->ops[next[op.rank]++] = op;
 }
 
-static void add_up(const int *counts, int *starts, int ranks, const char *what)
+static void sum_counts(const int *counts, int *starts, int ranks, const char *what)
 {
   long long total = 0;
   for (int r = 0; r < ranks; r++) {
@@ -35,31 +35,31 @@ static void add_up(const int *counts, int *starts, int ranks, const char *what)
   starts[ranks] = (int)total;
 }
 
-/* Counting sort by rank; a message counts for both of its ends. */
-static Deal sort_by_rank(const Schedule *schedule, int ranks)
+/* Counting sort by rank; a message has an op for each of its ends. */
+static SortedOps sort_by_rank(const Schedule *schedule, int ranks)
 {
-  size_t room = (size_t)ranks + 1;
-  Deal deal = {.counts = allocate(room, sizeof(int)), .starts = allocate(room, sizeof(int)),
-               .run_counts = allocate(room, sizeof(int)), .run_starts = allocate(room, sizeof(int))};
+  size_t size = (size_t)ranks + 1;
+  SortedOps sorted = {.counts = allocate(size, sizeof(int)), .starts = allocate(size, sizeof(int)),
+               .run_counts = allocate(size, sizeof(int)), .run_starts = allocate(size, sizeof(int))};
   for (int i = 0; i < schedule->count; i++) {
     const Op *op = &schedule->rows[i];
     int both = op->kind == SEND ? 2 : 1;
     for (int end = 0; end < both; end++) {
       int rank = end ? op->peer : op->rank;
-      deal.counts[rank]++;
-      deal.run_counts[rank] += op->runs;
+      sorted.counts[rank]++;
+      sorted.run_counts[rank] += op->runs;
     }
   }
-  add_up(deal.counts, deal.starts, ranks, "ends of messages");
-  add_up(deal.run_counts, deal.run_starts, ranks, "runs at both ends of messages");
-  deal.ops = allocate((size_t)deal.starts[ranks], sizeof *deal.ops);
-  deal.runs = allocate((size_t)deal.run_starts[ranks], sizeof *deal.runs);
-  int *next = allocate(room, sizeof *next), *next_run = allocate(room, sizeof *next_run);
-  memcpy(next, deal.starts, room * sizeof *next);
-  memcpy(next_run, deal.run_starts, room * sizeof *next_run);
+  sum_counts(sorted.counts, sorted.starts, ranks, "ends of messages");
+  sum_counts(sorted.run_counts, sorted.run_starts, ranks, "runs at both ends of messages");
+  sorted.ops = allocate((size_t)sorted.starts[ranks], sizeof *sorted.ops);
+  sorted.runs = allocate((size_t)sorted.run_starts[ranks], sizeof *sorted.runs);
+  int *next = allocate(size, sizeof *next), *next_run = allocate(size, sizeof *next_run);
+  memcpy(next, sorted.starts, size * sizeof *next);
+  memcpy(next_run, sorted.run_starts, size * sizeof *next_run);
   for (int i = 0; i < schedule->count; i++) {
     Op op = schedule->rows[i];
-    place(schedule, &deal, op, next, next_run);
+    add_op(schedule, &sorted, op, next, next_run);
     if (op.kind != SEND) continue;
     Op arrival = op;
     arrival.kind = RECEIVE;
@@ -67,14 +67,14 @@ static Deal sort_by_rank(const Schedule *schedule, int ranks)
     arrival.peer = op.rank;
     arrival.step = op.peer_step;
     arrival.wait = op.peer_wait;
-    place(schedule, &deal, arrival, next, next_run);
+    add_op(schedule, &sorted, arrival, next, next_run);
   }
   free(next);
   free(next_run);
-  return deal;
+  return sorted;
 }
 
-/* Every rank's own part of an array at rank 0. */
+/* Scatters an array of rank 0. Returns the rank's own part. */
 static void *scatter(const void *all, int *counts, int *starts, size_t size, int *count)
 {
   MPI_TRY(MPI_Scatter(counts, 1, MPI_INT, count, 1, MPI_INT, 0, MPI_COMM_WORLD));
@@ -97,23 +97,23 @@ static void number_messages(Part *part, int ranks)
   free(received);
 }
 
-Part deal_schedule(const Schedule *schedule, int rank, int ranks)
+Part scatter_schedule(const Schedule *schedule, int rank, int ranks)
 {
-  Deal deal = {0};
+  SortedOps sorted = {0};
   Part part = {.ranks = schedule->ranks};
   int runs;
-  if (rank == 0) deal = sort_by_rank(schedule, ranks);
+  if (rank == 0) sorted = sort_by_rank(schedule, ranks);
   MPI_TRY(MPI_Bcast(&part.ranks, 1, MPI_INT, 0, MPI_COMM_WORLD));
-  part.ops = scatter(deal.ops, deal.counts, deal.starts, sizeof(Op), &part.count);
-  part.runs = scatter(deal.runs, deal.run_counts, deal.run_starts, sizeof(DataRun), &runs);
+  part.ops = scatter(sorted.ops, sorted.counts, sorted.starts, sizeof(Op), &part.count);
+  part.runs = scatter(sorted.runs, sorted.run_counts, sorted.run_starts, sizeof(DataRun), &runs);
   while (part.count > 0 && part.ops[part.count - 1].kind == RESULT) part.count--, part.results++;
   number_messages(&part, ranks);
-  free(deal.ops);
-  free(deal.runs);
-  free(deal.counts);
-  free(deal.starts);
-  free(deal.run_counts);
-  free(deal.run_starts);
+  free(sorted.ops);
+  free(sorted.runs);
+  free(sorted.counts);
+  free(sorted.starts);
+  free(sorted.run_counts);
+  free(sorted.run_starts);
   return part;
 }
 
@@ -125,7 +125,7 @@ void free_part(Part *part)
 
 static int phase(const Op *op) { return op->kind == RECEIVE ? 0 : op->kind == SEND ? 1 : 2; }
 
-static int by_step(const void *one, const void *other)
+static int compare_steps(const void *one, const void *other)
 {
   const Op *a = one, *b = other;
   if (a->step != b->step) return a->step < b->step ? -1 : 1;
@@ -134,46 +134,46 @@ static int by_step(const void *one, const void *other)
 }
 
 typedef struct {
-  int wait, place;
-} Due;
+  int wait, add_op;
+} Wait;
 
-static int by_wait(const void *one, const void *other)
+static int compare_waits(const void *one, const void *other)
 {
-  const Due *a = one, *b = other;
+  const Wait *a = one, *b = other;
   if (a->wait != b->wait) return a->wait < b->wait ? -1 : 1;
-  return a->place < b->place ? -1 : a->place > b->place;
+  return a->add_op < b->add_op ? -1 : a->add_op > b->add_op;
 }
 
-static Due *in_order_of_waiting(const Op *ops, int count, int *messages)
+static Wait *list_waits(const Op *ops, int count, int *messages)
 {
-  Due *dues = allocate((size_t)count, sizeof *dues);
+  Wait *list = allocate((size_t)count, sizeof *list);
   *messages = 0;
   for (int i = 0; i < count; i++)
-    if (phase(&ops[i]) < 2) dues[(*messages)++] = (Due){ops[i].wait, i};
-  qsort(dues, (size_t)*messages, sizeof *dues, by_wait);
-  return dues;
+    if (phase(&ops[i]) < 2) list[(*messages)++] = (Wait){ops[i].wait, i};
+  qsort(list, (size_t)*messages, sizeof *list, compare_waits);
+  return list;
 }
 
 Step *group_steps(Op *ops, int count, int *waits, int *steps)
 {
   int messages, first = 0, due = 0;
-  qsort(ops, (size_t)count, sizeof *ops, by_step);
-  Due *dues = in_order_of_waiting(ops, count, &messages);
+  qsort(ops, (size_t)count, sizeof *ops, compare_steps);
+  Wait *list = list_waits(ops, count, &messages);
   Step *grouped = allocate((size_t)count + (size_t)messages, sizeof *grouped);
   *steps = 0;
   while (first < count || due < messages) {
-    bool posts = first < count && (due == messages || ops[first].step <= dues[due].wait);
-    int number = posts ? ops[first].step : dues[due].wait;
+    bool posts = first < count && (due == messages || ops[first].step <= list[due].wait);
+    int number = posts ? ops[first].step : list[due].wait;
     Step step = {.first = first, .due = due};
     int *ends[3] = {&step.sends, &step.works, &step.end};
     for (int p = 0; p < 3; p++) {
       while (first < count && ops[first].step == number && phase(&ops[first]) == p) first++;
       *ends[p] = first;
     }
-    for (; due < messages && dues[due].wait == number; due++) waits[due] = dues[due].place;
+    for (; due < messages && list[due].wait == number; due++) waits[due] = list[due].add_op;
     step.due_end = due;
     grouped[(*steps)++] = step;
   }
-  free(dues);
+  free(list);
   return grouped;
 }

@@ -1,14 +1,14 @@
-/* library: times the MPI library's own collectives with the algorithms that it selects.
+/* library: measures the MPI library's collectives with the algorithms that it selects.
  *
- * `bytes` is the message of bcast; one rank's block of scatter, gather and allgather; the block that each rank sends
- * to each other of alltoall; the vector that every rank contributes of reduce, allreduce and reduce-scatter, of which
- * the latter leaves bytes/ranks on each rank, the larger shares first; 0 of barrier. Rank 0 is the root. Sums are of
- * doubles where every share is whole doubles, else of unsigned bytes, which libraries may add more slowly.
+ * `bytes` is the size of the message (bcast), of a block of one rank (scatter, gather, allgather), of the block that a
+ * rank sends to each other one (alltoall), or of the vector of each rank (reduce, allreduce, reduce-scatter); 0 for
+ * barrier. reduce-scatter leaves bytes/ranks on each rank, the larger shares first. Rank 0 is the root. Sums are of
+ * doubles if every share consists of whole doubles, else of unsigned bytes, which libraries may add more slowly.
  *
- * Seconds run from the common start until the last rank is done, of gather and reduce until the root is. The first
- * warm-up pass fills what is sent with a pattern and checks what arrives; sums of it are exact.
+ * Seconds are from the common start until the last rank has finished; for gather and reduce, until the root has. The
+ * first warm-up pass sends a pattern and checks the received data; sums of it are exact.
  *
- * With several waves it is called as many times in a row, and seconds are the time between the ends of two.
+ * With several waves, the collective is called repeatedly, and seconds are the time between the ends of two calls.
  *
  *   mpiexec -n 16 library --cases cases.csv --out samples      cases.csv: id,operation,bytes[,waves]
  */
@@ -20,17 +20,17 @@
 enum { OPERATION_COLUMN, BYTES_COLUMN };
 static const Column columns[] = {
     {"operation", "", "bcast, scatter, gather, reduce, allreduce, reduce-scatter, allgather, alltoall or barrier", WORD},
-    {"bytes", "B", "a message, a block or a vector, as the operation has it", BYTES},
+    {"bytes", "B", "size of a message, block or vector, depending on the operation", BYTES},
 };
 
 typedef struct State State;
 
-/* What a rank holds before and after: nothing, one block or vector, a block for each rank, its share of a vector. */
-typedef enum { NOTHING, ONE, ONE_EACH, SHARE } Holding;
+/* Data of a rank before or after: nothing, one block or vector, a block for each rank, its share of a vector. */
+typedef enum { NOTHING, ONE, ONE_EACH, SHARE } DataKind;
 
 typedef struct {
   const char *name;
-  Holding root_sends, others_send, root_receives, others_receive;
+  DataKind root_sends, others_send, root_receives, others_receive;
   bool sums, ends_at_root;
   void (*call)(State *s);
 } Operation;
@@ -127,7 +127,7 @@ static size_t share(size_t bytes, int ranks, int r)
   return bytes / (size_t)ranks + ((size_t)r < bytes % (size_t)ranks);
 }
 
-static bool whole_doubles(const State *s, size_t bytes)
+static bool is_whole_doubles(const State *s, size_t bytes)
 {
   bool whole = bytes % sizeof(double) == 0;
   for (int r = 0; whole && s->operation->root_receives == SHARE && r < s->ranks; r++)
@@ -135,7 +135,7 @@ static bool whole_doubles(const State *s, size_t bytes)
   return whole;
 }
 
-static size_t held(const State *s, Holding holding, size_t bytes)
+static size_t data_bytes(const State *s, DataKind holding, size_t bytes)
 {
   switch (holding) {
   case ONE: return bytes;
@@ -146,7 +146,7 @@ static size_t held(const State *s, Holding holding, size_t bytes)
   return 0;
 }
 
-static Contents contents(const State *s)
+static Contents make_contents(const State *s)
 {
   const Operation *o = s->operation;
   size_t first = 0;
@@ -157,8 +157,8 @@ static Contents contents(const State *s)
 
 static void check_received(const State *s)
 {
-  Contents wanted = contents(s);
-  size_t count = elements(s->type, s->received_bytes), wrong = first_wrong(&wanted, s->received, s->received_bytes);
+  Contents wanted = make_contents(s);
+  size_t count = count_elements(s->type, s->received_bytes), wrong = find_first_error(&wanted, s->received, s->received_bytes);
   if (wrong < count)
     DIE("%s of %d: element %zu of %zu that rank %d received is wrong", s->operation->name, s->count, wrong, count,
         s->rank);
@@ -171,16 +171,16 @@ static void *prepare(const Case *c, Run *run)
   s->rank = run->rank;
   s->ranks = run->ranks;
   size_t bytes = (size_t)c->fields[BYTES_COLUMN].count;
-  s->type = !s->operation->sums ? MPI_BYTE : whole_doubles(s, bytes) ? MPI_DOUBLE : MPI_UINT8_T;
-  s->count = (int)elements(s->type, bytes);
+  s->type = !s->operation->sums ? MPI_BYTE : is_whole_doubles(s, bytes) ? MPI_DOUBLE : MPI_UINT8_T;
+  s->count = (int)count_elements(s->type, bytes);
   s->shares = allocate((size_t)s->ranks, sizeof *s->shares);
-  for (int r = 0; r < s->ranks; r++) s->shares[r] = (int)elements(s->type, share(bytes, s->ranks, r));
+  for (int r = 0; r < s->ranks; r++) s->shares[r] = (int)count_elements(s->type, share(bytes, s->ranks, r));
   bool root = s->rank == 0;
-  s->sent_bytes = held(s, root ? s->operation->root_sends : s->operation->others_send, bytes);
-  s->received_bytes = held(s, root ? s->operation->root_receives : s->operation->others_receive, bytes);
+  s->sent_bytes = data_bytes(s, root ? s->operation->root_sends : s->operation->others_send, bytes);
+  s->received_bytes = data_bytes(s, root ? s->operation->root_receives : s->operation->others_receive, bytes);
   s->sent = allocate_buffer(s->sent_bytes, 1);
   s->received = allocate_buffer(s->received_bytes, 1);
-  Contents own = contents(s);
+  Contents own = make_contents(s);
   fill_contents(&own, s->sent, s->sent_bytes);
   if (s->operation->ends_at_root) run->finish = 0;
   return s;
@@ -213,7 +213,7 @@ int main(int argc, char **argv)
 {
   static const Program program = {
       .name = "library", .title = "The MPI library's own collectives", .kind = "player",
-      .columns = columns, .ncolumns = 2, .min_ranks = 1, .timing = ALL_TOGETHER, .streams = true,
+      .columns = columns, .ncolumns = 2, .min_ranks = 1, .timing = TIMED_BY_HARNESS, .streams = true,
       .check = check, .prepare = prepare, .first_pass = first_pass, .pass = pass, .cleanup = cleanup,
   };
   return harness_main(argc, argv, &program);

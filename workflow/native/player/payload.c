@@ -1,9 +1,9 @@
 /* payload.c: contents of messages in the checked pass.
  *
- * An operation that only moves data: the byte at an address is a function of the address, so every message can be
- * checked where it arrives. One that combines: every rank has a vector of its own, received bytes are added to it
- * modulo 256, where order does not matter and any split into messages is exact, and the result must be the sum over all
- * ranks. If a schedule has no contents of messages, a message holds a pattern of its own.
+ * In an operation that only moves data, the byte at an address is a function of the address, so that every message can
+ * be checked by its receiver. In a reduction, every rank has its own vector, and received bytes are added to it modulo
+ * 256, which is exact in any order and for any split into messages; the result must be the sum over all ranks. If a
+ * schedule has no contents of messages, each message has its own pattern.
  */
 #include "schedule.h"
 
@@ -14,7 +14,7 @@ enum { WORD_BYTES = 8 };
 
 struct Payload {
   const Part *part;
-  uint64_t salt;       /* makes the data of waves differ */
+  uint64_t salt;       /* different in each wave */
   unsigned char *data; /* this rank's vector; NULL without reduction */
 };
 
@@ -30,23 +30,23 @@ static unsigned char byte_of(uint64_t word, long long address)
   return (unsigned char)(word >> 8 * (address % WORD_BYTES));
 }
 
-/* Word w of data that are only moved. */
-static uint64_t moved(uint64_t salt, long long w) { return splitmix((uint64_t)w * 0x9e3779b97f4a7c15u + salt + 1); }
+/* Word w of the data of an operation that only moves data. */
+static uint64_t word_at(uint64_t salt, long long w) { return splitmix((uint64_t)w * 0x9e3779b97f4a7c15u + salt + 1); }
 
-/* Writes the bytes of a word from an address on, at most `most`; returns how many. */
-static size_t write_word(uint64_t word, long long address, size_t most, char *to)
+/* Writes the bytes of a word from an address on, at most `limit`. Returns their number. */
+static size_t write_word(uint64_t word, long long address, size_t limit, char *to)
 {
-  size_t skipped = (size_t)(address % WORD_BYTES), count = WORD_BYTES - skipped;
-  if (count > most) count = most;
+  size_t offset = (size_t)(address % WORD_BYTES), count = WORD_BYTES - offset;
+  if (count > limit) count = limit;
   if (count == WORD_BYTES)
-    memcpy(to, &word, WORD_BYTES); /* of known length: one store */
+    memcpy(to, &word, WORD_BYTES); /* constant length: one store */
   else
-    memcpy(to, (const char *)&word + skipped, count);
+    memcpy(to, (const char *)&word + offset, count);
   return count;
 }
 
-/* The byte at an address of a rank's vector: a factor of the rank's, one for each of eight addresses in turn, times an
- * odd number of the address's. So the sum over ranks is the sum of their factors, times that number. */
+/* The byte at an address of a rank's vector is one of eight factors of the rank, in turn, times an odd factor of the
+ * address. The sum over ranks is therefore the sum of their factors, times that of the address. */
 static unsigned char product(const unsigned char factors[WORD_BYTES], uint64_t word, long long address)
 {
   return (unsigned char)(factors[address % WORD_BYTES] * (byte_of(word, address) | 1));
@@ -62,7 +62,7 @@ static void fill(unsigned char *data, long long bytes, const unsigned char facto
 {
   uint64_t word = 0;
   for (long long a = 0; a < bytes; a++) {
-    if (a % WORD_BYTES == 0) word = moved(0, a / WORD_BYTES);
+    if (a % WORD_BYTES == 0) word = word_at(0, a / WORD_BYTES);
     data[a] = product(factors, word, a);
   }
 }
@@ -86,8 +86,8 @@ Payload *open_payload(const Part *part, int rank, bool sums, int wave)
   return payload;
 }
 
-/* A message with unknown content: word w of message (src, dst, row). */
-static uint64_t pattern(const Payload *payload, const Op *op, size_t w)
+/* Word w of message (src, dst, row), if the schedule has no contents of messages. */
+static uint64_t pattern_word(const Payload *payload, const Op *op, size_t w)
 {
   int src = op->kind == SEND ? op->rank : op->peer, dst = op->kind == SEND ? op->peer : op->rank;
   uint64_t name = (uint64_t)src << 42 ^ (uint64_t)dst << 21 ^ (uint64_t)op->row;
@@ -100,17 +100,17 @@ void pack(const Payload *payload, const Op *op, char *message)
   for (int r = op->run; r < op->run + op->runs; r++) {
     DataRun run = payload->part->runs[r];
     size_t end = at + (size_t)run.length;
-    long long ahead = run.first - (long long)at;
+    long long shift = run.first - (long long)at;
     if (payload->data) {
       memcpy(message + at, payload->data + run.first, (size_t)run.length);
       at = end;
     }
     while (at < end) {
-      long long address = ahead + (long long)at;
-      at += write_word(moved(payload->salt, address / WORD_BYTES), address, end - at, message + at);
+      long long address = shift + (long long)at;
+      at += write_word(word_at(payload->salt, address / WORD_BYTES), address, end - at, message + at);
     }
   }
-  while (at < bytes) at += write_word(pattern(payload, op, at / WORD_BYTES), (long long)at, bytes - at, message + at);
+  while (at < bytes) at += write_word(pattern_word(payload, op, at / WORD_BYTES), (long long)at, bytes - at, message + at);
 }
 
 bool unpack(Payload *payload, const Op *op, const char *message, bool combines)
@@ -118,7 +118,7 @@ bool unpack(Payload *payload, const Op *op, const char *message, bool combines)
   size_t at = 0, bytes = (size_t)op->bytes;
   char *expected = allocate(bytes + 1, 1);
   pack(payload, op, expected);
-  for (int r = op->run; payload->data && r < op->run + op->runs; r++) { /* a partial sum is checked at the end */
+  for (int r = op->run; payload->data && r < op->run + op->runs; r++) { /* sums are checked at the end */
     DataRun run = payload->part->runs[r];
     for (int i = 0; i < run.length; i++, at++) {
       unsigned char *own = &payload->data[run.first + i];
@@ -140,7 +140,7 @@ bool results_are_exact(const Payload *payload)
     for (int r = part->ops[i].run; r < part->ops[i].run + part->ops[i].runs; r++) {
       uint64_t word = 0;
       for (long long first = part->runs[r].first, a = first; a < first + part->runs[r].length; a++) {
-        if (a == first || a % WORD_BYTES == 0) word = moved(0, a / WORD_BYTES);
+        if (a == first || a % WORD_BYTES == 0) word = word_at(0, a / WORD_BYTES);
         if (payload->data[a] != product(factors, word, a)) return false;
       }
     }

@@ -1,21 +1,22 @@
-/* player: plays any schedule file and times it.
+/* player: executes and measures any schedule file.
  *
- * In each step it takes part in, a rank posts its receives, posts its sends in row order, waits for what is due in it,
- * then does its local work; it enters its next step when it has finished the last. There is no barrier between steps.
- * Seconds run from the common start until the last rank is done, or until rank R when finish is R.
+ * In each of its steps, a rank posts its receives, posts its sends in row order, waits for the messages due in the step,
+ * then does its local work. It enters its next step when it has finished the previous one. There is no barrier between
+ * steps. Seconds are from the common start until the last rank has finished, or rank R if the column finish is R.
  *
- * Of several waves each rank plays its part as many times in a row; seconds are the time between the ends of two waves.
- * Messages of different waves cannot be taken for each other: a rank has posted and finished all of a wave before it
- * posts anything of the next, and MPI keeps the messages of a pair of ranks with one tag in the order of posting.
+ * With several waves, each rank executes its part repeatedly; seconds are the time between the ends of two waves.
+ * Messages of different waves cannot match: a rank completes all messages of a wave before it posts any of the next, and
+ * MPI matches the messages of a pair of ranks with one tag in the order of posting.
  *
- * The first warm-up pass moves real data, others in each wave, and checks them (payload.c); timed passes send what lies
- * there.
+ * The first warm-up pass sends and checks data, which differ in each wave (payload.c). Timed passes send whatever the
+ * buffers contain.
  *
  *   mpiexec -n 16 player --cases cases.csv --out samples      cases.csv: id,schedule,finish[,waves]
  *   schedule file: step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs with kind send (rank to peer),
- *   reduce, copy, compute, and at the end result: where a sum must be in the end. A message is posted in step, or by its
- *   receiver in peer_step, and waited for in wait, or in peer_wait; empty: peer_step as step, waits as posts.
- *   runs: which data a message holds, ADDRESS+LENGTH;…
+ *   reduce, copy, compute, and at the end result: the addresses of a reduction's result. The sender posts a message in
+ *   step and waits for it in wait, the receiver in peer_step and peer_wait. Defaults: peer_step is step, and each wait is
+ *   in the step of the post.
+ *   runs: the contents of a message, ADDRESS+LENGTH;…
  */
 #include "schedule.h"
 
@@ -25,7 +26,7 @@
 enum { SCHEDULE_COLUMN, FINISH_COLUMN };
 static const Column columns[] = {
     {"schedule", "", "path of the schedule file", WORD},
-    {"finish", "", "all, or the rank whose end is the end", WORD},
+    {"finish", "", "all, or the rank whose end ends the sample", WORD},
 };
 
 typedef struct {
@@ -33,19 +34,19 @@ typedef struct {
   Op *ops; /* of the part */
   const Run *run;
   int rank;
-  bool sums; /* the operation adds up data of all ranks */
-  char **buffers; /* of every op: where its message lies; NULL for local work */
+  bool sums; /* the operation is a reduction */
+  char **buffers; /* of every op: the buffer of its message; NULL for local work */
   Step *steps;
   int nsteps;
-  int *waits;             /* places of messages among the ops, in the order of waiting */
+  int *waits;             /* indices of messages among the ops, in the order of waiting */
   MPI_Request *requests;  /* requests due in a step are contiguous */
   MPI_Request **request;  /* of every op */
   MPI_Request **due;      /* of every step: the first that it waits for */
-  char *sent, *received, *result; /* messages in flight lie side by side; others share memory */
+  char *sent, *received, *result; /* messages in flight have disjoint buffers; others share memory */
   size_t sent_bytes, received_bytes, result_bytes;
 } State;
 
-/* The rank whose end counts, -1 for all. Returns false for other texts. */
+/* Sets the rank whose end ends the sample, -1 for all. Returns false for invalid texts. */
 static bool parse_finish(const char *text, int *finish)
 {
   long long rank = -1;
@@ -70,52 +71,52 @@ static void raise_maximum(size_t *most, size_t value)
   if (value > *most) *most = value;
 }
 
-/* Places of all messages, and the memory for them and the local work. */
-static void lay_out(State *s, int count)
+/* Allocates the buffers of all messages and of the local work. */
+static void allocate_messages(State *s, int count)
 {
-  size_t *places = allocate((size_t)count, sizeof *places);
+  size_t *offsets = allocate((size_t)count, sizeof *offsets);
   Arena *sent = open_arena(), *received = open_arena();
   for (int i = 0; i < count; i++) {
     const Op *op = &s->ops[i];
     if (op->kind == SEND || op->kind == RECEIVE)
-      places[i] = allocate_in_arena(op->kind == SEND ? sent : received, (size_t)op->bytes, op->step, op->wait);
+      offsets[i] = allocate_in_arena(op->kind == SEND ? sent : received, (size_t)op->bytes, op->step, op->wait);
     else
       raise_maximum(&s->result_bytes, (size_t)op->bytes);
   }
   s->sent_bytes = close_arena(sent);
   s->received_bytes = close_arena(received);
-  raise_maximum(&s->received_bytes, s->result_bytes); /* local work reads what has arrived */
+  raise_maximum(&s->received_bytes, s->result_bytes); /* local work reads received data */
   s->sent = allocate_buffer(s->sent_bytes, 1);
   s->received = allocate_buffer(s->received_bytes, 1);
   s->result = allocate_buffer(s->result_bytes, 1);
   s->buffers = allocate((size_t)count, sizeof *s->buffers);
-  for (int i = 0; i < count; i++) s->buffers[i] = (s->ops[i].kind == SEND ? s->sent : s->received) + places[i];
-  free(places);
+  for (int i = 0; i < count; i++) s->buffers[i] = (s->ops[i].kind == SEND ? s->sent : s->received) + offsets[i];
+  free(offsets);
 }
 
-/* Requests are in the order of waiting, from the start again whenever no message is in flight. */
-static void lay_out_requests(State *s, int count)
+/* Assigns requests in the order of waiting; the array is reused from its start whenever no message is in flight. */
+static void assign_requests(State *s, int count)
 {
-  int *place = allocate((size_t)count, sizeof *place), *due = allocate((size_t)s->nsteps, sizeof *due);
+  int *index = allocate((size_t)count, sizeof *index), *due = allocate((size_t)s->nsteps, sizeof *due);
   int base = 0, most = 0, posted = 0;
   for (int k = 0; k < s->nsteps; k++) {
     const Step *step = &s->steps[k];
     if (posted == step->due) base = step->due;
     posted += step->works - step->first;
     due[k] = step->due - base;
-    for (int d = step->due; d < step->due_end; d++) place[s->waits[d]] = d - base;
+    for (int d = step->due; d < step->due_end; d++) index[s->waits[d]] = d - base;
     if (step->due_end - base > most) most = step->due_end - base;
   }
   s->requests = allocate((size_t)most, sizeof *s->requests);
   s->request = allocate((size_t)count, sizeof *s->request);
   s->due = allocate((size_t)s->nsteps, sizeof *s->due);
-  for (int i = 0; i < count; i++) s->request[i] = &s->requests[place[i]];
+  for (int i = 0; i < count; i++) s->request[i] = &s->requests[index[i]];
   for (int k = 0; k < s->nsteps; k++) s->due[k] = &s->requests[due[k]];
-  free(place);
+  free(index);
   free(due);
 }
 
-/* Ones, so that sums stay normal numbers. */
+/* Fills a buffer with ones, so that sums are never subnormal. */
 static void fill_ones(char *buffer, size_t bytes)
 {
   double *numbers = (double *)(void *)buffer;
@@ -128,7 +129,7 @@ static void *prepare(const Case *c, Run *run)
   Schedule schedule = {0};
   int own[2], most[2];
   if (run->rank == 0) schedule = read_schedule(c->fields[SCHEDULE_COLUMN].text);
-  s->part = deal_schedule(&schedule, run->rank, run->ranks);
+  s->part = scatter_schedule(&schedule, run->rank, run->ranks);
   if (run->rank == 0) free_schedule(&schedule);
   int count = s->part.count;
   s->ops = s->part.ops;
@@ -136,8 +137,8 @@ static void *prepare(const Case *c, Run *run)
   s->rank = run->rank;
   s->waits = allocate((size_t)count, sizeof *s->waits);
   s->steps = group_steps(s->ops, count, s->waits, &s->nsteps);
-  lay_out(s, count);
-  lay_out_requests(s, count);
+  allocate_messages(s, count);
+  assign_requests(s, count);
   fill_ones(s->sent, s->sent_bytes);
   fill_ones(s->received, s->received_bytes);
   fill_ones(s->result, s->result_bytes);
@@ -146,7 +147,7 @@ static void *prepare(const Case *c, Run *run)
   own[0] = count;
   own[1] = s->part.results;
   MPI_TRY(MPI_Allreduce(own, most, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
-  run->takes_part = count > 0 || run->finish == run->rank || most[0] == 0; /* an empty schedule has all of them */
+  run->participates = count > 0 || run->finish == run->rank || most[0] == 0; /* all ranks participate in an empty schedule */
   s->sums = most[1] > 0;
   return s;
 }
@@ -245,8 +246,8 @@ static void cleanup(void *state)
 int main(int argc, char **argv)
 {
   static const Program program = {
-      .name = "player", .title = "Plays a schedule", .kind = "player",
-      .columns = columns, .ncolumns = 2, .min_ranks = 1, .timing = ALL_TOGETHER, .streams = true,
+      .name = "player", .title = "Execution of a schedule", .kind = "player",
+      .columns = columns, .ncolumns = 2, .min_ranks = 1, .timing = TIMED_BY_HARNESS, .streams = true,
       .check = check, .prepare = prepare, .first_pass = first_pass, .pass = pass, .cleanup = cleanup,
   };
   return harness_main(argc, argv, &program);

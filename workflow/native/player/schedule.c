@@ -11,56 +11,56 @@ enum { STEP, WAIT, KIND, RANK, PEER, PEER_STEP, PEER_WAIT, SIZE, DURATION, RUNS,
 typedef struct {
   const char *path;
   int line;
-} Place;
+} Position;
 
-static _Noreturn void wrong(Place at, const char *column, const char *found, const char *wanted)
+static _Noreturn void field_error(Position at, const char *column, const char *found, const char *wanted)
 {
   user_error("%s:%d: column %s: found '%s', wanted %s", at.path, at.line, column, found, wanted);
 }
 
-static int whole(Place at, const char *column, const char *text, const char *wanted)
+static int parse_whole(Position at, const char *column, const char *text, const char *wanted)
 {
   long long value;
-  if (!parse_integer(text, &value) || value < 0 || value > INT_MAX) wrong(at, column, text, wanted);
+  if (!parse_integer(text, &value) || value < 0 || value > INT_MAX) field_error(at, column, text, wanted);
   return (int)value;
 }
 
 /* The step of a wait; by default that of the post. */
-static int wait_of(Place at, const char *column, const char *text, int post)
+static int parse_wait(Position at, const char *column, const char *text, int post)
 {
-  int step = *text ? whole(at, column, text, "a whole number from 0") : post;
-  if (step < post) wrong(at, column, text, "no step before the one that posts the message");
+  int step = *text ? parse_whole(at, column, text, "a whole number from 0") : post;
+  if (step < post) field_error(at, column, text, "no step before the one that posts the message");
   return step;
 }
 
-static Op parse_row(Place at, char **fields)
+static Op parse_row(Position at, char **fields)
 {
   static const struct { const char *name; OpKind kind; } kinds[] = {
       {"send", SEND}, {"reduce", REDUCE}, {"copy", COPY}, {"compute", COMPUTE}, {"result", RESULT}};
   Op op = {.peer = -1, .kind = -1};
   for (int k = 0; k < 5; k++)
     if (strcmp(fields[KIND], kinds[k].name) == 0) op.kind = (int)kinds[k].kind;
-  if (op.kind < 0) wrong(at, "kind", fields[KIND], "send, reduce, copy, compute or result");
-  op.step = op.wait = op.peer_step = op.peer_wait = whole(at, "step", fields[STEP], "a whole number from 0");
-  op.rank = whole(at, "rank", fields[RANK], "a rank, a whole number from 0");
+  if (op.kind < 0) field_error(at, "kind", fields[KIND], "send, reduce, copy, compute or result");
+  op.step = op.wait = op.peer_step = op.peer_wait = parse_whole(at, "step", fields[STEP], "a whole number from 0");
+  op.rank = parse_whole(at, "rank", fields[RANK], "a rank, a whole number from 0");
   if (op.kind == SEND) {
-    op.peer = whole(at, "peer", fields[PEER], "the receiving rank, a whole number from 0");
-    if (*fields[PEER_STEP]) op.peer_step = whole(at, "peer_step", fields[PEER_STEP], "a whole number from 0");
-    op.wait = wait_of(at, "wait", fields[WAIT], op.step);
-    op.peer_wait = wait_of(at, "peer_wait", fields[PEER_WAIT], op.peer_step);
+    op.peer = parse_whole(at, "peer", fields[PEER], "the receiving rank, a whole number from 0");
+    if (*fields[PEER_STEP]) op.peer_step = parse_whole(at, "peer_step", fields[PEER_STEP], "a whole number from 0");
+    op.wait = parse_wait(at, "wait", fields[WAIT], op.step);
+    op.peer_wait = parse_wait(at, "peer_wait", fields[PEER_WAIT], op.peer_step);
   }
   if (op.kind == COMPUTE) {
     if (!parse_real(fields[DURATION], &op.seconds) || op.seconds < 0)
-      wrong(at, "seconds", fields[DURATION], "a number of seconds from 0");
+      field_error(at, "seconds", fields[DURATION], "a number of seconds from 0");
   } else {
-    op.bytes = whole(at, "bytes", fields[SIZE],
+    op.bytes = parse_whole(at, "bytes", fields[SIZE],
                      "a whole number of bytes from 0 to 2147483647, the most that one MPI message can count");
   }
   return op;
 }
 
 /* Runs are written ADDRESS+LENGTH;ADDRESS+LENGTH…; empty if unknown. */
-static void parse_runs(Place at, char *text, Op *op, Schedule *schedule)
+static void parse_runs(Position at, char *text, Op *op, Schedule *schedule)
 {
   static const char form[] = "ADDRESS+LENGTH;… of as many bytes as the message has";
   long long total = 0;
@@ -69,14 +69,14 @@ static void parse_runs(Place at, char *text, Op *op, Schedule *schedule)
     DataRun *run = &schedule->runs[schedule->nruns++];
     if ((next = strchr(text, ';'))) *next++ = 0;
     char *plus = strchr(text, '+');
-    if (!plus) wrong(at, "runs", text, form);
+    if (!plus) field_error(at, "runs", text, form);
     *plus = 0;
-    if (!parse_integer(text, &run->first) || run->first < 0) wrong(at, "runs", text, form);
-    run->length = whole(at, "runs", plus + 1, form);
+    if (!parse_integer(text, &run->first) || run->first < 0) field_error(at, "runs", text, form);
+    run->length = parse_whole(at, "runs", plus + 1, form);
     total += run->length;
   }
   op->runs = schedule->nruns - op->run;
-  if (op->runs && total != op->bytes) wrong(at, "runs", "other bytes", form);
+  if (op->runs && total != op->bytes) field_error(at, "runs", "other bytes", form);
 }
 
 /* How many runs a file holds at most. */
@@ -99,7 +99,7 @@ Schedule read_schedule(const char *path)
   size_t runs = count_runs(cursor);
   if (runs > INT_MAX) user_error("%s: found %zu runs, wanted at most 2147483647", path, runs);
   Schedule schedule = {.rows = allocate(lines, sizeof(Op)), .runs = allocate(runs, sizeof(DataRun))};
-  Place at = {path, 1};
+  Position at = {path, 1};
   while ((line = next_line(&cursor))) {
     at.line++;
     int nfields = split_fields(line, fields, FIELDS);
@@ -108,9 +108,9 @@ Schedule read_schedule(const char *path)
     op.row = schedule.count;
     parse_runs(at, fields[RUNS], &op, &schedule);
     if (op.row > 0 && op.step < schedule.rows[op.row - 1].step)
-      wrong(at, "step", fields[STEP], "rows sorted by step");
+      field_error(at, "step", fields[STEP], "rows sorted by step");
     int top = op.rank > op.peer ? op.rank : op.peer;
-    if (top == INT_MAX) wrong(at, "rank", "2147483647", "a rank below 2147483647");
+    if (top == INT_MAX) field_error(at, "rank", "2147483647", "a rank below 2147483647");
     if (top >= schedule.ranks) schedule.ranks = top + 1;
     schedule.rows[schedule.count++] = op;
   }

@@ -1,4 +1,4 @@
-/* schedule.h: a communication pattern as rank 0 reads it from a file, and the part of it that one rank plays. */
+/* schedule.h: a communication pattern from a file, and the part of it that one rank executes. */
 #ifndef COMMODEL_SCHEDULE_H
 #define COMMODEL_SCHEDULE_H
 
@@ -6,7 +6,7 @@
 
 typedef enum { RECEIVE, SEND, REDUCE, COPY, COMPUTE, RESULT } OpKind; /* RECEIVE is a send's other end */
 
-/* Bytes of the operation's data, whose addresses all ranks share. */
+/* A run of the operation's data; addresses are equal on all ranks. */
 typedef struct {
   long long first; /* address */
   int length;
@@ -14,14 +14,14 @@ typedef struct {
 
 typedef struct {
   int step, rank, peer;     /* peer: the other end of a message */
-  int wait;                 /* step in which it is waited for; of local work its own */
-  int peer_step, peer_wait; /* of a message: when its other end posts it and waits for it */
+  int wait;                 /* step of the wait; of local work its step */
+  int peer_step, peer_wait; /* of a message: steps of the post and wait of the other end */
   int tag;                  /* of a message: its number among those of its two ranks in its direction */
   int bytes;                /* not of compute */
-  int row;                  /* row of the file, from 0; names the message */
+  int row;                  /* row of the file, from 0; identifies the message */
   int kind;
   int run, runs;            /* contents of the message, or of the result: a range of the array of runs */
-  double seconds; /* compute */
+  double seconds;           /* compute */
 } Op;
 
 typedef struct {
@@ -35,15 +35,15 @@ Schedule read_schedule(const char *path); /* dies by user_error */
 void free_schedule(Schedule *schedule);
 
 /* ---- deal.c ---- */
-/* What one rank does: its ops in file order, first those that are played, then RESULTs. */
+/* The ops of one rank in file order: first those that are executed, then RESULTs. */
 typedef struct {
   Op *ops;
   DataRun *runs;
   int count, results;
   int ranks; /* of the schedule */
 } Part;
-/* Collective. Rank 0 gives the schedule, the others an empty one; O(rows) once. */
-Part deal_schedule(const Schedule *schedule, int rank, int ranks);
+/* Collective. Rank 0 passes the schedule, the others an empty one. O(rows). */
+Part scatter_schedule(const Schedule *schedule, int rank, int ranks);
 void free_part(Part *part);
 
 /* One step of one rank: it posts the receives [first, sends) and the sends [sends, works), waits for the messages
@@ -51,21 +51,20 @@ void free_part(Part *part);
 typedef struct {
   int first, sends, works, end, due, due_end;
 } Step;
-/* Reorders ops by step and within each to receives, sends, work, stably. `waits`: the places of all messages in the
- * order of waiting. */
+/* Sorts ops stably by step, and within a step as receives, sends, work. Sets `waits` to the indices of all messages in
+ * the order of waiting. */
 Step *group_steps(Op *ops, int count, int *waits, int *steps);
 
-/* ---- arena.c: places for messages in one buffer ---- */
+/* ---- arena.c: allocation of messages in one buffer ---- */
 typedef struct Arena Arena;
 Arena *open_arena(void);
-/* The place of a message that is posted in a step and in use until another; steps must not decrease. */
+/* Offset of a message that is in flight from `step` to `until`; steps must not decrease. */
 size_t allocate_in_arena(Arena *arena, size_t bytes, int step, int until);
 size_t close_arena(Arena *arena); /* size of the buffer */
 
 /* ---- payload.c: contents of messages in the checked pass ---- */
 typedef struct Payload Payload;
-/* `sums`: the ranks' data are added on the way, and RESULTs are the places of the final sum. Every wave has its own
- * data. */
+/* `sums`: the operation is a reduction, and RESULTs are the addresses of its result. Every wave has its own data. */
 Payload *open_payload(const Part *part, int rank, bool sums, int wave);
 void pack(const Payload *payload, const Op *op, char *message);
 /* Received data replace the rank's data or, in a reduction, are added to them. Returns false if they are wrong. */

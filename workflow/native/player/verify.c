@@ -1,6 +1,6 @@
-/* verify: does the MPI library return the right result for inputs that are legal but unusual?
+/* verify: tests whether the MPI library returns correct results for legal but unusual inputs.
  *
- * A case is one call of a collective operation on a communicator of so many ranks, and one way to describe its data:
+ * A case is one call of a collective operation on a communicator of some size, with one of these inputs:
  *
  *   plain     the same count and datatype on every rank
  *   empty     nothing to send: a count of 0 on every rank
@@ -9,13 +9,14 @@
  *   in-place  MPI_IN_PLACE, with a count of 0 and MPI_DATATYPE_NULL where MPI ignores them
  *   ignored   MPI_IN_PLACE, with arguments that MPI ignores and that differ from rank to rank
  *   bare      the arguments that only the root needs are 0 and NULL on all other ranks
- *   types     a derived datatype with gaps; of reductions a user's own, that commutes
+ *   types     a derived datatype with gaps; for reductions, a user-defined operation that commutes
  *   mixed     the ranks describe the same bytes by different datatypes and counts
  *   order     an operation that does not commute
- *   uneven    of reduce-scatter: some ranks get nothing
+ *   uneven    for reduce-scatter: some ranks get nothing
  *
  * A communicator that is smaller than MPI_COMM_WORLD consists of its last ranks in reverse order. The program compares
- * every byte with what MPI promises, gaps included. A wrong byte ends it with a message that names operation and input.
+ * every byte, including gaps, with the result defined by MPI. A wrong byte ends it with a message that names operation
+ * and input.
  *
  *   mpiexec -n 9 verify --cases cases.csv --out samples      cases.csv: id,collective,input,communicator,bytes
  */
@@ -28,15 +29,15 @@
 enum { OPERATION_COLUMN, INPUT_COLUMN, RANKS_COLUMN, BYTES_COLUMN, COLUMNS };
 static const Column columns[] = {
     {"collective", "", "the collective operation", WORD},
-    {"input", "", "how its data are described", WORD},
+    {"input", "", "arguments of the call: plain, empty, few, …", WORD},
     {"communicator", "ranks", "size of the communicator", COUNT},
-    {"bytes", "B", "a message, a block or a vector, as the operation has it", BYTES},
+    {"bytes", "B", "size of a message, block or vector, depending on the operation", BYTES},
 };
 
 typedef enum { PLAIN, EMPTY, FEW, ROOT, IN_PLACE, IGNORED, BARE, TYPES, MIXED, ORDER, UNEVEN, INPUTS } Input;
 static const char *const input_names[] = {"plain", "empty", "few",   "root",  "in-place", "ignored",
                                           "bare",  "types", "mixed", "order", "uneven"};
-enum { BLOCK = 4, STRIDE = 8, UNTOUCHED = 0xa5 }; /* bytes of a datatype with gaps, and what gaps hold */
+enum { BLOCK = 4, STRIDE = 8, UNTOUCHED = 0xa5 }; /* bytes of a datatype with gaps, and the content of gaps */
 
 typedef struct {
   MPI_Comm comm;
@@ -44,7 +45,7 @@ typedef struct {
   Input input;
   size_t bytes;      /* of one block or vector */
   MPI_Datatype type; /* of the bytes that are sent and received */
-  int count;         /* of it in a block or vector */
+  int count;         /* number of them in a block or vector */
   MPI_Datatype pair; /* of a reduction's elements */
   MPI_Op op;
 } Call;
@@ -60,14 +61,14 @@ typedef struct {
   Call call;
 } State;
 
-#define MAY(input) (1u << (input))
+#define BIT(input) (1u << (input))
 enum {
-  ANY = MAY(PLAIN) | MAY(EMPTY) | MAY(FEW),
-  MOVES = ANY | MAY(TYPES) | MAY(MIXED),
-  SUMS = ANY | MAY(IN_PLACE) | MAY(TYPES) | MAY(ORDER),
+  ANY = BIT(PLAIN) | BIT(EMPTY) | BIT(FEW),
+  MOVES = ANY | BIT(TYPES) | BIT(MIXED),
+  SUMS = ANY | BIT(IN_PLACE) | BIT(TYPES) | BIT(ORDER),
 };
 
-static _Noreturn void wrong(const Call *c, const char *operation, size_t at, size_t count)
+static _Noreturn void report_wrong_byte(const Call *c, const char *operation, size_t at, size_t count)
 {
   DIE("%s, input %s, %d ranks, %zu B: byte %zu of %zu on rank %d is wrong", operation, input_names[c->input], c->ranks,
       c->bytes, at, count, c->rank);
@@ -79,12 +80,12 @@ static unsigned char content(int src, int dst, size_t i)
   return (unsigned char)((z ^ z >> 15) * 0x2c1b3c6du >> 24);
 }
 
-static size_t place(const Call *c, size_t i)
+static size_t byte_offset(const Call *c, size_t i)
 {
   return c->input == TYPES ? i / BLOCK * STRIDE + i % BLOCK : i;
 }
 
-static size_t room(const Call *c, int blocks)
+static size_t buffer_bytes(const Call *c, int blocks)
 {
   return (size_t)blocks * (c->input == TYPES ? c->bytes / BLOCK * STRIDE : c->bytes);
 }
@@ -96,41 +97,41 @@ static unsigned char *empty_buffer(size_t bytes)
   return buffer;
 }
 
-/* Block number `block` of a buffer becomes what src sends to dst. */
-static void put(const Call *c, unsigned char *buffer, int block, int src, int dst)
+/* Fills block number `block` of a buffer with the data that src sends to dst. */
+static void put_block(const Call *c, unsigned char *buffer, int block, int src, int dst)
 {
-  for (size_t i = 0; i < c->bytes; i++) buffer[place(c, (size_t)block * c->bytes + i)] = content(src, dst, i);
+  for (size_t i = 0; i < c->bytes; i++) buffer[byte_offset(c, (size_t)block * c->bytes + i)] = content(src, dst, i);
 }
 
 static void compare(const Call *c, const char *operation, unsigned char *received, unsigned char *wanted, size_t bytes)
 {
   for (size_t i = 0; i <= bytes; i++)
-    if (received[i] != wanted[i]) wrong(c, operation, i, bytes);
+    if (received[i] != wanted[i]) report_wrong_byte(c, operation, i, bytes);
   free(received);
   free(wanted);
 }
 
-/* Arguments for data that MPI ignores on this rank. */
+/* Arguments that describe data. */
 typedef struct {
   void *buffer;
   int count;
   MPI_Datatype type;
 } Data;
 
-static Data unused(const Call *c, void *buffer)
+static Data ignored_data(const Call *c, void *buffer)
 {
   bool bare = c->input == BARE || c->input == IN_PLACE || (c->input == IGNORED && c->rank % 2);
   return bare ? (Data){NULL, 0, MPI_DATATYPE_NULL} : (Data){buffer, c->count, c->type};
 }
 
-static Data in_place(const Call *c)
+static Data in_place_data(const Call *c)
 {
-  Data data = unused(c, NULL);
+  Data data = ignored_data(c, NULL);
   return (Data){MPI_IN_PLACE, data.count, data.type};
 }
 
-/* The other ranks describe one message as a single element. */
-static Data mixed(const Call *c, void *buffer, MPI_Datatype *whole)
+/* A message described as a single element of a derived datatype. */
+static Data single_element_data(const Call *c, void *buffer, MPI_Datatype *whole)
 {
   MPI_TRY(MPI_Type_contiguous((int)c->bytes, MPI_BYTE, whole));
   MPI_TRY(MPI_Type_commit(whole));
@@ -139,29 +140,29 @@ static Data mixed(const Call *c, void *buffer, MPI_Datatype *whole)
 
 static void verify_bcast(Call *c)
 {
-  unsigned char *buffer = empty_buffer(room(c, 1)), *wanted = empty_buffer(room(c, 1));
-  put(c, wanted, 0, c->root, 0);
-  if (c->rank == c->root) put(c, buffer, 0, c->root, 0);
+  unsigned char *buffer = empty_buffer(buffer_bytes(c, 1)), *wanted = empty_buffer(buffer_bytes(c, 1));
+  put_block(c, wanted, 0, c->root, 0);
+  if (c->rank == c->root) put_block(c, buffer, 0, c->root, 0);
   MPI_Datatype whole = MPI_DATATYPE_NULL;
   Data data = {buffer, c->count, c->type};
-  if (c->input == MIXED && c->rank == c->root) data = mixed(c, buffer, &whole);
+  if (c->input == MIXED && c->rank == c->root) data = single_element_data(c, buffer, &whole);
   MPI_TRY(MPI_Bcast(data.buffer, data.count, data.type, c->root, c->comm));
   if (whole != MPI_DATATYPE_NULL) MPI_TRY(MPI_Type_free(&whole));
-  compare(c, "bcast", buffer, wanted, room(c, 1));
+  compare(c, "bcast", buffer, wanted, buffer_bytes(c, 1));
 }
 
 static void verify_gather(Call *c)
 {
-  bool root = c->rank == c->root, keeps = c->input == IN_PLACE;
-  size_t size = root ? room(c, c->ranks) : 0;
-  unsigned char *sent = empty_buffer(room(c, 1)), *received = empty_buffer(size), *wanted = empty_buffer(size);
-  put(c, sent, 0, c->rank, c->root);
-  for (int r = 0; root && r < c->ranks; r++) put(c, wanted, r, r, c->root);
-  if (root && keeps) put(c, received, c->rank, c->rank, c->root);
+  bool root = c->rank == c->root, in_place_input = c->input == IN_PLACE;
+  size_t size = root ? buffer_bytes(c, c->ranks) : 0;
+  unsigned char *sent = empty_buffer(buffer_bytes(c, 1)), *received = empty_buffer(size), *wanted = empty_buffer(size);
+  put_block(c, sent, 0, c->rank, c->root);
+  for (int r = 0; root && r < c->ranks; r++) put_block(c, wanted, r, r, c->root);
+  if (root && in_place_input) put_block(c, received, c->rank, c->rank, c->root);
   MPI_Datatype whole = MPI_DATATYPE_NULL;
-  Data from = {sent, c->count, c->type}, to = root ? (Data){received, c->count, c->type} : unused(c, received);
-  if (root && keeps) from = in_place(c);
-  if (c->input == MIXED && !root) from = mixed(c, sent, &whole);
+  Data from = {sent, c->count, c->type}, to = root ? (Data){received, c->count, c->type} : ignored_data(c, received);
+  if (root && in_place_input) from = in_place_data(c);
+  if (c->input == MIXED && !root) from = single_element_data(c, sent, &whole);
   MPI_TRY(MPI_Gather(from.buffer, from.count, from.type, to.buffer, to.count, to.type, c->root, c->comm));
   if (whole != MPI_DATATYPE_NULL) MPI_TRY(MPI_Type_free(&whole));
   free(sent);
@@ -170,16 +171,16 @@ static void verify_gather(Call *c)
 
 static void verify_scatter(Call *c)
 {
-  bool root = c->rank == c->root, keeps = root && c->input == IN_PLACE;
-  size_t size = keeps ? 0 : room(c, 1);
-  unsigned char *sent = empty_buffer(root ? room(c, c->ranks) : 0), *received = empty_buffer(size);
+  bool root = c->rank == c->root, in_place_input = root && c->input == IN_PLACE;
+  size_t size = in_place_input ? 0 : buffer_bytes(c, 1);
+  unsigned char *sent = empty_buffer(root ? buffer_bytes(c, c->ranks) : 0), *received = empty_buffer(size);
   unsigned char *wanted = empty_buffer(size);
-  for (int r = 0; root && r < c->ranks; r++) put(c, sent, r, c->root, r);
-  if (!keeps) put(c, wanted, 0, c->root, c->rank);
+  for (int r = 0; root && r < c->ranks; r++) put_block(c, sent, r, c->root, r);
+  if (!in_place_input) put_block(c, wanted, 0, c->root, c->rank);
   MPI_Datatype whole = MPI_DATATYPE_NULL;
-  Data from = root ? (Data){sent, c->count, c->type} : unused(c, sent), to = {received, c->count, c->type};
-  if (keeps) to = in_place(c);
-  if (c->input == MIXED && !root) to = mixed(c, received, &whole);
+  Data from = root ? (Data){sent, c->count, c->type} : ignored_data(c, sent), to = {received, c->count, c->type};
+  if (in_place_input) to = in_place_data(c);
+  if (c->input == MIXED && !root) to = single_element_data(c, received, &whole);
   MPI_TRY(MPI_Scatter(from.buffer, from.count, from.type, to.buffer, to.count, to.type, c->root, c->comm));
   if (whole != MPI_DATATYPE_NULL) MPI_TRY(MPI_Type_free(&whole));
   free(sent);
@@ -188,15 +189,15 @@ static void verify_scatter(Call *c)
 
 static void verify_allgather(Call *c)
 {
-  bool keeps = c->input == IN_PLACE || c->input == IGNORED;
-  size_t size = room(c, c->ranks);
-  unsigned char *sent = empty_buffer(room(c, 1)), *received = empty_buffer(size), *wanted = empty_buffer(size);
-  put(c, sent, 0, c->rank, 0);
-  for (int r = 0; r < c->ranks; r++) put(c, wanted, r, r, 0);
-  if (keeps) put(c, received, c->rank, c->rank, 0);
+  bool in_place_input = c->input == IN_PLACE || c->input == IGNORED;
+  size_t size = buffer_bytes(c, c->ranks);
+  unsigned char *sent = empty_buffer(buffer_bytes(c, 1)), *received = empty_buffer(size), *wanted = empty_buffer(size);
+  put_block(c, sent, 0, c->rank, 0);
+  for (int r = 0; r < c->ranks; r++) put_block(c, wanted, r, r, 0);
+  if (in_place_input) put_block(c, received, c->rank, c->rank, 0);
   MPI_Datatype whole = MPI_DATATYPE_NULL;
-  Data from = keeps ? in_place(c) : (Data){sent, c->count, c->type};
-  if (c->input == MIXED && c->rank % 2) from = mixed(c, sent, &whole);
+  Data from = in_place_input ? in_place_data(c) : (Data){sent, c->count, c->type};
+  if (c->input == MIXED && c->rank % 2) from = single_element_data(c, sent, &whole);
   MPI_TRY(MPI_Allgather(from.buffer, from.count, from.type, received, c->count, c->type, c->comm));
   if (whole != MPI_DATATYPE_NULL) MPI_TRY(MPI_Type_free(&whole));
   free(sent);
@@ -205,23 +206,23 @@ static void verify_allgather(Call *c)
 
 static void verify_alltoall(Call *c)
 {
-  bool keeps = c->input == IN_PLACE || c->input == IGNORED;
-  size_t size = room(c, c->ranks);
+  bool in_place_input = c->input == IN_PLACE || c->input == IGNORED;
+  size_t size = buffer_bytes(c, c->ranks);
   unsigned char *sent = empty_buffer(size), *received = empty_buffer(size), *wanted = empty_buffer(size);
   for (int r = 0; r < c->ranks; r++) {
-    put(c, keeps ? received : sent, r, c->rank, r);
-    put(c, wanted, r, r, c->rank);
+    put_block(c, in_place_input ? received : sent, r, c->rank, r);
+    put_block(c, wanted, r, r, c->rank);
   }
   MPI_Datatype whole = MPI_DATATYPE_NULL;
-  Data from = keeps ? in_place(c) : (Data){sent, c->count, c->type};
-  if (c->input == MIXED && c->rank % 2) from = mixed(c, sent, &whole);
+  Data from = in_place_input ? in_place_data(c) : (Data){sent, c->count, c->type};
+  if (c->input == MIXED && c->rank % 2) from = single_element_data(c, sent, &whole);
   MPI_TRY(MPI_Alltoall(from.buffer, from.count, from.type, received, c->count, c->type, c->comm));
   if (whole != MPI_DATATYPE_NULL) MPI_TRY(MPI_Type_free(&whole));
   free(sent);
   compare(c, "alltoall", received, wanted, size);
 }
 
-/* The element of a reduction: x -> a·x + b modulo 2^32. One after the other they do not commute; with a = 1 they do. */
+/* The element of a reduction: the function x -> a·x + b modulo 2^32. Compositions do not commute, except with a = 1. */
 typedef struct {
   uint32_t a, b;
 } Pair;
@@ -244,7 +245,7 @@ static Pair element(const Call *c, int rank, size_t i)
   return (Pair){c->input == ORDER ? 2 * (uint32_t)rank + 3 : c->input == TYPES ? 1 : 0, b};
 }
 
-/* Elements from..to of all ranks' vectors, combined in the order of the ranks. */
+/* Elements from..to-1 of all ranks' vectors, combined in the order of the ranks. */
 static Pair *combined(const Call *c, size_t from, size_t to)
 {
   Pair *result = allocate(to - from + 1, sizeof *result);
@@ -260,7 +261,7 @@ static Pair *combined(const Call *c, size_t from, size_t to)
   return result;
 }
 
-static Pair *vector(const Call *c, size_t count)
+static Pair *make_vector(const Call *c, size_t count)
 {
   Pair *elements = allocate(count + 1, sizeof *elements);
   for (size_t i = 0; i < count; i++) elements[i] = element(c, c->rank, i);
@@ -268,7 +269,7 @@ static Pair *vector(const Call *c, size_t count)
 }
 
 /* MPI_SUM adds both halves of a pair. */
-static int counted(const Call *c, size_t pairs)
+static int mpi_count(const Call *c, size_t pairs)
 {
   return (int)(c->pair == MPI_UINT32_T ? 2 * pairs : pairs);
 }
@@ -277,7 +278,7 @@ static void compare_pairs(const Call *c, const char *operation, Pair *received, 
 {
   for (size_t i = 0; i < count; i++)
     if (received[i].a != wanted[i].a || received[i].b != wanted[i].b)
-      wrong(c, operation, i * sizeof(Pair), count * sizeof(Pair));
+      report_wrong_byte(c, operation, i * sizeof(Pair), count * sizeof(Pair));
   free(wanted);
 }
 
@@ -285,10 +286,10 @@ static void verify_reduce(Call *c)
 {
   size_t count = c->bytes / sizeof(Pair);
   bool root = c->rank == c->root;
-  Pair *sent = vector(c, count), *received = allocate(count + 1, sizeof *received);
+  Pair *sent = make_vector(c, count), *received = allocate(count + 1, sizeof *received);
   if (root && c->input == IN_PLACE) memcpy(received, sent, count * sizeof *sent);
   MPI_TRY(MPI_Reduce(root && c->input == IN_PLACE ? MPI_IN_PLACE : (void *)sent, root ? received : NULL,
-                     counted(c, count), c->pair, c->op, c->root, c->comm));
+                     mpi_count(c, count), c->pair, c->op, c->root, c->comm));
   if (root) compare_pairs(c, "reduce", received, combined(c, 0, count), count);
   free(sent);
   free(received);
@@ -297,21 +298,21 @@ static void verify_reduce(Call *c)
 static void verify_allreduce(Call *c)
 {
   size_t count = c->bytes / sizeof(Pair);
-  Pair *sent = vector(c, count), *received = vector(c, count);
-  MPI_TRY(MPI_Allreduce(c->input == IN_PLACE ? MPI_IN_PLACE : (void *)sent, received, counted(c, count), c->pair, c->op,
+  Pair *sent = make_vector(c, count), *received = make_vector(c, count);
+  MPI_TRY(MPI_Allreduce(c->input == IN_PLACE ? MPI_IN_PLACE : (void *)sent, received, mpi_count(c, count), c->pair, c->op,
                         c->comm));
   compare_pairs(c, "allreduce", received, combined(c, 0, count), count);
   free(sent);
   free(received);
 }
 
-/* Pairs that rank r keeps: equal shares, the larger ones first; or twice as many on every other rank. */
+/* Pairs that rank r receives: equal shares, the larger ones first; for uneven, twice as many on every second rank. */
 static size_t share(const Call *c, size_t count, int r)
 {
   size_t ranks = (size_t)c->ranks;
   if (c->input != UNEVEN) return count / ranks + ((size_t)r < count % ranks);
-  size_t takers = ranks / 2, taker = (size_t)r / 2;
-  return takers == 0 ? count : r % 2 ? count / takers + (taker < count % takers) : 0;
+  size_t receivers = ranks / 2, receiver = (size_t)r / 2;
+  return receivers == 0 ? count : r % 2 ? count / receivers + (receiver < count % receivers) : 0;
 }
 
 static void verify_reduce_scatter(Call *c)
@@ -320,10 +321,10 @@ static void verify_reduce_scatter(Call *c)
   int *shares = allocate((size_t)c->ranks, sizeof *shares);
   for (int r = 0; r < c->ranks; r++) {
     if (r < c->rank) first += share(c, count, r);
-    shares[r] = counted(c, share(c, count, r));
+    shares[r] = mpi_count(c, share(c, count, r));
   }
   size_t own = share(c, count, c->rank);
-  Pair *sent = vector(c, count), *received = vector(c, count);
+  Pair *sent = make_vector(c, count), *received = make_vector(c, count);
   MPI_TRY(MPI_Reduce_scatter(c->input == IN_PLACE ? MPI_IN_PLACE : (void *)sent, received, shares, c->pair, c->op,
                              c->comm));
   compare_pairs(c, "reduce-scatter", received, combined(c, first, first + own), own);
@@ -332,33 +333,33 @@ static void verify_reduce_scatter(Call *c)
   free(received);
 }
 
-/* The last rank comes late; no other one may leave much before it has come. A rank that lost its processor meanwhile
- * may have begun late itself, so one attempt in a few has to show that it waited. */
+/* The last rank enters late, so the others have to wait. A rank that was preempted may have entered late itself, so it
+ * has to wait in one of a few attempts. */
 static void verify_barrier(Call *c)
 {
-  const double late = 0.02;
+  const double delay = 0.02;
   double longest = 0;
   for (int attempt = 0; attempt < 5; attempt++) {
     MPI_TRY(MPI_Allreduce(MPI_IN_PLACE, &(int){0}, 1, MPI_INT, MPI_SUM, c->comm));
-    double begun = MPI_Wtime();
-    if (c->rank == c->ranks - 1) nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * late)}, NULL);
+    double begin = MPI_Wtime();
+    if (c->rank == c->ranks - 1) nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * delay)}, NULL);
     MPI_TRY(MPI_Barrier(c->comm));
-    double waited = MPI_Wtime() - begun;
+    double waited = MPI_Wtime() - begin;
     if (waited > longest) longest = waited;
   }
-  if (longest < late / 4) DIE("barrier, %d ranks: rank %d left before all had come", c->ranks, c->rank);
+  if (longest < delay / 4) DIE("barrier, %d ranks: rank %d left before all ranks had entered", c->ranks, c->rank);
 }
 
 static const Operation operations[] = {
-    {"allgather", MOVES | MAY(IN_PLACE) | MAY(IGNORED), verify_allgather},
+    {"allgather", MOVES | BIT(IN_PLACE) | BIT(IGNORED), verify_allgather},
     {"allreduce", SUMS, verify_allreduce},
-    {"alltoall", MOVES | MAY(IN_PLACE) | MAY(IGNORED), verify_alltoall},
-    {"barrier", MAY(PLAIN), verify_barrier},
-    {"bcast", MOVES | MAY(ROOT), verify_bcast},
-    {"gather", MOVES | MAY(ROOT) | MAY(IN_PLACE) | MAY(BARE), verify_gather},
-    {"reduce", SUMS | MAY(ROOT), verify_reduce},
-    {"reduce-scatter", SUMS | MAY(UNEVEN), verify_reduce_scatter},
-    {"scatter", MOVES | MAY(ROOT) | MAY(IN_PLACE) | MAY(BARE), verify_scatter},
+    {"alltoall", MOVES | BIT(IN_PLACE) | BIT(IGNORED), verify_alltoall},
+    {"barrier", BIT(PLAIN), verify_barrier},
+    {"bcast", MOVES | BIT(ROOT), verify_bcast},
+    {"gather", MOVES | BIT(ROOT) | BIT(IN_PLACE) | BIT(BARE), verify_gather},
+    {"reduce", SUMS | BIT(ROOT), verify_reduce},
+    {"reduce-scatter", SUMS | BIT(UNEVEN), verify_reduce_scatter},
+    {"scatter", MOVES | BIT(ROOT) | BIT(IN_PLACE) | BIT(BARE), verify_scatter},
 };
 
 static const Operation *find_operation(const char *name)
@@ -380,15 +381,15 @@ static void check(const Case *c, int ranks)
   const Operation *operation = find_operation(c->fields[OPERATION_COLUMN].text);
   if (!operation) case_error(c, "collective", c->fields[OPERATION_COLUMN].text, "a collective operation");
   Input input = find_input(c->fields[INPUT_COLUMN].text);
-  if (input == INPUTS || !(operation->inputs & MAY(input)))
+  if (input == INPUTS || !(operation->inputs & BIT(input)))
     case_error(c, "input", c->fields[INPUT_COLUMN].text, "an input that the operation has");
   if (c->fields[RANKS_COLUMN].count < 1) case_error(c, "communicator", c->fields[RANKS_COLUMN].text, "at least 1");
   require_ranks(c, "communicator", c->fields[RANKS_COLUMN].count, ranks);
 }
 
-static size_t size_of(const Operation *operation, Input input, size_t bytes, int ranks)
+static size_t data_size(const Operation *operation, Input input, size_t bytes, int ranks)
 {
-  bool sums = (operation->inputs & MAY(ORDER)) != 0;
+  bool sums = (operation->inputs & BIT(ORDER)) != 0;
   size_t least = sums ? sizeof(Pair) : input == TYPES ? BLOCK : 1;
   if (input == EMPTY) return 0;
   if (input == FEW) return sums && ranks > 1 ? (size_t)(ranks - 1) / 2 * least : least;
@@ -402,7 +403,7 @@ static void *prepare(const Case *c, Run *run)
   s->operation = find_operation(c->fields[OPERATION_COLUMN].text);
   call->input = find_input(c->fields[INPUT_COLUMN].text);
   call->ranks = (int)c->fields[RANKS_COLUMN].count;
-  call->bytes = size_of(s->operation, call->input, (size_t)c->fields[BYTES_COLUMN].count, call->ranks);
+  call->bytes = data_size(s->operation, call->input, (size_t)c->fields[BYTES_COLUMN].count, call->ranks);
   bool inside = run->rank >= run->ranks - call->ranks, all = call->ranks == run->ranks;
   MPI_TRY(MPI_Comm_split(MPI_COMM_WORLD, inside ? 0 : MPI_UNDEFINED, all ? run->rank : -run->rank, &call->comm));
   if (!inside) return s;
@@ -453,7 +454,7 @@ int main(int argc, char **argv)
 {
   static const Program program = {
       .name = "verify", .title = "Results of the MPI library's collectives for unusual inputs", .kind = "player",
-      .columns = columns, .ncolumns = COLUMNS, .min_ranks = 1, .timing = ALL_TOGETHER,
+      .columns = columns, .ncolumns = COLUMNS, .min_ranks = 1, .timing = TIMED_BY_HARNESS,
       .check = check, .prepare = prepare, .pass = pass, .cleanup = cleanup,
   };
   return harness_main(argc, argv, &program);

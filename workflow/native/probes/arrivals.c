@@ -1,24 +1,24 @@
-/* arrivals.c: the size of a queue from arrival times.
+/* arrivals.c: estimates the size of a queue from arrival times.
  *
- * A sender's port sends its packets evenly, one every g_s, so packet i enters the queue at t + i g_s. The sender of the
- * first arrival finds the queue empty, which gives its t. The queue is full while packets of others are lost. The waiting
- * time of the first sender's packets meanwhile, divided by g_r, is the size of the queue, as one packet leaves every g_r.
- * This depends neither on the starts of the other senders nor on the packets that leave while the queue fills.
+ * A sender's port sends a packet every g_s, so packet i enters the queue at t + i g_s. The packets of the sender of the
+ * first arrival determine its t, since the queue is empty at first. The queue is full while packets of others are lost.
+ * The waiting time of the first sender's packets meanwhile, divided by g_r, is the size of the queue, as one packet
+ * leaves every g_r. The starts of other senders, and the packets that leave while the queue fills, do not matter.
  *
- * If ports have equal speed, one sender may get every place that becomes free, and the others none. If the first sender
- * then has no arrivals, its first lost packet is used instead. It would have waited for all packets that arrived before
- * it, which is longer than the queue by a part of a packet. */
+ * If ports have equal speed, one sender may occupy every slot that becomes free, and the others none. If the first sender
+ * has no arrivals meanwhile, its first lost packet is used instead. It would have waited for all packets that arrived
+ * before it: the queue and a part of a packet. */
 #include "arrivals.h"
 
 #include <stdlib.h>
 
-enum { ENOUGH = 4 }; /* least number of arrivals of the first sender while the queue is full */
+enum { MIN_ARRIVALS = 4 }; /* least number of arrivals of the first sender while the queue is full */
 
 typedef struct {
   int next, before; /* index of the next packet; number of the last arrival */
   int full;         /* arrivals while the queue is full */
   double index, at; /* their means */
-  int after;        /* whether a packet of it arrived after `lost_after` */
+  int after;        /* whether one of its packets arrived after `lost_after` */
 } Sender;
 
 typedef struct {
@@ -27,8 +27,8 @@ typedef struct {
   double gap_in, gap_out;  /* g_r and g_s */
 } Full;
 
-/* The queue is full when a packet is lost: one that is missing before another of its sender, or after its last one. The
- * next arrivals have entered later than that if every sender may have had its turn. */
+/* The queue is full when a packet is lost: one that is missing before a later packet of its sender, or after its last
+ * arrival. Arrivals count from `senders` arrivals later on, since each sender may have a packet in the queue. */
 static Full find_full(const Arrival *arrivals, int count, int packets, Sender *of, int senders)
 {
   int first_sender = arrivals[0].sender;
@@ -36,7 +36,7 @@ static Full find_full(const Arrival *arrivals, int count, int packets, Sender *o
   for (int i = 0; i < count; i++) {
     Sender *sender = &of[arrivals[i].sender];
     if (arrivals[i].index > sender->next) {
-      int before = sender->next > 0 ? sender->before : i; /* where the loss was, or, of a sender's first packets, after it */
+      int before = sender->next > 0 ? sender->before : i; /* the arrival before the loss; of first packets, after it */
       if (before < full.first) full.first = before;
       if (arrivals[i].sender == first_sender && full.lost_after < 0) full.lost_after = sender->before;
       full.last = i;
@@ -48,8 +48,8 @@ static Full find_full(const Arrival *arrivals, int count, int packets, Sender *o
     if (of[j].next > 0 && of[j].next < packets && of[j].before < full.first) full.first = of[j].before;
   if (of[first_sender].next < packets && full.lost_after < 0) full.lost_after = of[first_sender].before;
   full.first += senders;
-  int most = (full.first + 3 * count) / 4;
-  if (full.last < most) full.last = most;
+  int packets_in_queue = (full.first + 3 * count) / 4;
+  if (full.last < packets_in_queue) full.last = packets_in_queue;
   return full;
 }
 
@@ -77,8 +77,8 @@ static void find_gaps(const Arrival *arrivals, Full *full, Sender *of, int sende
   full->gap_in = (arrivals[full->last].at - arrivals[full->first].at) / (full->last - full->first);
 }
 
-/* What the first sender's first lost packet would have waited, in seconds, if it entered at `entered`. */
-static double wait_of_lost(const Arrival *arrivals, int count, const Full *full, Sender *of, double entered)
+/* Seconds that the first sender's first lost packet would have waited if it had entered at `entered`. */
+static double estimate_wait_of_lost(const Arrival *arrivals, int count, const Full *full, Sender *of, double entered)
 {
   int last = full->lost_after;
   while (last + 1 < count && arrivals[last + 1].sender != arrivals[0].sender && !of[arrivals[last + 1].sender].after)
@@ -86,7 +86,7 @@ static double wait_of_lost(const Arrival *arrivals, int count, const Full *full,
   return arrivals[last].at + full->gap_in - entered;
 }
 
-static double held(const Arrival *arrivals, int count, int packets, Sender *of, int senders)
+static double estimate_queue(const Arrival *arrivals, int count, int packets, Sender *of, int senders)
 {
   Full full = find_full(arrivals, count, packets, of, senders);
   if (full.last <= full.first || full.last >= count) return -1;
@@ -97,19 +97,19 @@ static double held(const Arrival *arrivals, int count, int packets, Sender *of, 
     if (arrivals[i].sender == arrivals[0].sender && arrivals[i].at - full.gap_out * arrivals[i].index < start)
       start = arrivals[i].at - full.gap_out * arrivals[i].index;
   const Sender *sender = &of[arrivals[0].sender];
-  if (sender->full >= ENOUGH) { /* an accepted packet comes some time after a place has become free */
+  if (sender->full >= MIN_ARRIVALS) { /* a packet is accepted some time after a slot has become free */
     double late = 0.5 * full.gap_out * sender->full / (full.last - full.first + 1);
     return (sender->at - full.gap_out * sender->index - start + late) / full.gap_in;
   }
   if (full.lost_after < 0) return -1;
   double entered = start + full.gap_out * (arrivals[full.lost_after].index + 1);
-  return wait_of_lost(arrivals, count, &full, of, entered) / full.gap_in - 0.5;
+  return estimate_wait_of_lost(arrivals, count, &full, of, entered) / full.gap_in - 0.5;
 }
 
-double packets_held(const Arrival *arrivals, int count, int senders, int packets)
+double estimate_queue_packets(const Arrival *arrivals, int count, int senders, int packets)
 {
   Sender *of = calloc((size_t)senders, sizeof *of);
-  double most = of && count > 0 ? held(arrivals, count, packets, of, senders) : -1;
+  double packets_in_queue = of && count > 0 ? estimate_queue(arrivals, count, packets, of, senders) : -1;
   free(of);
-  return most;
+  return packets_in_queue;
 }

@@ -1,4 +1,4 @@
-/* chain: a message goes 0 -> 1 -> ... -> height, and a message of the same size comes back the same way.
+/* chain: a message is forwarded along 0 -> 1 -> ... -> height, and a reply of the same size returns along the chain.
  *
  * Seconds are the round trip on rank 0: T = 2 height (L + o_s + o_r + (s-1) G) under LogGP.
  *
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 {
   static const Program program = {
       .name = "chain", .title = "Round trip along a chain of ranks", .kind = "probe",
-      .columns = columns, .ncolumns = 2, .min_ranks = 2, .timing = ROOT_ALONE,
+      .columns = columns, .ncolumns = 2, .min_ranks = 2, .timing = TIMED_BY_ROOT,
       .check = check, .prepare = prepare, .pass = pass_round_trip, .cleanup = cleanup_round_trip,
   };
   return harness_main(argc, argv, &program);

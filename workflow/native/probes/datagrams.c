@@ -19,12 +19,12 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { NAME_ROOM = 256 };
-static const struct timeval longest_send = {.tv_usec = 100000};
+enum { NAME_BYTES = 256 };
+static const struct timeval max_send_time = {.tv_usec = 100000};
 
 typedef struct sockaddr_in Address;
 
-static int new_socket(void)
+static int open_socket(void)
 {
   int fd = socket(AF_INET, SOCK_DGRAM, 0);
   if (fd < 0) DIE("no UDP socket: %s", strerror(errno));
@@ -32,16 +32,16 @@ static int new_socket(void)
 }
 
 /* Any free port, on the loopback interface if all senders are local. */
-static int open_receiver(bool here, in_port_t *port)
+static int open_receiver(bool is_local, in_port_t *port)
 {
-  Address address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(here ? INADDR_LOOPBACK : INADDR_ANY)};
+  Address address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(is_local ? INADDR_LOOPBACK : INADDR_ANY)};
   socklen_t length = sizeof address;
-  int fd = new_socket();
+  int fd = open_socket();
   if (bind(fd, (struct sockaddr *)&address, length) != 0) DIE("cannot bind a UDP socket: %s", strerror(errno));
   if (getsockname(fd, (struct sockaddr *)&address, &length) != 0) DIE("UDP socket has no port: %s", strerror(errno));
-  if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) DIE("UDP socket cannot be told not to wait: %s", strerror(errno));
+  if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) DIE("cannot set O_NONBLOCK of a UDP socket: %s", strerror(errno));
 #ifdef SO_TIMESTAMPNS
-  int wanted = 1; /* refused: arrivals have no times */
+  int wanted = 1; /* if refused, arrivals have no times */
   (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &wanted, sizeof wanted);
 #endif
   *port = address.sin_port;
@@ -59,14 +59,14 @@ static Address find_host(const char *host)
   return address;
 }
 
-static int open_sender(const char *host, bool here, in_port_t port)
+static int open_sender(const char *host, bool is_local, in_port_t port)
 {
   Address address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  if (!here) address = find_host(host);
+  if (!is_local) address = find_host(host);
   address.sin_port = port;
-  int fd = new_socket();
-  if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &longest_send, sizeof longest_send) != 0)
-    DIE("UDP socket cannot be told how long to wait: %s", strerror(errno));
+  int fd = open_socket();
+  if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &max_send_time, sizeof max_send_time) != 0)
+    DIE("cannot set SO_SNDTIMEO of a UDP socket: %s", strerror(errno));
   if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
     DIE("UDP socket cannot be connected to %s: %s", host, strerror(errno));
   return fd;
@@ -74,19 +74,19 @@ static int open_sender(const char *host, bool here, in_port_t port)
 
 int open_datagrams(int rank)
 {
-  char own[NAME_ROOM] = "", host[NAME_ROOM];
+  char own[NAME_BYTES] = "", host[NAME_BYTES];
   if (gethostname(own, sizeof own - 1) != 0) DIE("this host has no name: %s", strerror(errno));
   memcpy(host, own, sizeof host);
   MPI_TRY(MPI_Bcast(host, sizeof host, MPI_CHAR, 0, MPI_COMM_WORLD));
-  int here = strcmp(host, own) == 0, all_here, fd = -1;
-  MPI_TRY(MPI_Allreduce(&here, &all_here, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+  int is_local = strcmp(host, own) == 0, all_local, fd = -1;
+  MPI_TRY(MPI_Allreduce(&is_local, &all_local, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
   in_port_t port = 0;
-  if (rank == 0) fd = open_receiver(all_here, &port);
+  if (rank == 0) fd = open_receiver(all_local, &port);
   MPI_TRY(MPI_Bcast(&port, sizeof port, MPI_BYTE, 0, MPI_COMM_WORLD));
-  return rank == 0 ? fd : open_sender(host, here, port);
+  return rank == 0 ? fd : open_sender(host, is_local, port);
 }
 
-/* Out of buffers, or an error of an earlier packet: neither ends the run. */
+/* Out of buffers, or an error of an earlier packet: the packet counts as lost. */
 static bool is_loss(int code)
 {
   return code == ENOBUFS || code == ENOMEM || code == EINTR || code == ECONNREFUSED || code == EHOSTUNREACH ||
@@ -99,17 +99,17 @@ void send_datagrams(int fd, char *buffer, size_t bytes, int packets, uint64_t sa
   for (int i = 0; i < packets; i++) {
     if (bytes >= DATAGRAM_NUMBERED) memcpy(buffer + sizeof sample, (int[]){sender, i}, 2 * sizeof(int));
     if (send(fd, buffer, bytes, 0) >= 0 || is_loss(errno)) continue;
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return; /* this host sends nothing: the rest is lost as well */
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return; /* this host cannot send: the rest is lost as well */
     DIE("cannot send a datagram of %zu bytes: %s", bytes, strerror(errno));
   }
 }
 
 bool receive_datagram(int fd, char *buffer, size_t bytes, uint64_t sample)
 {
-  ssize_t got = recv(fd, buffer, bytes, 0);
-  if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+  ssize_t received = recv(fd, buffer, bytes, 0);
+  if (received < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
     DIE("cannot receive datagrams: %s", strerror(errno));
-  return got == (ssize_t)bytes && memcmp(buffer, &sample, sizeof sample) == 0;
+  return received == (ssize_t)bytes && memcmp(buffer, &sample, sizeof sample) == 0;
 }
 
 static double arrival_time(struct msghdr *message)
@@ -127,13 +127,13 @@ static double arrival_time(struct msghdr *message)
 
 bool receive_numbered(int fd, char *buffer, size_t bytes, uint64_t sample, int senders, Arrival *arrival)
 {
-  char about[256];
+  char control[256];
   struct iovec into = {.iov_base = buffer, .iov_len = bytes};
-  struct msghdr message = {.msg_iov = &into, .msg_iovlen = 1, .msg_control = about, .msg_controllen = sizeof about};
-  ssize_t got = recvmsg(fd, &message, 0);
-  if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+  struct msghdr message = {.msg_iov = &into, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+  ssize_t received = recvmsg(fd, &message, 0);
+  if (received < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
     DIE("cannot receive datagrams: %s", strerror(errno));
-  if (got != (ssize_t)bytes || memcmp(buffer, &sample, sizeof sample) != 0) return false;
+  if (received != (ssize_t)bytes || memcmp(buffer, &sample, sizeof sample) != 0) return false;
   int numbers[2];
   memcpy(numbers, buffer + sizeof sample, sizeof numbers);
   *arrival = (Arrival){.at = arrival_time(&message), .sender = numbers[0], .index = numbers[1]};
@@ -142,18 +142,18 @@ bool receive_numbered(int fd, char *buffer, size_t bytes, uint64_t sample, int s
 
 #ifdef SO_MEMINFO
 
-/* The counter that SO_RXQ_OVFL puts beside a datagram, without waiting for one that comes after the last loss. */
-static int64_t dropped_by_socket(int fd)
+/* The counter of SO_RXQ_OVFL, which arrives with datagrams, read without waiting for a datagram. */
+static int64_t count_socket_drops(int fd)
 {
-  uint32_t about[SK_MEMINFO_VARS];
-  socklen_t length = sizeof about;
-  if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, about, &length) != 0) return -1;
-  return length > SK_MEMINFO_DROPS * sizeof about[0] ? about[SK_MEMINFO_DROPS] : -1;
+  uint32_t control[SK_MEMINFO_VARS];
+  socklen_t length = sizeof control;
+  if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, control, &length) != 0) return -1;
+  return length > SK_MEMINFO_DROPS * sizeof control[0] ? control[SK_MEMINFO_DROPS] : -1;
 }
 
 #else
 
-static int64_t dropped_by_socket(int fd)
+static int64_t count_socket_drops(int fd)
 {
   (void)fd;
   return -1;
@@ -162,7 +162,7 @@ static int64_t dropped_by_socket(int fd)
 #endif
 
 /* All sockets of this host together: the two lines "Udp:" have names, then numbers. */
-static int64_t dropped_by_host(void)
+static int64_t count_host_drops(void)
 {
   char names[1024], numbers[1024];
   int64_t dropped = -1;
@@ -179,13 +179,13 @@ static int64_t dropped_by_host(void)
   return dropped;
 }
 
-int64_t dropped_datagrams(int fd)
+int64_t count_dropped_datagrams(int fd)
 {
-  int64_t dropped = dropped_by_socket(fd);
-  return dropped >= 0 ? dropped : dropped_by_host();
+  int64_t dropped = count_socket_drops(fd);
+  return dropped >= 0 ? dropped : count_host_drops();
 }
 
-int datagram_room(int fd)
+int receive_buffer_bytes(int fd)
 {
   int bytes;
   socklen_t length = sizeof bytes;

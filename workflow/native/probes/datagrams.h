@@ -1,14 +1,14 @@
-/* datagrams.h: packets over UDP, each of which may be lost; for flood only, on real machines only. */
+/* datagrams.h: packets over UDP, which may be lost; for flood on real machines. */
 #ifndef COMMODEL_DATAGRAMS_H
 #define COMMODEL_DATAGRAMS_H
 
 #include "arrivals.h"
 #include "harness.h"
 
-/* A datagram begins with the number of its sample; if it has room, its sender and its index follow. */
-enum { DATAGRAM_LEAST = sizeof(uint64_t), DATAGRAM_NUMBERED = 16, DATAGRAM_MOST = 65507 }; /* 64 KiB less IP's and UDP's */
+/* A datagram begins with the number of its sample. If it is long enough, its sender and its index follow. */
+enum { DATAGRAM_MIN = sizeof(uint64_t), DATAGRAM_NUMBERED = 16, DATAGRAM_MAX = 65507 }; /* 64 KiB minus the headers of IP and UDP */
 
-/* Collective. Rank 0 gets a socket that receives without waiting, every other one that is connected to it. */
+/* Collective. Rank 0 gets a non-blocking socket that receives, every other rank a socket that is connected to it. */
 int open_datagrams(int rank);
 
 /* Fills `buffer` and sends it, each packet once. A packet that the system refuses for lack of memory counts as lost. */
@@ -20,12 +20,12 @@ bool receive_datagram(int fd, char *buffer, size_t bytes, uint64_t sample);
 /* The same, from one of senders 0..senders-1, with the system's time of the arrival; only for datagrams of DATAGRAM_NUMBERED bytes or more. */
 bool receive_numbered(int fd, char *buffer, size_t bytes, uint64_t sample, int senders, Arrival *arrival);
 
-/* The number of datagrams that the receiver's own socket has dropped for lack of memory: the network has delivered them.
- * Modulo 2^32; -1 if the system does not report it. */
-int64_t dropped_datagrams(int fd);
+/* The number of datagrams that the network has delivered, but the receiver's socket has dropped for lack of memory,
+ * modulo 2^32; -1 if the system does not report it. */
+int64_t count_dropped_datagrams(int fd);
 
-/* Bytes that the receiver's socket holds, the system's own included. */
-int datagram_room(int fd);
+/* Size in bytes of the receive buffer of the socket, including the system's overhead. */
+int receive_buffer_bytes(int fd);
 
 /* Sleeps until a datagram arrives; false after the time limit. */
 bool await_datagram(int fd, int milliseconds);

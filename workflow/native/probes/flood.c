@@ -1,6 +1,6 @@
-/* flood: ranks 1..senders send `packets` datagrams of `bytes` each to rank 0, as fast as they can, over UDP.
+/* flood: ranks 1..senders send `packets` datagrams of `bytes` each to rank 0 over UDP, as fast as possible.
  *
- * The column `what` selects what the result `count` is. Lost datagrams are not retransmitted.
+ * The column `what` selects the meaning of the result `count`. Lost datagrams are not retransmitted.
  *
  *   arrived  number of datagrams, of senders * packets, that rank 0 receives
  *   through  number of datagrams that the network delivers: those that arrived, and those that rank 0's socket dropped
@@ -58,10 +58,10 @@ static void check(const Case *c, int ranks)
   const Field *bytes = &c->fields[BYTES_COLUMN];
   if (senders->count < 1) case_error(c, "senders", senders->text, "a whole number from 1");
   if (packets->count < 1) case_error(c, "packets", packets->text, "a whole number from 1");
-  if (bytes->count < DATAGRAM_LEAST || bytes->count > DATAGRAM_MOST)
-    case_error(c, "bytes", bytes->text, "8 to 65507 bytes, what one datagram with the number of its sample can hold");
+  if (bytes->count < DATAGRAM_MIN || bytes->count > DATAGRAM_MAX)
+    case_error(c, "bytes", bytes->text, "8 to 65507 bytes, the sizes of one datagram with the number of its sample");
   if (strcmp(what, "held") == 0 && bytes->count < DATAGRAM_NUMBERED)
-    case_error(c, "bytes", bytes->text, "16 bytes or more, to hold the number of a sample, its sender and an index");
+    case_error(c, "bytes", bytes->text, "at least 16 bytes, for the number of a sample, its sender and an index");
   require_ranks(c, "senders", senders->count + 1, ranks);
   if (senders->count * packets->count > INT_MAX)
     case_error(c, "packets", packets->text, "at most 2147483647 packets of all senders together");
@@ -81,11 +81,11 @@ static void *prepare(const Case *c, Run *run)
   s->buffer = allocate_buffer(1, (size_t)s->bytes);
   s->arrivals = allocate(s->held && s->rank == 0 ? (size_t)s->senders * (size_t)s->packets : 1, sizeof *s->arrivals);
   s->done = allocate((size_t)s->senders, sizeof *s->done);
-  run->takes_part = s->rank <= s->senders;
+  run->participates = s->rank <= s->senders;
   run->finish = 0;
 #if !COMMODEL_SIMULATED
   s->fd = open_datagrams(s->rank);
-  if (s->rank == 0) s->dropped = dropped_datagrams(s->fd);
+  if (s->rank == 0) s->dropped = count_dropped_datagrams(s->fd);
 #endif
   return s;
 }
@@ -111,17 +111,17 @@ static void send_all(State *s)
 
 #else
 
-static const double silence = 20e-3; /* s without an arrival after which the remaining datagrams count as lost */
+static const double silence_seconds = 20e-3; /* s without an arrival after which the remaining datagrams count as lost */
 
-static double counted(State *s, int arrived)
+static double count_result(State *s, int arrived)
 {
-  if (s->room) return datagram_room(s->fd);
+  if (s->room) return receive_buffer_bytes(s->fd);
   if (!s->through && !s->held) return arrived;
   int64_t before = s->dropped;
-  s->dropped = dropped_datagrams(s->fd);
+  s->dropped = count_dropped_datagrams(s->fd);
   if (s->held) {
     bool complete = s->dropped == before && arrived > 0 && s->arrivals[0].at > 0;
-    double packets = complete ? packets_held(s->arrivals, arrived, s->senders, s->packets) : -1;
+    double packets = complete ? estimate_queue_packets(s->arrivals, arrived, s->senders, s->packets) : -1;
     return packets < 0 ? -1 : packets * s->bytes;
   }
   return s->dropped < 0 || before < 0 ? -1 : arrived + (double)(uint32_t)(s->dropped - before);
@@ -131,28 +131,28 @@ static double counted(State *s, int arrived)
  * does not spin: senders may share the processor. */
 static void receive_all(State *s)
 {
-  int all = s->senders * s->packets, arrived = 0, quiet = 0;
-  double start = clock_now(), last = start, heard = start; /* `heard`: the last arrival or poll of MPI */
+  int all = s->senders * s->packets, arrived = 0, all_done = 0;
+  double start = clock_now(), last = start, last_activity = start; /* `heard`: the last arrival or poll of MPI */
   while (arrived < all) {
     if (s->held ? receive_numbered(s->fd, s->buffer, (size_t)s->bytes, s->sample, s->senders, &s->arrivals[arrived])
                 : receive_datagram(s->fd, s->buffer, (size_t)s->bytes, s->sample)) {
       arrived++;
-      last = heard = clock_now();
+      last = last_activity = clock_now();
       continue;
     }
     if (await_datagram(s->fd, 1)) continue;
-    if (!quiet) {
-      MPI_TRY(MPI_Testall(s->senders, s->done, &quiet, MPI_STATUSES_IGNORE));
-      heard = clock_now();
-    } else if (clock_now() - heard > silence) {
+    if (!all_done) {
+      MPI_TRY(MPI_Testall(s->senders, s->done, &all_done, MPI_STATUSES_IGNORE));
+      last_activity = clock_now();
+    } else if (clock_now() - last_activity > silence_seconds) {
       break;
     }
   }
-  if (!quiet) MPI_TRY(MPI_Waitall(s->senders, s->done, MPI_STATUSES_IGNORE));
-  s->run->counted = counted(s, arrived); /* while no rank sends: later losses belong to the next sample */
+  if (!all_done) MPI_TRY(MPI_Waitall(s->senders, s->done, MPI_STATUSES_IGNORE));
+  s->run->counted = count_result(s, arrived); /* while no rank sends: later losses belong to the next sample */
   /* The senders wait for this message. Otherwise they would reach the next sample before rank 0 does. */
   for (int i = 0; i < s->senders; i++) MPI_TRY(MPI_Send(NULL, 0, MPI_BYTE, i + 1, CLOSED, MPI_COMM_WORLD));
-  s->run->waited = clock_now() - last;
+  s->run->excluded = clock_now() - last;
 }
 
 static void send_all(State *s)
@@ -164,7 +164,7 @@ static void send_all(State *s)
 
 #endif
 
-static void arm(void *state)
+static void post_receives(void *state)
 {
   State *s = state;
   for (int i = 0; !COMMODEL_SIMULATED && s->rank == 0 && i < s->senders; i++)
@@ -195,8 +195,8 @@ int main(int argc, char **argv)
 {
   static const Program program = {
       .name = "flood", .title = "Datagrams until some are lost", .kind = "probe",
-      .columns = columns, .ncolumns = 4, .min_ranks = 2, .timing = ALL_TOGETHER, .counts = true,
-      .check = check, .prepare = prepare, .arm = arm, .pass = pass, .cleanup = cleanup,
+      .columns = columns, .ncolumns = 4, .min_ranks = 2, .timing = TIMED_BY_HARNESS, .counts = true,
+      .check = check, .prepare = prepare, .before_alignment = post_receives, .pass = pass, .cleanup = cleanup,
   };
   return harness_main(argc, argv, &program);
 }

@@ -1,9 +1,9 @@
 /* nodepairs: round trips between pairs of ranks, one rank on each node.
  *
  * Cases of pairs without a common rank are measured at the same time, in rounds: all pairs of n nodes take n - 1 rounds.
- * A case with `alone` = 1 is a round of its own, since long messages of several pairs may share links. A sample is the time
+ * A case with `alone` = 1 has its own round, since long messages of several pairs may share links. A sample is the time
  * of `trips` round trips on rank `one`, from its first send to its last receive: T = 2 trips (L + o_s + o_r + (s-1) G)
- * under LogGP. The precision option is not used: each case has SAMPLES samples, alone half as many, within the limits.
+ * under LogGP. The precision option is not used: a case has SAMPLES samples, with `alone` half as many, within the limits.
  *
  *   mpiexec -n 8 nodepairs --cases cases.csv --out samples        cases.csv: id,one,two,nodes,trips,bytes,alone
  */
@@ -31,20 +31,20 @@ static void check(const Case *c, int ranks)
   if (f[TRIPS].count < 1 || f[TRIPS].count > 1 << 20) case_error(c, "trips", f[TRIPS].text, "a number from 1 to 1048576");
 }
 
-/* The next round: the first case left, and each later one that may run beside it, as indices; returns how many. */
-static int next_round(const Case *cases, int count, const bool *done, bool *busy, int ranks, int *round)
+/* The next round: indices of the first remaining case, and of later cases without common ranks; returns their number. */
+static int select_round(const Case *cases, int count, const bool *done, bool *busy, int ranks, int *round)
 {
-  int chosen = 0;
+  int selected = 0;
   for (int r = 0; r < ranks; r++) busy[r] = false;
   for (int i = 0; i < count; i++) {
     const Field *f = cases[i].fields;
     if (done[i] || busy[f[ONE].count] || busy[f[TWO].count]) continue;
-    if (chosen > 0 && f[ALONE].count) continue;
+    if (selected > 0 && f[ALONE].count) continue;
     busy[f[ONE].count] = busy[f[TWO].count] = true;
-    round[chosen++] = i;
+    round[selected++] = i;
     if (f[ALONE].count) break;
   }
-  return chosen;
+  return selected;
 }
 
 static void exchange(const Field *f, bool first, const char *sent, char *received)
@@ -58,7 +58,7 @@ static void exchange(const Field *f, bool first, const char *sent, char *receive
 }
 
 /* Seconds of `samples` samples, on rank `one` of a case, after one warm-up. */
-static void take_part(const Field *f, bool first, int samples, double *seconds)
+static void measure_pair(const Field *f, bool first, int samples, double *seconds)
 {
   size_t bytes = (size_t)f[BYTES_COLUMN].count;
   char *sent = allocate_buffer(bytes, 1), *received = allocate_buffer(bytes, 1);
@@ -80,25 +80,25 @@ static int count_samples(const Options *options, int wanted)
 
 static void sweep(const Case *cases, int count, const Options *options, const Alignment *a)
 {
-  int ranks = a->ranks, most = count_samples(options, SAMPLES), left = count;
+  int ranks = a->ranks, max_samples = count_samples(options, SAMPLES), remaining = count;
   bool *done = allocate((size_t)count, sizeof *done), *busy = allocate((size_t)ranks, sizeof *busy);
   int *round = allocate((size_t)count, sizeof *round);
-  double *own = allocate((size_t)most, sizeof *own);
-  double *all = allocate(a->rank == 0 ? (size_t)most * (size_t)ranks : 0, sizeof *all);
-  while (left > 0) {
-    int chosen = next_round(cases, count, done, busy, ranks, round);
-    int samples = cases[round[0]].fields[ALONE].count ? count_samples(options, SAMPLES / 2) : most;
-    if (a->rank == 0) note_case(options->out, cases[round[0]].id);
+  double *own = allocate((size_t)max_samples, sizeof *own);
+  double *all = allocate(a->rank == 0 ? (size_t)max_samples * (size_t)ranks : 0, sizeof *all);
+  while (remaining > 0) {
+    int selected = select_round(cases, count, done, busy, ranks, round);
+    int samples = cases[round[0]].fields[ALONE].count ? count_samples(options, SAMPLES / 2) : max_samples;
+    if (a->rank == 0) record_current_case(options->out, cases[round[0]].id);
     MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
-    for (int i = 0; i < chosen; i++) {
+    for (int i = 0; i < selected; i++) {
       const Field *f = cases[round[i]].fields;
-      if (f[ONE].count == a->rank || f[TWO].count == a->rank) take_part(f, f[ONE].count == a->rank, samples, own);
+      if (f[ONE].count == a->rank || f[TWO].count == a->rank) measure_pair(f, f[ONE].count == a->rank, samples, own);
     }
     MPI_TRY(MPI_Gather(own, samples, MPI_DOUBLE, all, samples, MPI_DOUBLE, 0, MPI_COMM_WORLD));
-    for (int i = 0; i < chosen; i++) {
+    for (int i = 0; i < selected; i++) {
       const Case *c = &cases[round[i]];
       done[round[i]] = true;
-      left--;
+      remaining--;
       if (a->rank == 0) finish_case(options, c, all + (size_t)samples * (size_t)c->fields[ONE].count, samples);
     }
   }
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
 {
   static const Program program = {
       .name = "nodepairs", .title = "Round trips between pairs of nodes", .kind = "probe",
-      .columns = columns, .ncolumns = COLUMNS, .min_ranks = 2, .timing = ROOT_ALONE,
+      .columns = columns, .ncolumns = COLUMNS, .min_ranks = 2, .timing = TIMED_BY_ROOT,
       .check = check, .sweep = sweep,
   };
   return harness_main(argc, argv, &program);

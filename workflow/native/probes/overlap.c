@@ -1,15 +1,15 @@
-/* overlap: the time that messages of rank 1 take of rank 0 while it is outside of MPI, and afterwards.
+/* overlap: processor time of rank 0 for messages of rank 1, while rank 0 is outside of MPI, and afterwards.
  *
- *   control  the time of a computation that is the same in every case, with receives posted before it and rank 1 sending
- *            `messages` messages meanwhile. What it takes longer than with 0 messages is what their reception in the
- *            background takes from it; where the network or the other rank delivers them, nothing.
+ *   control  the time of a fixed computation, with receives posted before it and rank 1 sending `messages` messages
+ *            meanwhile. The difference to 0 messages is the processor time of their reception in the background: none if
+ *            the network or the other rank delivers them.
  *   user     the time to complete the receives of `messages` messages that have arrived already: T = messages o_r
  *
- * The sample is for all messages together. Their arrival is not tested, because a test would receive them: rank 0
- * waits several times as long as the exchange usually takes, which is taken off. What a library does not deliver to a
- * rank outside of MPI, such as the payload of a message above its eager limit, is in `user`.
+ * A sample is for all messages together. A test for their arrival would receive them, so rank 0 waits several times as
+ * long as the exchange usually takes, which is subtracted. Data that the library does not deliver to a rank outside of
+ * MPI, such as the payload of a message above its eager limit, is part of `user`.
  *
- * Under SimGrid the computation is a simulated wait and reception in the background is free: control says that wait.
+ * Under SimGrid the computation is a simulated wait and reception in the background is free: control is that wait.
  *
  *   mpiexec -n 2 overlap --cases cases.csv --out samples        cases.csv: id,what,messages,bytes
  */
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHAT_COLUMN, MESSAGES_COLUMN, BYTES_COLUMN, TAG = 0, GO = 1, TRIALS = 15, SETTLING = 4 };
+enum { WHAT_COLUMN, MESSAGES_COLUMN, BYTES_COLUMN, TAG = 0, GO = 1, TRIALS = 15, ARRIVAL_FACTOR = 4 };
 static const Column columns[] = {
     {"what", "", "control or user", WORD},
     {"messages", "1", "messages from rank 1 to rank 0", COUNT},
@@ -32,7 +32,7 @@ typedef struct {
   int rank, messages, bytes;
   bool control;
   uint64_t number; /* result of the computation, kept so that it is not optimized away */
-  double settling; /* seconds for messages to arrive */
+  double arrival_seconds; /* seconds for messages to arrive */
   char *buffer;    /* for all messages on rank 0, for one elsewhere */
   MPI_Request *requests;
 } State;
@@ -45,7 +45,7 @@ static void check(const Case *c, int ranks)
   require_ranks(c, "what", 2, ranks);
 }
 
-/* Every step needs the one before it, so that it takes as long on every run; memory is not touched. */
+/* Each step depends on the previous one, so that runs take equal times; memory is not accessed. */
 static uint64_t compute(uint64_t number)
 {
   if (COMMODEL_SIMULATED) {
@@ -56,7 +56,7 @@ static uint64_t compute(uint64_t number)
   return number;
 }
 
-static void arm(void *state)
+static void post_receives(void *state)
 {
   State *s = state;
   for (int i = 0; s->rank == 0 && i < s->messages; i++)
@@ -68,15 +68,15 @@ static void receive_all(State *s)
 {
   double start = clock_now();
   MPI_TRY(MPI_Send(NULL, 0, MPI_BYTE, 1, GO, MPI_COMM_WORLD));
-  if (!s->control) clock_wait(s->settling);
-  double begun = clock_now();
+  if (!s->control) clock_wait(s->arrival_seconds);
+  double begin = clock_now();
   if (s->control)
     s->number = compute(s->number);
   else
     MPI_TRY(MPI_Waitall(s->messages, s->requests, MPI_STATUSES_IGNORE));
-  double done = clock_now();
+  double end = clock_now();
   if (s->control) MPI_TRY(MPI_Waitall(s->messages, s->requests, MPI_STATUSES_IGNORE));
-  s->run->waited = (begun - start) + (clock_now() - done);
+  s->run->excluded = (begin - start) + (clock_now() - end);
 }
 
 static void send_all(State *s)
@@ -94,18 +94,18 @@ static void pass(void *state)
   if (s->rank == 1) send_all(s);
 }
 
-/* How long the whole exchange takes, on rank 0. */
-static double exchange(State *s)
+/* Median seconds of the whole exchange, on rank 0. */
+static double measure_exchange(State *s)
 {
-  double took[TRIALS];
+  double durations[TRIALS];
   for (int i = 0; i < TRIALS; i++) {
-    arm(s);
+    post_receives(s);
     double start = clock_now();
     pass(s);
-    took[i] = clock_now() - start;
+    durations[i] = clock_now() - start;
   }
-  sort_doubles(took, TRIALS);
-  return median_sorted(took, TRIALS);
+  sort_doubles(durations, TRIALS);
+  return median_sorted(durations, TRIALS);
 }
 
 static void *prepare(const Case *c, Run *run)
@@ -118,7 +118,7 @@ static void *prepare(const Case *c, Run *run)
   s->bytes = (int)c->fields[BYTES_COLUMN].count;
   s->buffer = allocate_buffer(s->rank == 0 ? (size_t)s->messages : s->rank == 1, (size_t)s->bytes);
   s->requests = allocate((size_t)s->messages, sizeof *s->requests);
-  if (!s->control) s->settling = SETTLING * exchange(s);
+  if (!s->control) s->arrival_seconds = ARRIVAL_FACTOR * measure_exchange(s);
   return s;
 }
 
@@ -133,9 +133,9 @@ static void cleanup(void *state)
 int main(int argc, char **argv)
 {
   static const Program program = {
-      .name = "overlap", .title = "Reception beside a computation and after it", .kind = "probe",
-      .columns = columns, .ncolumns = 3, .min_ranks = 2, .timing = ROOT_ALONE,
-      .check = check, .prepare = prepare, .arm = arm, .pass = pass, .cleanup = cleanup,
+      .name = "overlap", .title = "Reception during a computation and after it", .kind = "probe",
+      .columns = columns, .ncolumns = 3, .min_ranks = 2, .timing = TIMED_BY_ROOT,
+      .check = check, .prepare = prepare, .before_alignment = post_receives, .pass = pass, .cleanup = cleanup,
   };
   return harness_main(argc, argv, &program);
 }

@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 {
   static const Program program = {
       .name = "pingpong", .title = "Round trip of one message", .kind = "probe",
-      .columns = columns, .ncolumns = 1, .min_ranks = 2, .timing = ROOT_ALONE,
+      .columns = columns, .ncolumns = 1, .min_ranks = 2, .timing = TIMED_BY_ROOT,
       .check = check, .prepare = prepare, .pass = pass_round_trip, .cleanup = cleanup_round_trip,
   };
   return harness_main(argc, argv, &program);

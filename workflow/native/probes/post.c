@@ -1,12 +1,12 @@
-/* post: how long rank 0 is busy posting n operations to ranks 1..n, one each. What follows the posting is not timed.
+/* post: time for which rank 0 posts n operations, one to each of ranks 1..n. Their completion is not timed.
  *
  *   isend  n calls of MPI_Isend                          T = n o_s under LogGP
- *   list   one MPI_Startall of n persistent sends        T = n o_s, less what posting them together saves
- *   put    n calls of MPI_Put in an epoch that is open   T = n o_s, or less where the library puts them off
- *   irecv  n calls of MPI_Irecv                          T = 0: LogGP's o_r is paid on arrival
+ *   list   one MPI_Startall of n persistent sends        T <= n o_s, since they are posted together
+ *   put    n calls of MPI_Put in an open epoch           T = n o_s, or less if the library defers them
+ *   irecv  n calls of MPI_Irecv                          T = 0: in LogGP, o_r occurs on arrival
  *
- * The sample is the time of all n. Receives are posted before the ranks are aligned; the messages of irecv are sent only
- * after rank 0 has posted its receives, so that none of them is found among the unexpected ones.
+ * A sample is the time of all n. Receives are posted before the ranks are aligned. The messages of irecv are sent only
+ * after rank 0 has posted its receives, so that none of them is unexpected.
  *
  *   mpiexec -n 9 post --cases cases.csv --out samples        cases.csv: id,how,n,bytes
  */
@@ -31,7 +31,7 @@ typedef struct {
   char *sent, *received; /* irecv: received holds n messages on rank 0 */
   MPI_Request *requests;
   MPI_Win window;
-  MPI_Group others; /* partners of the rank */
+  MPI_Group partners; /* partners of the rank */
 } State;
 
 static How find_how(const char *text)
@@ -64,14 +64,14 @@ static void *prepare(const Case *c, Run *run)
   for (int i = 0; s->how == LIST && s->rank == 0 && i < s->n; i++)
     MPI_TRY(MPI_Send_init(s->sent, s->bytes, MPI_BYTE, i + 1, TAG, MPI_COMM_WORLD, &s->requests[i]));
   if (s->how == PUT) {
-    s->others = star_partners(s->rank, s->n);
+    s->partners = star_partners(s->rank, s->n);
     int open = s->rank <= s->n ? s->bytes : 0;
     MPI_TRY(MPI_Win_create(s->received, open, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &s->window));
   }
   return s;
 }
 
-static void arm(void *state)
+static void post_receives(void *state)
 {
   State *s = state;
   if (s->rank == 0 || s->rank > s->n || s->how == PUT) return;
@@ -106,7 +106,7 @@ static void post_all(State *s)
 static void pass_root(State *s)
 {
   double start = clock_now();
-  if (s->how == PUT) MPI_TRY(MPI_Win_start(s->others, 0, s->window));
+  if (s->how == PUT) MPI_TRY(MPI_Win_start(s->partners, 0, s->window));
   double posting = clock_now();
   post_all(s);
   double posted = clock_now();
@@ -114,13 +114,13 @@ static void pass_root(State *s)
   for (int i = 0; s->how == IRECV && i < s->n; i++)
     MPI_TRY(MPI_Send(NULL, 0, MPI_BYTE, i + 1, GO, MPI_COMM_WORLD));
   if (s->how != PUT) MPI_TRY(MPI_Waitall(s->n, s->requests, MPI_STATUSES_IGNORE));
-  s->run->waited = (posting - start) + (clock_now() - posted);
+  s->run->excluded = (posting - start) + (clock_now() - posted);
 }
 
 static void pass_leaf(State *s)
 {
   if (s->how == PUT) {
-    MPI_TRY(MPI_Win_post(s->others, 0, s->window));
+    MPI_TRY(MPI_Win_post(s->partners, 0, s->window));
     MPI_TRY(MPI_Win_wait(s->window));
     return;
   }
@@ -143,7 +143,7 @@ static void cleanup(void *state)
   for (int i = 0; s->how == LIST && s->rank == 0 && i < s->n; i++) MPI_TRY(MPI_Request_free(&s->requests[i]));
   if (s->how == PUT) {
     MPI_TRY(MPI_Win_free(&s->window));
-    MPI_TRY(MPI_Group_free(&s->others));
+    MPI_TRY(MPI_Group_free(&s->partners));
   }
   free(s->sent);
   free(s->received);
@@ -155,8 +155,8 @@ int main(int argc, char **argv)
 {
   static const Program program = {
       .name = "post", .title = "Posting operations", .kind = "probe",
-      .columns = columns, .ncolumns = 3, .min_ranks = 2, .timing = ROOT_ALONE,
-      .check = check, .prepare = prepare, .arm = arm, .pass = pass, .cleanup = cleanup,
+      .columns = columns, .ncolumns = 3, .min_ranks = 2, .timing = TIMED_BY_ROOT,
+      .check = check, .prepare = prepare, .before_alignment = post_receives, .pass = pass, .cleanup = cleanup,
   };
   return harness_main(argc, argv, &program);
 }

@@ -1,10 +1,10 @@
-/* roundtrip.h: a message passes along ranks and one of the same size comes back: what pingpong, pairs and chain share.
+/* roundtrip.h: a message along a chain of ranks, and a reply of the same size: common code of pingpong, pairs and chain.
  *
- * Every rank has a neighbour before it, which the message comes from, and one after it, to which it is passed on; the reply
- * goes in the opposite direction. MPI_PROC_NULL is no neighbour: where the message starts, where it turns, on ranks that idle.
+ * Every rank receives the message from the neighbour before it, and forwards it to the one after it. The reply takes the
+ * opposite direction. MPI_PROC_NULL: no neighbour, at the ends of the chain and on idle ranks.
  *
- * The player cannot play these: its calls do not block, and a round trip with them took 1.1 to 1.4 times as long between
- * two ranks in shared memory (0 B to 1 MiB), and 212.8 instead of 200.0 us on simulated Fast Ethernet (1 KiB).
+ * The player cannot measure these, since its calls are non-blocking. A round trip with it took 1.1 to 1.4 times as long
+ * between two ranks in shared memory (0 B to 1 MiB), and 212.8 instead of 200.0 us on simulated Fast Ethernet (1 KiB).
  */
 #ifndef COMMODEL_ROUNDTRIP_H
 #define COMMODEL_ROUNDTRIP_H

@@ -1,8 +1,8 @@
-/* stream: each of ranks 1..senders sends `each` messages to rank 0, all in flight at once, until rank 0 has them all.
+/* stream: each of ranks 1..senders sends `each` messages to rank 0, all in flight at once, until rank 0 has received all.
  *
- * T = L + o_s + o_r + (s-1) G + (senders each - 1) max(g, o_r) for short messages under LogGP; the fit takes the slope
- * over each, in which neither the latency nor the start counts. Rank 0 posts its receives before the common start, so
- * that no message is unexpected. Ranks above senders idle.
+ * T = L + o_s + o_r + (s-1) G + (senders each - 1) max(g, o_r) for short messages under LogGP. Fits use the slope over
+ * `each`, which depends neither on latency nor on the start. Rank 0 posts its receives before the common start, so that no
+ * message is unexpected. Ranks above senders are idle.
  *
  *   mpiexec -n 3 stream --cases cases.csv --out samples        cases.csv: id,senders,each,bytes
  */
@@ -41,15 +41,15 @@ static void *prepare(const Case *c, Run *run)
   s->senders = (int)c->fields[SENDERS_COLUMN].count;
   s->each = (int)c->fields[EACH_COLUMN].count;
   s->bytes = (int)c->fields[BYTES_COLUMN].count;
-  run->takes_part = s->rank <= s->senders;
+  run->participates = s->rank <= s->senders;
   run->finish = 0;
   size_t messages = s->rank == 0 ? (size_t)s->senders * (size_t)s->each : (size_t)s->each;
-  s->buffer = allocate_buffer(s->rank == 0 ? messages : run->takes_part, (size_t)s->bytes);
+  s->buffer = allocate_buffer(s->rank == 0 ? messages : run->participates, (size_t)s->bytes);
   s->requests = allocate(messages, sizeof *s->requests);
   return s;
 }
 
-static void arm(void *state)
+static void post_receives(void *state)
 {
   State *s = state;
   if (s->rank != 0) return;
@@ -79,8 +79,8 @@ int main(int argc, char **argv)
 {
   static const Program program = {
       .name = "stream", .title = "Many messages to one rank", .kind = "probe",
-      .columns = columns, .ncolumns = 3, .min_ranks = 2, .timing = ALL_TOGETHER,
-      .check = check, .prepare = prepare, .arm = arm, .pass = pass, .cleanup = cleanup,
+      .columns = columns, .ncolumns = 3, .min_ranks = 2, .timing = TIMED_BY_HARNESS,
+      .check = check, .prepare = prepare, .before_alignment = post_receives, .pass = pass, .cleanup = cleanup,
   };
   return harness_main(argc, argv, &program);
 }

@@ -1,7 +1,7 @@
 /* work: the local work of a reduction, sum[i] += addend[i] over `bytes` bytes of doubles, on rank 0 without messages.
  *
- * T = gamma * bytes. One sample repeats the addition until it is well above the clock's resolution and is divided by
- * the repeats. Under SimGrid computation takes no simulated time, and 0 is what is reported.
+ * T = gamma * bytes. One sample repeats the addition until it is much longer than the clock's resolution, and is divided
+ * by the repeats. Under SimGrid computation takes no simulated time, and samples are 0.
  *
  *   mpiexec -n 1 work --cases cases.csv --out samples        cases.csv: id,bytes
  */
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 {
   static const Program program = {
       .name = "work", .title = "Local work of a reduction", .kind = "probe",
-      .columns = columns, .ncolumns = 1, .min_ranks = 1, .timing = ROOT_ALONE,
+      .columns = columns, .ncolumns = 1, .min_ranks = 1, .timing = TIMED_BY_ROOT,
       .check = check, .prepare = prepare, .pass = pass, .cleanup = cleanup,
   };
   return harness_main(argc, argv, &program);

@@ -1,4 +1,4 @@
-/* A heap of events, the earliest first; of simultaneous events the one inserted first.
+/* events.h: a binary heap of events by time; simultaneous events are in the order of insertion.
  * In a header, so that compilers inline the calls, several for each message. */
 
 #ifndef COMMODEL_EVENTS_H
@@ -23,7 +23,7 @@ typedef struct {
 
 static inline int precedes(const Event *one, const Event *two)
 {
-    return (one->time < two->time) | ((one->time == two->time) & (one->turn < two->turn)); /* without branches, which would be mispredicted */
+    return (one->time < two->time) | ((one->time == two->time) & (one->turn < two->turn)); /* without branches, since they would be mispredicted */
 }
 
 /* 0, or -1: no memory. */
@@ -31,10 +31,10 @@ static inline int push(Heap *heap, Event event)
 {
     if (heap->count == heap->capacity) {
         int64_t capacity = 2 * heap->capacity + 1024;
-        Event *more = realloc(heap->events, (size_t)capacity * sizeof *more);
-        if (more == NULL)
+        Event *grown = realloc(heap->events, (size_t)capacity * sizeof *grown);
+        if (grown == NULL)
             return -1;
-        heap->events = more;
+        heap->events = grown;
         heap->capacity = capacity;
     }
     Event *events = heap->events;

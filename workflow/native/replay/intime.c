@@ -1,6 +1,5 @@
-/* Simulates a schedule in the order of time by the rules of models/evaluation/time_order.py. Messages, ranks, lines and
- * places (steps in which a rank does something) are numbered. The entries of number i in a column are those from first[i]
- * to first[i + 1]. */
+/* intime.c: simulates a schedule in the order of time by the rules of models/evaluation/time_order.py. Messages, ranks,
+ * lines and steps of ranks are numbered. The entries of number i in a column are those from first[i] to first[i + 1]. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,10 +21,10 @@ static int arrive(Play *play, int64_t number, double time)
             return -1;
     }
     int64_t dst = message->dst, src = message->src;
-    int sender_waits = message->wanted & 2; /* read now: when the receiver has advanced, the message may be released */
-    if ((message->wanted & 1) && --play->lacking[dst] == 0 && advance_rank(play, dst))
+    int sender_waits = message->awaited_by & 2; /* read first: once the receiver has advanced, the message may be released */
+    if ((message->awaited_by & 1) && --play->missing[dst] == 0 && advance_rank(play, dst))
         return -1;
-    return sender_waits && --play->lacking[src] == 0 ? advance_rank(play, src) : 0;
+    return sender_waits && --play->missing[src] == 0 ? advance_rank(play, src) : 0;
 }
 
 static int begin(Play *play, int64_t number, double time)
@@ -42,9 +41,9 @@ static int begin(Play *play, int64_t number, double time)
     }
     Message *message = message_of(play, number);
     message->time = time;
-    if (message->still == 0)
+    if (message->lines_left == 0)
         return arrive(play, number, time + message->unshared);
-    const Use *use = &play->parts[number >> play->shift].uses[message->uses], *end = use + message->still;
+    const Use *use = &play->parts[number >> play->shift].uses[message->uses], *end = use + message->lines_left;
     for (; use < end; use++)
         if (join(&play->network, use->line, number, use->seconds, time, &play->turn))
             return -1;
@@ -54,7 +53,7 @@ static int begin(Play *play, int64_t number, double time)
 static int leave_line(Play *play, int64_t number, double time)
 {
     Message *message = message_of(play, number);
-    if (--message->still)
+    if (--message->lines_left)
         return 0;
     double unshared = message->time + message->unshared;
     return arrive(play, number, time < unshared ? unshared : time);
@@ -64,13 +63,13 @@ static int serve_next(Play *play)
 {
     const Event *first = &play->network.due.events[0];
     double time = first->time;
-    int64_t most = play->network.lines[first->number].count;
-    if (most > play->leaving_room) {
-        int64_t *wider = realloc(play->leaving, 2 * (size_t)most * sizeof *wider);
-        if (wider == NULL)
+    int64_t max_leaving = play->network.lines[first->number].count;
+    if (max_leaving > play->leaving_capacity) {
+        int64_t *grown = realloc(play->leaving, 2 * (size_t)max_leaving * sizeof *grown);
+        if (grown == NULL)
             return -1;
-        play->leaving = wider;
-        play->leaving_room = 2 * most;
+        play->leaving = grown;
+        play->leaving_capacity = 2 * max_leaving;
     }
     int64_t count = serve(&play->network, play->leaving, &play->turn);
     if (count < 0)
@@ -86,13 +85,13 @@ static int run(Play *play)
     for (int64_t rank = 0; rank < play->ranks; rank++)
         if (advance_rank(play, rank))
             return -1;
-    Heap *coming = &play->coming, *due = &play->network.due;
-    while (coming->count > 0 || due->count > 0) {
-        if (coming->count > 0 && (due->count == 0 || precedes(&coming->events[0], &due->events[0]))) {
-            Event event = next_to_begin(play);
+    Heap *beginnings = &play->beginnings, *due = &play->network.due;
+    while (beginnings->count > 0 || due->count > 0) {
+        if (beginnings->count > 0 && (due->count == 0 || precedes(&beginnings->events[0], &due->events[0]))) {
+            Event event = take_next_beginning(play);
             if (begin(play, event.number, event.time))
                 return -1;
-        } else if (in_order(&play->network) && serve_next(play)) {
+        } else if (is_first_current(&play->network) && serve_next(play)) {
             return -1;
         }
     }
@@ -110,23 +109,23 @@ static int play_all(Play *play)
     Network *network = &play->network;
     play->part = calloc(3 * ranks + 3 * waiting, sizeof *play->part);
     play->queue = calloc(2 * ranks, sizeof *play->queue);
-    play->entered = calloc(ranks, 1);
+    play->posted = calloc(ranks, 1);
     network->back = play->parts->costs->back;
     network->lines = calloc(lines, sizeof *network->lines);
     network->users = program->bundled ? calloc((size_t)program->bundled, sizeof *network->users) : NULL;
     int failed = -1;
-    if (play->part && play->queue && play->entered && network->lines && (network->users || !program->bundled) &&
-        prepare(play, play->parts) == 0) {
-        play->place = play->part + ranks, play->lacking = play->place + ranks, play->posted = play->queue + ranks;
+    if (play->part && play->queue && play->posted && network->lines && (network->users || !program->bundled) &&
+        prepare_part(play, play->parts) == 0) {
+        play->step = play->part + ranks, play->missing = play->step + ranks, play->send_posts = play->queue + ranks;
         if (waiting) {
-            play->next = play->lacking + ranks, play->head = play->next + waiting, play->tail = play->head + waiting;
+            play->next = play->missing + ranks, play->head = play->next + waiting, play->tail = play->head + waiting;
             memset(play->next, -1, 2 * waiting * sizeof *play->next);
         }
-        network->passed = program->bundles, network->meets = program->meets;
+        network->lines_passed = program->bundles, network->contenders = program->contenders;
         network->opposite = program->opposite, network->seconds = play->parts->costs->bundles;
         for (int64_t line = 0; line < program->lines; line++)
             network->lines[line].opposite = program->bundled ? -1 : program->opposite[line];
-        memcpy(play->place, program->places, (size_t)play->ranks * sizeof *play->place);
+        memcpy(play->step, program->steps, (size_t)play->ranks * sizeof *play->step);
         memset(play->done, 0, (size_t)play->ranks * sizeof *play->done);
         failed = run(play);
     }
@@ -134,12 +133,12 @@ static int play_all(Play *play)
         free(network->lines[line].queue), free(network->lines[line].heap);
     for (int64_t number = 0; number < play->count; number++)
         release_part(&play->parts[number]);
-    free(play->part), free(play->queue), free(play->entered), free(play->leaving), free(play->arrivals);
-    free(network->lines), free(network->users), free(network->due.events), free(play->coming.events);
+    free(play->part), free(play->queue), free(play->posted), free(play->leaving), free(play->arrivals);
+    free(network->lines), free(network->users), free(network->due.events), free(play->beginnings.events);
     return failed;
 }
 
-/* Writes when each rank is done. Returns 0; 1: deadlock; -1: no memory. */
+/* Writes the finish time of each rank. Returns 0; 1: deadlock; -1: no memory. */
 int commodel_in_time(const Program *program, const Costs *costs, double *done)
 {
     Part whole = {.program = program, .costs = costs};

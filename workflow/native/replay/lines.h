@@ -1,8 +1,8 @@
-/* Lines of a network (shared links), each of which serves its messages in equal shares. `served` is the service of a
- * message that was on the line from the start; a message that joins leaves when `served` has grown by its seconds
- * (`until`). If messages cause traffic in the opposite direction (`back` of their share), opposite lines slow each other
- * down. If messages are simulated in bundles, a `Line` is a bundle, which is as fast as its slowest line.
- * In a header for the same reason as events.h. */
+/* lines.h: lines of a network (shared links), each of which divides its bandwidth equally among its messages. `served` is
+ * the service that a message present from the start has received; a message that joins leaves when `served` has grown by
+ * its seconds (`until`). If messages cause traffic in the opposite direction (`back` of their share),
+ * opposite lines slow each other down. If messages are simulated in bundles, a `Line` is a bundle, which is as fast as its
+ * slowest line. In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_LINES_H
 #define COMMODEL_LINES_H
@@ -21,9 +21,9 @@ typedef struct {
 
 typedef struct {
     Line *lines;
-    Heap due; /* lines by the end of their next message, or sooner; the last event of each line counts */
+    Heap due; /* lines by the end of their next message, or earlier; only the last event of each line is valid */
     double back;
-    Runs passed, meets; /* of each bundle its lines, and the bundles that it slows down */
+    Runs lines_passed, contenders; /* of each bundle its lines, and the bundles with common lines */
     const double *seconds; /* of each line of a bundle: its time for one unit of service, without sharing */
     const int64_t *opposite; /* of each line of bundles */
     int64_t *users;          /* of each of these lines; NULL: no bundles */
@@ -37,14 +37,14 @@ static inline double load_of_line(int64_t own, int64_t other, double back)
 
 static inline double load_of_bundle(const Network *network, int64_t number)
 {
-    double most = MIN_LOAD;
-    for (int64_t at = network->passed.first[number]; at < network->passed.first[number + 1]; at++) {
-        int64_t line = network->passed.rows[at], opposite = network->opposite[line];
+    double max_load = MIN_LOAD;
+    for (int64_t at = network->lines_passed.first[number]; at < network->lines_passed.first[number + 1]; at++) {
+        int64_t line = network->lines_passed.rows[at], opposite = network->opposite[line];
         int64_t other = opposite < 0 ? 0 : network->users[opposite];
         double load = load_of_line(network->users[line], other, network->back) * network->seconds[at];
-        most = load > most ? load : most;
+        max_load = load > max_load ? load : max_load;
     }
-    return most;
+    return max_load;
 }
 
 static inline double load(const Network *network, const Line *line)
@@ -56,12 +56,12 @@ static inline double load(const Network *network, const Line *line)
 }
 
 /* Adds users to the lines of a bundle. */
-static inline void count_users(Network *network, const Line *line, int64_t more)
+static inline void count_users(Network *network, const Line *line, int64_t change)
 {
     int64_t number = line - network->lines;
     if (network->users)
-        for (int64_t at = network->passed.first[number]; at < network->passed.first[number + 1]; at++)
-            network->users[network->passed.rows[at]] += more;
+        for (int64_t at = network->lines_passed.first[number]; at < network->lines_passed.first[number + 1]; at++)
+            network->users[network->lines_passed.rows[at]] += change;
 }
 
 static inline double served(const Network *network, const Line *line, double time)
@@ -69,7 +69,7 @@ static inline double served(const Network *network, const Line *line, double tim
     return line->served + (time - line->since) / load(network, line);
 }
 
-static inline void await_next(Network *network, Line *line, double time, int64_t turn)
+static inline void set_due(Network *network, Line *line, double time, int64_t turn)
 {
     line->since = time;
     line->due = time + (next_user(line)->until - line->served) * load(network, line);
@@ -79,8 +79,8 @@ static inline void await_next(Network *network, Line *line, double time, int64_t
 /* Returns the event of a line, and records it as the current one. */
 static inline Event due_event(const Network *network, Line *line)
 {
-    line->known = line->due;
-    line->known_turn = line->turn;
+    line->event_time = line->due;
+    line->event_turn = line->turn;
     return (Event){line->due, line->turn, (uint32_t)(line - network->lines)};
 }
 
@@ -88,8 +88,8 @@ static inline Event due_event(const Network *network, Line *line)
  * (`in_order`). */
 static inline int reschedule(Network *network, Line *line, double time, int64_t turn)
 {
-    await_next(network, line, time, turn);
-    return line->due < line->known ? push(&network->due, due_event(network, line)) : 0;
+    set_due(network, line, time, turn);
+    return line->due < line->event_time ? push(&network->due, due_event(network, line)) : 0;
 }
 
 /* The lines that a line slows down: the opposite one, or for bundles those that share a line. A line that represents both
@@ -99,8 +99,8 @@ static inline Line *affected_line(const Network *network, const Line *line, int6
     int64_t number = line - network->lines;
     if (network->users == NULL)
         return at == 0 && line->opposite >= 0 && line->opposite != number ? &network->lines[line->opposite] : NULL;
-    at += network->meets.first[number];
-    return at < network->meets.first[number + 1] ? &network->lines[network->meets.rows[at]] : NULL;
+    at += network->contenders.first[number];
+    return at < network->contenders.first[number + 1] ? &network->lines[network->contenders.rows[at]] : NULL;
 }
 
 static inline void serve_affected(Network *network, const Line *line, double time)
@@ -123,13 +123,13 @@ static inline int reschedule_affected(Network *network, const Line *line, double
 }
 
 /* Whether the first event of the heap is current. If not, it is updated or dropped. */
-static inline int in_order(Network *network)
+static inline int is_first_current(Network *network)
 {
     const Event *first = &network->due.events[0];
     Line *line = &network->lines[first->number];
     if (first->turn == line->turn)
         return 1;
-    if (first->turn == line->known_turn)
+    if (first->turn == line->event_turn)
         replace_first(&network->due, due_event(network, line));
     else
         drop_first(&network->due);
@@ -147,7 +147,7 @@ static inline int join(Network *network, int64_t number, int64_t message, double
     if (enter(line, (User){line->served + seconds, message}))
         return -1;
     if (idle) {
-        await_next(network, line, time, ++*turn);
+        set_due(network, line, time, ++*turn);
         if (push(&network->due, due_event(network, line)))
             return -1;
     } else if (reschedule(network, line, time, ++*turn)) {
@@ -170,7 +170,7 @@ static inline int64_t serve(Network *network, int64_t *through, int64_t *turn)
     while (line->count > 0 && next_user(line)->until <= until);
     count_users(network, line, -count);
     if (line->count > 0) {
-        await_next(network, line, event.time, ++*turn);
+        set_due(network, line, event.time, ++*turn);
         replace_first(&network->due, due_event(network, line));
     } else {
         drop_first(&network->due);

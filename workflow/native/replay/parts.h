@@ -1,5 +1,5 @@
-/* Programs of all ranks and their costs, as Python passes them, and the fields of messages copied side by side. There may
- * be several parts, which ranks run one after the other, each a program of its own on the same ranks and lines.
+/* parts.h: programs of all ranks and their costs, as Python passes them, and messages as structures. A program may have
+ * several parts, which each rank executes one after the other; each is a program of the same ranks and lines.
  * In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_PARTS_H
@@ -12,14 +12,14 @@
 
 typedef struct {
     int64_t ranks, messages, lines, in_turn;
-    const int64_t *places; /* first place of each rank, and the end */
-    Runs posted, opened, taken, finished;
+    const int64_t *steps; /* first step of each rank, and the end */
+    Runs send_posts, receive_posts, receive_waits, send_waits;
     const int64_t *src, *dst, *pair;
     const uint8_t *rendezvous;
-    Runs passed; /* lines of each message */
+    Runs lines_passed; /* lines of each message */
     const int64_t *opposite; /* of each line the one of the opposite direction, or -1 */
     int64_t bundled;         /* number of lines of bundles, which replace the lines of messages; 0: no bundles */
-    Runs bundles, meets;     /* of each bundle its lines, and the bundles with common lines */
+    Runs bundles, contenders;     /* of each bundle its lines, and the bundles with common lines */
 } Program;
 
 typedef struct {
@@ -30,13 +30,13 @@ typedef struct {
 
 /* All fields of a message in one cache line. */
 typedef struct {
-    double time;  /* rendezvous: when the first end was ready; then the begin, then the end of the message */
+    double time;  /* rendezvous: when the first end was ready; later the begin, then the end of the message */
     int64_t turn; /* order of messages with the same begin */
     double wire, receive, unshared;
     int64_t uses; /* index of its first use */
     int32_t src, dst;
-    int32_t still; /* lines that it has not left */
-    uint8_t met, queued, arrived, wanted; /* wanted: bit 1: its receiver waits for it, bit 2: its sender */
+    int32_t lines_left; /* number of lines that it has not left */
+    uint8_t first_end_ready, queued, arrived, awaited_by; /* awaited_by: 1: its receiver waits, 2: its sender waits */
 } Message;
 
 typedef struct {
@@ -57,7 +57,7 @@ static inline int copy_messages(Part *part)
     const Program *program = part->program;
     const Costs *costs = part->costs;
     part->messages = calloc((size_t)program->messages + 1, sizeof *part->messages);
-    part->uses = malloc(((size_t)program->passed.first[program->messages] + 1) * sizeof *part->uses);
+    part->uses = malloc(((size_t)program->lines_passed.first[program->messages] + 1) * sizeof *part->uses);
     if (part->messages == NULL || part->uses == NULL)
         return -1;
     int64_t used = 0;
@@ -69,10 +69,10 @@ static inline int copy_messages(Part *part)
         message->src = (int32_t)program->src[row];
         message->dst = (int32_t)program->dst[row];
         message->uses = used;
-        for (int64_t at = program->passed.first[row]; at < program->passed.first[row + 1]; at++)
+        for (int64_t at = program->lines_passed.first[row]; at < program->lines_passed.first[row + 1]; at++)
             if (costs->seconds[at] != 0.0)
-                part->uses[used++] = (Use){program->passed.rows[at], costs->seconds[at]};
-        message->still = (int32_t)(used - message->uses);
+                part->uses[used++] = (Use){program->lines_passed.rows[at], costs->seconds[at]};
+        message->lines_left = (int32_t)(used - message->uses);
     }
     return 0;
 }

@@ -1,5 +1,5 @@
-/* The state of a simulation: the place of each rank, and the messages that begin next, in the order of time. Of messages
- * that a rank posts one after the other, only the first is in that heap; the others queue behind it.
+/* play.h: the state of a simulation: the step of each rank, and the messages that begin next, in the order of time. Of
+ * the messages that a rank has posted, only the first is in that heap; the others are in its queue.
  * In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_PLAY_H
@@ -25,16 +25,16 @@ typedef struct {
     Feed feed;
     Part *parts;
     int64_t ranks, count, oldest; /* count: of parts; those before `oldest` are released */
-    int shift;                    /* number of low bits of a message's number that are its row; the others are its part */
+    int shift;                    /* low bits of a message's number, which are its row; the high bits are its part */
     double *done;
     Arrival *arrivals;
-    int64_t arrivals_room, leaving_room;
-    int64_t *part, *place, *lacking, *leaving;
-    Position *queue, *posted;    /* each rank's next message to begin, and the end of its posted ones */
-    int64_t *next, *head, *tail; /* of a pair of ranks that send in turn: the message in flight, and those that wait */
-    uint8_t *entered;
+    int64_t arrivals_capacity, leaving_capacity;
+    int64_t *part, *step, *missing, *leaving;
+    Position *queue, *send_posts;    /* each rank's next message to begin, and the end of its posted ones */
+    int64_t *next, *head, *tail; /* of a pair of ranks whose messages do not overlap: the message in flight, and those that wait */
+    uint8_t *posted;
     Network network;
-    Heap coming; /* messages by begin; of a rank's queue only the first */
+    Heap beginnings; /* messages by the time of their begin; of a rank's queue only the first */
     int64_t turn;
 } Play;
 
@@ -43,24 +43,23 @@ static inline Message *message_of(const Play *play, int64_t number)
     return &play->parts[number >> play->shift].messages[number & (((int64_t)1 << play->shift) - 1)];
 }
 
-static inline int64_t number_at(const Play *play, Position here)
+static inline int64_t message_number(const Play *play, Position here)
 {
-    return here.part << play->shift | play->parts[here.part].program->posted.rows[here.at];
+    return here.part << play->shift | play->parts[here.part].program->send_posts.rows[here.at];
 }
 
 static int schedule_begin(Play *play, double time, int64_t message)
 {
-    return push(&play->coming, (Event){time, ++play->turn, message});
+    return push(&play->beginnings, (Event){time, ++play->turn, message});
 }
 
-/* Adds an eager message. Ranks post in the order of time, so it begins no sooner than those before it, and queues behind
- * them. */
+/* Adds an eager message. A rank usually posts in the order of time, so the message is added to its queue. */
 static int enqueue(Play *play, int64_t rank, double time, Position here)
 {
-    int64_t number = number_at(play, here);
-    Position *posted = &play->posted[rank], *queue = &play->queue[rank];
-    int waiting = queue->part < posted->part || queue->at < posted->at;
-    if (waiting && time < message_of(play, number_at(play, (Position){posted->part, posted->at - 1}))->time)
+    int64_t number = message_number(play, here);
+    Position *send_posts = &play->send_posts[rank], *queue = &play->queue[rank];
+    int waiting = queue->part < send_posts->part || queue->at < send_posts->at;
+    if (waiting && time < message_of(play, message_number(play, (Position){send_posts->part, send_posts->at - 1}))->time)
         return schedule_begin(play, time, number);
     Message *message = message_of(play, number);
     message->queued = 1;
@@ -68,15 +67,15 @@ static int enqueue(Play *play, int64_t rank, double time, Position here)
     message->turn = ++play->turn;
     if (!waiting)
         *queue = here;
-    *posted = (Position){here.part, here.at + 1};
-    return waiting ? 0 : push(&play->coming, (Event){time, message->turn, number});
+    *send_posts = (Position){here.part, here.at + 1};
+    return waiting ? 0 : push(&play->beginnings, (Event){time, message->turn, number});
 }
 
 static int match_ends(Play *play, int64_t number, double time)
 {
     Message *message = message_of(play, number);
-    if (!message->met) {
-        message->met = 1;
+    if (!message->first_end_ready) {
+        message->first_end_ready = 1;
         message->time = time;
         return 0;
     }
@@ -84,30 +83,30 @@ static int match_ends(Play *play, int64_t number, double time)
 }
 
 /* Removes the message that begins first, and replaces it by the next one of its rank. */
-static Event next_to_begin(Play *play)
+static Event take_next_beginning(Play *play)
 {
-    Event first = play->coming.events[0];
+    Event first = play->beginnings.events[0];
     Message *message = message_of(play, first.number);
     if (!message->queued) {
-        drop_first(&play->coming);
+        drop_first(&play->beginnings);
         return first;
     }
     message->queued = 0;
     int64_t rank = message->src;
-    Position *queue = &play->queue[rank], posted = play->posted[rank];
-    for (queue->at++; queue->part < posted.part || queue->at < posted.at; queue->at++) {
+    Position *queue = &play->queue[rank], send_posts = play->send_posts[rank];
+    for (queue->at++; queue->part < send_posts.part || queue->at < send_posts.at; queue->at++) {
         const Program *program = play->parts[queue->part].program;
-        while (queue->at == program->posted.first[program->places[rank + 1]]) {
+        while (queue->at == program->send_posts.first[program->steps[rank + 1]]) {
             program = play->parts[++queue->part].program;
-            queue->at = program->posted.first[program->places[rank]];
+            queue->at = program->send_posts.first[program->steps[rank]];
         }
-        int64_t number = number_at(play, *queue);
+        int64_t number = message_number(play, *queue);
         if ((message = message_of(play, number))->queued) {
-            replace_first(&play->coming, (Event){message->time, message->turn, number});
+            replace_first(&play->beginnings, (Event){message->time, message->turn, number});
             return first;
         }
     }
-    drop_first(&play->coming);
+    drop_first(&play->beginnings);
     return first;
 }
 

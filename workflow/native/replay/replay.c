@@ -1,16 +1,16 @@
-/* Replays a schedule step by step by the rules of models/evaluation/replay.py: when each rank is done. Each draw of the
- * parameters at each message size is a machine with clocks of its own. A rank adds its messages in their order, so that
- * its digits do not depend on other ranks. */
+/* replay.c: replays a schedule step by step by the rules of models/evaluation/replay.py, and computes the finish time of
+ * each rank. Each draw of the parameters at each message size is a machine with its own clocks. A rank adds the times of
+ * its messages in their order, so that its result does not depend on other ranks, to the last digit. */
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SENT, OPENED, MET, TAKEN, FINISHED, WORKED, TIMELINES };
+enum { SEND_POSTED, RECEIVE_POSTED, MATCHED, RECEIVE_AWAITED, SEND_AWAITED, WORKED, TIMELINES };
 enum {
-    SEND, RECEIVE, WIRE, GAP_OUT, GAP_IN, REQUEST, GRANT, WORK, /* seconds, by kind; REQUEST: NaN where none is sent */
+    SEND, RECEIVE, WIRE, GAP_OUT, GAP_IN, REQUEST, GRANT, WORK, /* seconds, by kind; REQUEST: NaN for messages without one */
     DONE, OUT_FREE, LAST_IN,                                     /* clocks, by rank */
-    LEFT, READY, THROUGH,                                        /* times of messages; READY: their receivers posted them */
+    SEND_END, READY, LINKS_LEFT,                                        /* times of messages; READY: when their receivers posted them */
     COLUMNS
 };
 
@@ -44,11 +44,11 @@ typedef struct {
     int64_t row;
 } Arrival;
 
-/* The current step, and room to group its messages by receiver. */
+/* The current step, and buffers to group its messages by receiver. */
 typedef struct {
     int64_t begin[TIMELINES], end[TIMELINES];
-    Arrival *arrivals, *room;
-    int64_t *end_of, *receivers; /* of each rank the end of its arrivals; 0 between steps */
+    Arrival *arrivals, *buffer;
+    int64_t *end_of, *receivers; /* end_of: index after each rank's last arrival; 0 between steps */
 } Step;
 
 static inline int64_t row_at(const Timeline *timeline, int64_t at)
@@ -63,7 +63,7 @@ static inline double seconds(const Replay *replay, const Machine *machine, int c
 }
 
 /* The maximum; NaN if one is NaN. */
-static inline double later(double one, double other)
+static inline double maximum(double one, double other)
 {
     return (one > other) | (one != one) ? one : other;
 }
@@ -90,30 +90,30 @@ static int next_step(const Replay *replay, Step *step)
 
 static void post(const Replay *replay, const Machine *machine, const Step *step)
 {
-    double *done = machine->columns[DONE], *out_free = machine->columns[OUT_FREE], *left = machine->columns[LEFT];
+    double *done = machine->columns[DONE], *out_free = machine->columns[OUT_FREE], *send_end = machine->columns[SEND_END];
     if (replay->requests)
-        for (int64_t at = step->begin[OPENED]; at < step->end[OPENED]; at++) {
-            int64_t row = row_at(&replay->timelines[OPENED], at);
+        for (int64_t at = step->begin[RECEIVE_POSTED]; at < step->end[RECEIVE_POSTED]; at++) {
+            int64_t row = row_at(&replay->timelines[RECEIVE_POSTED], at);
             machine->columns[READY][row] = done[replay->dst[row]];
         }
-    for (int64_t row = step->begin[SENT]; row < step->end[SENT]; row++) {
+    for (int64_t row = step->begin[SEND_POSTED]; row < step->end[SEND_POSTED]; row++) {
         int64_t rank = replay->src[row];
-        double start = later(done[rank], out_free[rank]), send = seconds(replay, machine, SEND, row);
+        double start = maximum(done[rank], out_free[rank]), send = seconds(replay, machine, SEND, row);
         done[rank] += send; /* the processor continues while the port waits for its gap */
         out_free[rank] = start + seconds(replay, machine, GAP_OUT, row);
-        left[row] = start + send;
+        send_end[row] = start + send;
     }
     if (replay->requests)
-        for (int64_t at = step->begin[MET]; at < step->end[MET]; at++) {
-            int64_t row = row_at(&replay->timelines[MET], at);
+        for (int64_t at = step->begin[MATCHED]; at < step->end[MATCHED]; at++) {
+            int64_t row = row_at(&replay->timelines[MATCHED], at);
             double request = seconds(replay, machine, REQUEST, row);
             if (request == request)
-                left[row] = later(left[row] + request, machine->columns[READY][row]) + seconds(replay, machine, GRANT, row);
+                send_end[row] = maximum(send_end[row] + request, machine->columns[READY][row]) + seconds(replay, machine, GRANT, row);
         }
 }
 
 /* Stable sort by time. */
-static void sort(Arrival *arrivals, int64_t count, Arrival *room)
+static void sort(Arrival *arrivals, int64_t count, Arrival *buffer)
 {
     if (count <= 16) {
         for (int64_t next = 1; next < count; next++) {
@@ -126,33 +126,33 @@ static void sort(Arrival *arrivals, int64_t count, Arrival *room)
         return;
     }
     int64_t half = count / 2, one = 0, other = half;
-    sort(arrivals, half, room);
-    sort(arrivals + half, count - half, room);
+    sort(arrivals, half, buffer);
+    sort(arrivals + half, count - half, buffer);
     if (!(arrivals[half - 1].time > arrivals[half].time))
         return;
-    memcpy(room, arrivals, (size_t)half * sizeof *room);
+    memcpy(buffer, arrivals, (size_t)half * sizeof *buffer);
     for (int64_t at = 0; one < half; at++)
-        arrivals[at] = other < count && room[one].time > arrivals[other].time ? arrivals[other++] : room[one++];
+        arrivals[at] = other < count && buffer[one].time > arrivals[other].time ? arrivals[other++] : buffer[one++];
 }
 
 static void receive(const Replay *replay, const Machine *machine, int64_t rank, Arrival arrival)
 {
     double *done = &machine->columns[DONE][rank], *last_in = &machine->columns[LAST_IN][rank];
-    *last_in = later(later(arrival.time, *done), *last_in + seconds(replay, machine, GAP_IN, arrival.row));
+    *last_in = maximum(maximum(arrival.time, *done), *last_in + seconds(replay, machine, GAP_IN, arrival.row));
     *done = *last_in + seconds(replay, machine, RECEIVE, arrival.row);
 }
 
 static inline Arrival arrival_at(const Replay *replay, const Machine *machine, int64_t at)
 {
-    int64_t row = row_at(&replay->timelines[TAKEN], at);
-    return (Arrival){machine->columns[THROUGH][row] + seconds(replay, machine, WIRE, row), row};
+    int64_t row = row_at(&replay->timelines[RECEIVE_AWAITED], at);
+    return (Arrival){machine->columns[LINKS_LEFT][row] + seconds(replay, machine, WIRE, row), row};
 }
 
-static void take(const Replay *replay, const Machine *machine, Step *step)
+static void receive_all(const Replay *replay, const Machine *machine, Step *step)
 {
-    int64_t begin = step->begin[TAKEN], end = step->end[TAKEN], receivers = 0, first = 0;
+    int64_t begin = step->begin[RECEIVE_AWAITED], end = step->end[RECEIVE_AWAITED], receivers = 0, first = 0;
     for (int64_t at = begin; at < end; at++) {
-        int64_t rank = replay->dst[row_at(&replay->timelines[TAKEN], at)];
+        int64_t rank = replay->dst[row_at(&replay->timelines[RECEIVE_AWAITED], at)];
         if (step->end_of[rank]++ == 0)
             step->receivers[receivers++] = rank;
     }
@@ -178,24 +178,24 @@ static void take(const Replay *replay, const Machine *machine, Step *step)
     for (int64_t at = 0; at < receivers; at++) {
         int64_t rank = step->receivers[at], last = step->end_of[rank];
         step->end_of[rank] = 0;
-        sort(step->arrivals + first, last - first, step->room);
+        sort(step->arrivals + first, last - first, step->buffer);
         for (; first < last; first++)
             receive(replay, machine, rank, step->arrivals[first]);
     }
 }
 
-static void finish(const Replay *replay, const Machine *machine, const Step *step)
+static void complete_sends_and_work(const Replay *replay, const Machine *machine, const Step *step)
 {
     double *done = machine->columns[DONE];
-    for (int64_t at = step->begin[FINISHED]; at < step->end[FINISHED]; at++) {
-        int64_t row = row_at(&replay->timelines[FINISHED], at), rank = replay->src[row];
-        done[rank] = later(done[rank], machine->columns[LEFT][row]);
+    for (int64_t at = step->begin[SEND_AWAITED]; at < step->end[SEND_AWAITED]; at++) {
+        int64_t row = row_at(&replay->timelines[SEND_AWAITED], at), rank = replay->src[row];
+        done[rank] = maximum(done[rank], machine->columns[SEND_END][row]);
     }
     for (int64_t row = step->begin[WORKED]; row < step->end[WORKED]; row++)
         done[replay->worker[row]] += seconds(replay, machine, WORK, row);
 }
 
-/* Runs machines together, step by step. */
+/* Replays several machines, step by step. */
 static int run(const Replay *replay, const Machine *machines, int64_t count, Step *step)
 {
     memset(step->end, 0, sizeof step->end);
@@ -205,32 +205,32 @@ static int run(const Replay *replay, const Machine *machines, int64_t count, Ste
         if (replay->share && replay->share())
             return -1;
         for (int64_t number = 0; number < count; number++) {
-            take(replay, &machines[number], step);
-            finish(replay, &machines[number], step);
+            receive_all(replay, &machines[number], step);
+            complete_sends_and_work(replay, &machines[number], step);
         }
     }
     return 0;
 }
 
-/* Moves the clocks of all machines. Returns 0; -1: no memory, or `share` failed. */
+/* Advances the clocks of all machines. Returns 0; -1: no memory, or `share` failed. */
 int commodel_replay(const Replay *replay)
 {
     Step step = {0};
-    int64_t count = replay->sizes * replay->draws, most = 0;
+    int64_t count = replay->sizes * replay->draws, max_arrivals = 0;
     while (next_step(replay, &step))
-        if (step.end[TAKEN] - step.begin[TAKEN] > most)
-            most = step.end[TAKEN] - step.begin[TAKEN];
+        if (step.end[RECEIVE_AWAITED] - step.begin[RECEIVE_AWAITED] > max_arrivals)
+            max_arrivals = step.end[RECEIVE_AWAITED] - step.begin[RECEIVE_AWAITED];
     Machine *machines = malloc(((size_t)count + 1) * sizeof *machines);
-    step.arrivals = malloc(((size_t)most + (size_t)most / 2 + 1) * sizeof *step.arrivals); /* room: buffer of the merge sort */
+    step.arrivals = malloc(((size_t)max_arrivals + (size_t)max_arrivals / 2 + 1) * sizeof *step.arrivals); /* arrivals, and the buffer of the merge sort */
     step.end_of = calloc(2 * (size_t)replay->ranks + 1, sizeof *step.end_of);
     int failed = machines == NULL || step.arrivals == NULL || step.end_of == NULL ? -1 : 0;
     if (!failed) {
-        step.room = step.arrivals + most, step.receivers = step.end_of + replay->ranks;
+        step.buffer = step.arrivals + max_arrivals, step.receivers = step.end_of + replay->ranks;
         for (int64_t number = 0; number < count; number++)
             for (int kind = 0; kind < COLUMNS; kind++) {
                 const Column *column = &replay->columns[kind];
-                int64_t before = number / replay->draws * column->size + number % replay->draws * column->draw;
-                machines[number].columns[kind] = column->numbers ? column->numbers + before : NULL;
+                int64_t offset = number / replay->draws * column->size + number % replay->draws * column->draw;
+                machines[number].columns[kind] = column->numbers ? column->numbers + offset : NULL;
             }
         if (replay->share)
             failed = run(replay, machines, count, &step);

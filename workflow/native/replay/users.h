@@ -1,5 +1,5 @@
-/* The messages on a line, with access to the one that leaves first. Messages of one size leave in the order of joining and
- * are in a queue; others are in a heap. In a header for the same reason as events.h. */
+/* users.h: the messages on a line, with access to the one that leaves first. Messages that leave in the order of joining,
+ * as those of one size do, are in a queue, others in a heap. In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_USERS_H
 #define COMMODEL_USERS_H
@@ -15,13 +15,13 @@ typedef struct {
 
 typedef struct {
     double served, since, due; /* due: end of its next message */
-    double known;              /* time of its current event */
-    uint32_t turn, known_turn; /* order of simultaneous events */
+    double event_time;              /* time of its current event */
+    uint32_t turn, event_turn; /* order of simultaneous events */
     int64_t count;             /* number of users */
     int64_t opposite;          /* the line of the opposite direction; -1: none, or without return traffic */
     User *queue, *heap;        /* users that leave in the order of joining, and the others */
-    int64_t first, last, room; /* of the queue */
-    int64_t others, others_room;
+    int64_t first, last, capacity; /* of the queue */
+    int64_t heap_count, heap_capacity;
 } Line;
 
 static inline int sooner(const User *one, const User *two)
@@ -30,14 +30,14 @@ static inline int sooner(const User *one, const User *two)
 }
 
 /* 0, or -1: no memory. */
-static inline int widen(User **users, int64_t *room)
+static inline int grow(User **users, int64_t *capacity)
 {
-    int64_t more = 2 * *room + 8;
-    User *wider = realloc(*users, (size_t)more * sizeof *wider);
-    if (wider == NULL)
+    int64_t capacity_wanted = 2 * *capacity + 8;
+    User *grown = realloc(*users, (size_t)capacity_wanted * sizeof *grown);
+    if (grown == NULL)
         return -1;
-    *users = wider;
-    *room = more;
+    *users = grown;
+    *capacity = capacity_wanted;
     return 0;
 }
 
@@ -48,20 +48,20 @@ static inline int enter(Line *line, User user)
     if (line->first == line->last)
         line->first = line->last = 0;
     if (line->last == 0 || !sooner(&user, &line->queue[line->last - 1])) {
-        if (line->last == line->room && line->first > line->room / 2) {
+        if (line->last == line->capacity && line->first > line->capacity / 2) {
             memmove(line->queue, line->queue + line->first, (size_t)(line->last - line->first) * sizeof user);
             line->last -= line->first;
             line->first = 0;
         }
-        if (line->last == line->room && widen(&line->queue, &line->room))
+        if (line->last == line->capacity && grow(&line->queue, &line->capacity))
             return -1;
         line->queue[line->last++] = user;
         return 0;
     }
-    if (line->others == line->others_room && widen(&line->heap, &line->others_room))
+    if (line->heap_count == line->heap_capacity && grow(&line->heap, &line->heap_capacity))
         return -1;
     User *heap = line->heap;
-    int64_t at = line->others++;
+    int64_t at = line->heap_count++;
     for (; at > 0 && sooner(&user, &heap[(at - 1) / 2]); at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
     heap[at] = user;
@@ -71,7 +71,7 @@ static inline int enter(Line *line, User user)
 /* The user that leaves next. */
 static inline const User *next_user(const Line *line)
 {
-    if (line->others == 0)
+    if (line->heap_count == 0)
         return &line->queue[line->first];
     return line->first == line->last || sooner(line->heap, &line->queue[line->first]) ? line->heap
                                                                                        : &line->queue[line->first];
@@ -82,14 +82,14 @@ static inline int64_t leave(Line *line)
     const User *next = next_user(line);
     int64_t message = next->message;
     line->count--;
-    if (next != line->heap || line->others == 0) {
+    if (next != line->heap || line->heap_count == 0) {
         line->first++;
         return message;
     }
-    User *heap = line->heap, last = heap[--line->others];
+    User *heap = line->heap, last = heap[--line->heap_count];
     int64_t at = 0;
-    for (int64_t child; (child = 2 * at + 1) < line->others; at = child) {
-        if (child + 1 < line->others && sooner(&heap[child + 1], &heap[child]))
+    for (int64_t child; (child = 2 * at + 1) < line->heap_count; at = child) {
+        if (child + 1 < line->heap_count && sooner(&heap[child + 1], &heap[child]))
             child++;
         if (!sooner(&heap[child], &last))
             break;

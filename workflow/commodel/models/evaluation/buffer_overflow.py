@@ -25,7 +25,7 @@ import numpy as np
 from commodel.models import Array
 from commodel.models.evaluation.repeated_rounds import MessageKinds
 from commodel.models.evaluation.replay import Costs, finish_times
-from commodel.patterns.schedule import Ends, Schedule
+from commodel.patterns.schedule import NonblockingSteps, Schedule
 
 NEGLIGIBLE_LOSS = 0.5  # packets of a burst: a smaller loss counts as none
 ROUNDING = 1e-6  # of a message's packets
@@ -169,7 +169,8 @@ def find_departures(schedule: Schedule, costs: Costs, work_seconds: Array, rows:
         with_observers(schedule.dst, observer),
         0,
         work=schedule.work,
-        ends=schedule.ends and Ends(*(with_observers(column, schedule.step[rows]) for column in schedule.ends.columns)),
+        nonblocking=schedule.nonblocking
+        and NonblockingSteps(*(with_observers(column, schedule.step[rows]) for column in schedule.nonblocking.columns)),
     )
     names = ("send", "receive", "wire", "gap_out", "gap_in")
     observer_costs = replace(costs, **{name: without_cost(getattr(costs, name)) for name in names})
@@ -189,12 +190,12 @@ def count_ranks_in_flight(schedule: Schedule, single_seconds: Array, busy: Array
     for count, step in enumerate(schedule.steps):
         groups, ranks = step.sends, step.sends.ranks
         sends[ranks] = True
-        senders[step.sent], step_number[step.sent] = len(ranks), count
-        ends[step.sent] = len(ranks) + np.count_nonzero(~sends[np.unique(schedule.dst[step.sent])])
+        senders[step.posted_sends], step_number[step.posted_sends] = len(ranks), count
+        ends[step.posted_sends] = len(ranks) + np.count_nonzero(~sends[np.unique(schedule.dst[step.posted_sends])])
         sends[ranks] = False
         if groups.order is not None:
             sent = groups.last - groups.first + 1
-            messages_of_sender[step.sent] = np.repeat(sent, sent)[np.argsort(groups.order)]
+            messages_of_sender[step.posted_sends] = np.repeat(sent, sent)[np.argsort(groups.order)]
     if not len(messages_of_sender):
         return messages_of_sender
     share_in_flight = (

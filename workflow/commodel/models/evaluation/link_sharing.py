@@ -269,7 +269,7 @@ def copy_seconds(bytes: np.ndarray, values: Values) -> tuple[Array | float, Arra
 def split_stack(schedule: Schedule) -> Iterator[Schedule]:
     """Yield the schedule of each size of a stack."""
     for number in range(schedule.sizes):
-        yield schedule.resized(schedule.bytes[number, 0], schedule.work.bytes[number, 0])
+        yield schedule.resize(schedule.bytes[number, 0], schedule.work.bytes[number, 0])
 
 
 def work_seconds(schedule: Schedule, values: Values) -> Array:

@@ -412,8 +412,8 @@ def _condense(
     check_rows(sum(part.messages for part in parts))
     step = np.concatenate([part.step + begin for part, begin in zip(parts, begins, strict=False)])
     columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("src", "dst", "bytes"))
-    whole = Schedule.of(schedule.ranks, step, *columns, work=Work.joined(works), root=schedule.root)
-    return whole.placed(schedule.node), np.array(counts)
+    whole = Schedule.of(schedule.ranks, step, *columns, work=Work.concatenate(works), root=schedule.root)
+    return whole.place(schedule.node), np.array(counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -507,8 +507,8 @@ def find_representatives(
             work.append(Work.reduce(start + number, target % period, bytes))
         start += part.count
     step, source, target, bytes = (np.concatenate(column) for column in zip(*messages, strict=True))
-    sent = Schedule.of(ranks, step, source, target, bytes).placed(node)
-    replayed = Schedule.of(period, step, source, target % period, bytes, work=Work.joined(work))
+    sent = Schedule.of(ranks, step, source, target, bytes).place(node)
+    replayed = Schedule.of(period, step, source, target % period, bytes, work=Work.concatenate(work))
     return Representatives(sent, replayed, source * ranks + target, rotation)
 
 
@@ -545,7 +545,7 @@ def _find_representative_ranks(
         schedule,
         **{name: getattr(schedule, name)[..., rows] for name in ("step", "src", "dst", "bytes")},
         work=Work(*(column[..., works] for column in schedule.work.columns)),
-        ends=schedule.ends and schedule.ends.select_rows(rows),
+        nonblocking=schedule.nonblocking and schedule.nonblocking.select_rows(rows),
         shift=None,
     )
     replayed = replace(sent, ranks=period, dst=sent.dst % period, node=node[:period])
@@ -572,11 +572,11 @@ class Piece:
     def expand(self, node: np.ndarray) -> Schedule:
         """Return all messages of the piece on these nodes."""
         if not isinstance(self.part, Rounds):
-            return self.part.placed(node)
+            return self.part.place(node)
         step, source = np.divmod(np.arange(self.messages), self.part.ranks)
         target, bytes = self.part.receivers_and_bytes(self.first + step, source)
         work = Work.reduce(step, target, bytes) if self.part.combines else None
-        return Schedule.of(self.part.ranks, step, source, target, bytes, work=work).placed(node)
+        return Schedule.of(self.part.ranks, step, source, target, bytes, work=work).place(node)
 
 
 def cut_into_pieces(schedule: CompactSchedule) -> list[Piece]:

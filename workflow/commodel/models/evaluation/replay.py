@@ -45,7 +45,7 @@ from commodel.models.evaluation.repeated_rounds import Batch, State, find_repres
 from commodel.models.evaluation.values import Values, distance_classes
 from commodel.patterns.rank_local_steps import reorder_requests
 from commodel.patterns.repeated import CompactSchedule, Rounds
-from commodel.patterns.schedule import Groups, Schedule, Step, stable_order
+from commodel.patterns.schedule import Groups, Schedule, Step, stable_argsort
 
 # Factors of the costs of messages, and of work.
 _FACTORS: ContextVar[tuple[Array, Array] | None] = ContextVar("factors", default=None)
@@ -143,7 +143,7 @@ def replay(
 def finish_times(schedule: Schedule, costs: Costs, work_seconds: Array) -> Array:
     """Return when each rank is done (last axis: ranks). Complexity: messages × draws."""
     costs, work_seconds = scale_costs(costs, work_seconds)
-    if costs.request is not None and schedule.ends is not None:
+    if costs.request is not None and schedule.nonblocking is not None:
         rendezvous = ~np.isnan(costs.request)
         rendezvous = np.broadcast_to(rendezvous.any(axis=tuple(range(rendezvous.ndim - 1))), schedule.src.shape)
         if (rendezvous & (schedule.src_wait < schedule.dst_step)).any():
@@ -226,11 +226,11 @@ class _Messages:
         Each has its steps in order, and the rows in that order.
         """
         posted = self._timeline(schedule.step)
-        if schedule.ends is None:
+        if schedule.nonblocking is None:
             return [posted] * 5
         matched = np.maximum(schedule.step, schedule.dst_step)
         columns = schedule.dst_step, matched, schedule.dst_wait, schedule.src_wait
-        orders = [(column, stable_order(column)) for column in columns]
+        orders = [(column, stable_argsort(column)) for column in columns]
         return [posted, *(self._timeline(column[order], order) for column, order in orders)]
 
 

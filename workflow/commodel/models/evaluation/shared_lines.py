@@ -421,8 +421,8 @@ class Sharing:
     def rows(self, step: Step) -> Iterator[np.ndarray]:
         """Yield the messages that begin in a step: eager ones when they are posted, rendezvous ones when the receive is
         posted as well."""
-        sent = np.arange(step.sent.start, step.sent.stop)
-        matched = np.arange(step.met.start, step.met.stop) if isinstance(step.met, slice) else step.met
+        sent = np.arange(step.posted_sends.start, step.posted_sends.stop)
+        matched = np.arange(step.matched.start, step.matched.stop) if isinstance(step.matched, slice) else step.matched
         rows = np.concatenate([sent[~self.rendezvous[sent]], matched[self.rendezvous[matched]]])
         if len(rows):
             yield rows

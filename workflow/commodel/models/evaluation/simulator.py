@@ -25,7 +25,7 @@ import numpy as np
 from commodel.models import Array
 from commodel.models.evaluation.native_library import NativeRuns, check_finished, int64_fields, library, pointer_fields
 from commodel.models.evaluation.values import Values
-from commodel.patterns.dependencies import CALC, RECEIVE, SEND, Dependency, dependencies, work_groups
+from commodel.patterns.dependencies import CALC, RECEIVE, SEND, Dependency, group_work, make_dependencies
 from commodel.patterns.schedule import Schedule
 
 NEVER = 2**62  # as a size in bytes: no message uses rendezvous; as a time: later than all events
@@ -48,7 +48,7 @@ class Operations:
     @classmethod
     def of(cls, schedule: Schedule, busy: np.ndarray) -> "Operations":
         kinds, rows, first, edges = [], [], [0], []
-        for items in dependencies(schedule, busy):
+        for items in make_dependencies(schedule, busy):
             base = len(kinds)
             for item in items:
                 if isinstance(item, Dependency):
@@ -75,7 +75,7 @@ class Operations:
 def _number_matches(schedule: Schedule) -> np.ndarray:
     """Return a number for each pair of ranks and tag. As in the export, the tag is the step, or differs for each
     message."""
-    tag = schedule.step if schedule.ends is None else np.arange(len(schedule.src))
+    tag = schedule.step if schedule.nonblocking is None else np.arange(len(schedule.src))
     keys = np.stack([schedule.src, schedule.dst, tag])
     return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
 
@@ -117,7 +117,7 @@ def finish_times(schedule: Schedule, values: Values) -> Array:
     names = ("L", "o", "g", "G", "O", *(["S"] if "S" in values else []))
     work_seconds = schedule.work_seconds(values["gamma"])
     lead = np.broadcast_shapes(values.lead, schedule.bytes.shape[:-1], work_seconds.shape[:-1])
-    groups, count = work_groups(schedule)
+    groups, count = group_work(schedule)
     body = np.broadcast_to(np.maximum(schedule.bytes, 1) - 1, (*lead, len(schedule.src)))
     work_seconds = np.broadcast_to(work_seconds, (*lead, len(groups)))
     numbers = {name: np.broadcast_to(values[name][..., 0], lead) for name in names}

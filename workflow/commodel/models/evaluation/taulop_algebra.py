@@ -245,11 +245,11 @@ def sum_own_overheads(schedule: Schedule, overhead: Array, by_node: bool) -> lis
     """
     steps = []
     for step in schedule.steps:
-        if step.sent.start == step.sent.stop:
+        if step.posted_sends.start == step.posted_sends.stop:
             continue
-        channel, seconds = schedule.channel[step.sent], overhead[..., step.sent]
+        channel, seconds = schedule.channel[step.posted_sends], overhead[..., step.posted_sends]
         position, _, first, joined = join_by_channel(step.src, channel, np.zeros(len(channel)))
-        target = schedule.node[schedule.dst[step.sent]][first] if by_node else np.zeros(len(first), dtype=int)
+        target = schedule.node[schedule.dst[step.posted_sends]][first] if by_node else np.zeros(len(first), dtype=int)
         of_sender = np.zeros((*seconds.shape[:-1], len(first)))
         np.add.at(of_sender, (..., joined), seconds)
         groups, group_of = np.unique(np.stack([position, channel[first], target]), axis=1, return_inverse=True)
@@ -265,14 +265,14 @@ def list_stages(schedule: Schedule) -> list[list[int]]:
     Without messages in flight across steps, each step is a stage. Else a stage ends when all its messages are waited
     for.
     """
-    sending = [place for place, step in enumerate(schedule.steps) if step.sent.start < step.sent.stop]
-    if schedule.ends is None:
+    sending = [place for place, step in enumerate(schedule.steps) if step.posted_sends.start < step.posted_sends.stop]
+    if schedule.nonblocking is None:
         return [[place] for place in sending]
-    waited = np.maximum(schedule.ends.src_wait, schedule.ends.dst_wait)
+    waited = np.maximum(schedule.nonblocking.src_wait, schedule.nonblocking.dst_wait)
     stages: list[list[int]] = []
     last = -1
     for place in sending:
-        sent = schedule.steps[place].sent
+        sent = schedule.steps[place].posted_sends
         if schedule.step[sent.start] > last:
             stages.append([])
         stages[-1].append(place)
@@ -455,12 +455,12 @@ def list_stage_steps(schedule: Schedule, settings: Mapping[str, object]) -> list
     """Return the steps of every stage."""
     if get_setting(settings, "shared") == "port":
         return list_stages(schedule)
-    return [[place] for place, step in enumerate(schedule.steps) if step.sent.start < step.sent.stop]
+    return [[place] for place, step in enumerate(schedule.steps) if step.posted_sends.start < step.posted_sends.stop]
 
 
 def list_message_rows(schedule: Schedule, stage: list[int]) -> np.ndarray:
     """Return the rows of a stage's messages."""
-    return np.arange(schedule.steps[stage[0]].sent.start, schedule.steps[stage[-1]].sent.stop)
+    return np.arange(schedule.steps[stage[0]].posted_sends.start, schedule.steps[stage[-1]].posted_sends.stop)
 
 
 def make_stage_terms(

@@ -1,6 +1,6 @@
 """A model as data (`Family`): its parameters, the probes it needs, its fit and its prediction.
 
-Each model is one file in this folder. `family` returns a model by name.
+Each model is one file in this folder. `find_family` returns a model by name.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -139,7 +139,7 @@ class Family:
         return key(name, "a") if len(places) in (0, PLACES[parameter.of]) else name
 
 
-def family(name: str) -> Family:
+def find_family(name: str) -> Family:
     """Return the model of this name."""
     return lookup("models.families", "FAMILY", name)
 
@@ -245,4 +245,4 @@ def infer_forms(entry: Family, names: Iterable[str]) -> dict[str, str]:
 
 def meanings(names: Sequence[str]) -> dict[tuple[str, str], str]:
     """Return the meaning of each parameter, by model and parameter name."""
-    return {(name, parameter.name): parameter.meaning for name in names for parameter in family(name).parameters}
+    return {(name, parameter.name): parameter.meaning for name in names for parameter in find_family(name).parameters}

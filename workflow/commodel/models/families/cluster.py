@@ -210,7 +210,7 @@ def _at_size(schedule: Schedule, size: tuple[int, ...]) -> Schedule:
     """Return the schedule at one of its sizes."""
     if not size:
         return schedule
-    return schedule.resized(schedule.bytes[(*size, 0)], schedule.work.bytes[(*size, 0)])
+    return schedule.resize(schedule.bytes[(*size, 0)], schedule.work.bytes[(*size, 0)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,12 +116,14 @@ class _StallingNetwork:
         all_rows = np.arange(len(schedule.src))
         send_end = [0.0] * len(all_rows)  # when each message left its sender
         for step in schedule.steps:
-            rows = range(step.sent.start, step.sent.stop)
-            self._send(rows, step.src.tolist(), schedule.dst[step.sent].tolist(), send_end)
-            for arrival, rank in sorted((send_end[row] + self.L, schedule.dst[row]) for row in all_rows[step.taken]):
+            rows = range(step.posted_sends.start, step.posted_sends.stop)
+            self._send(rows, step.src.tolist(), schedule.dst[step.posted_sends].tolist(), send_end)
+            for arrival, rank in sorted(
+                (send_end[row] + self.L, schedule.dst[row]) for row in all_rows[step.awaited_receives]
+            ):
                 begin = max(arrival, self.done[rank], self.last_in[rank] + self.g)
                 self.last_in[rank], self.done[rank] = begin, begin + self.o
-            for row in all_rows[step.finished]:
+            for row in all_rows[step.awaited_sends]:
                 self.done[schedule.src[row]] = max(self.done[schedule.src[row]], send_end[row])
             for row in range(step.work.start, step.work.stop):
                 self.done[schedule.work.rank[row]] += work[row]

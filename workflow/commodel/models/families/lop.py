@@ -176,12 +176,14 @@ def _advance_clocks(schedule: Schedule, values: Values, begin: Array) -> Array:
     departure = np.empty((*shape, len(schedule.src)))
     for step, (sent, received) in zip(schedule.steps, counts, strict=True):
         if len(step.src):
-            sender_index[step.sent] = sent = np.searchsorted(n, sent)
-            departure[..., step.sent] = done[..., step.src] + first[..., sent]
+            sender_index[step.posted_sends] = sent = np.searchsorted(n, sent)
+            departure[..., step.posted_sends] = done[..., step.src] + first[..., sent]
             done[..., step.sends.ranks] += busy[..., _take_first_rows(step.sends, sent)]
         if len(step.dst):
             received = np.searchsorted(n, received)
-            arrival = departure[..., step.taken] + np.maximum(wire[..., sender_index[step.taken]], wire[..., received])
+            arrival = departure[..., step.awaited_receives] + np.maximum(
+                wire[..., sender_index[step.awaited_receives]], wire[..., received]
+            )
             groups = step.receives
             done[..., groups.ranks] = np.maximum(done[..., groups.ranks], groups.latest(arrival))
         if step.work.stop > step.work.start:
@@ -211,7 +213,7 @@ def describe_limits(schedule: Schedule, values: Values) -> str:
         largest = max(count_most_rows(step.sends), count_most_rows(step.receives))
         if probed and largest > int(probed):
             return f"extrapolated: a rank with {largest} messages in a step, probed up to {probed}"
-        pair = step.src * schedule.ranks + schedule.dst[step.sent]
+        pair = step.src * schedule.ranks + schedule.dst[step.posted_sends]
         if largest > 1 and len(np.unique(pair)) < len(pair):
             return "several messages to one partner in a step: LoP allows one"
     return ""

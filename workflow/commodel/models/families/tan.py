@@ -210,8 +210,8 @@ def _advance_state(
     sent = np.empty((*ready.shape[:-1], len(schedule.src)))  # time of each message
     for step in schedule.steps:
         close_phases(state, *next(phases))
-        sent[..., step.sent] = ready[..., step.src]
-        groups, taken = step.receives, sent[..., step.taken]
+        sent[..., step.posted_sends] = ready[..., step.src]
+        groups, taken = step.receives, sent[..., step.awaited_receives]
         latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], groups.latest(taken))
     return state
 

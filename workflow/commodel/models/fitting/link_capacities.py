@@ -23,7 +23,7 @@ from commodel.models.fitting.regression import COLLINEAR, fit_mean, least_square
 from commodel.models.fitting.round_trips import NEVER, HalfTrip
 from commodel.models.keys import key, parse, sample
 from commodel.models.probes.capacity import FIRST_RECEIVED_BYTES, TINY_BYTES, make_pattern
-from commodel.patterns.layouts import nodes_read
+from commodel.patterns.layouts import parse_nodes
 from commodel.patterns.schedule import Schedule
 
 MIN_SLOWDOWN = 1.1  # time relative to a single message, from which messages count as sharing a link
@@ -106,7 +106,7 @@ def fit_link_factors(
         )
         if not len(cases) or not beyond:
             continue
-        where = [list(nodes_read(str(text))) for text in cases["where"].tolist()]
+        where = [list(parse_nodes(str(text))) for text in cases["where"].tolist()]
         latency, single = (column[0] for column in trips[beyond[0]].parts(cases["bytes"].astype(float)))
         slowest_port = np.array([ports[nodes].max() for nodes in where]) if len(ports) else 1.0
         byte_time = cases.seconds[0] - latency
@@ -190,7 +190,7 @@ def select_fastest_ports(cases: Cases, ports: np.ndarray) -> Cases:
     """Return the cases between the nodes with the fastest ports."""
     if not len(ports):
         return cases
-    slowest = np.array([ports[list(nodes_read(str(text)))].max() for text in cases["where"].tolist()])
+    slowest = np.array([ports[list(parse_nodes(str(text)))].max() for text in cases["where"].tolist()])
     return cases.pick(slowest == slowest.min())
 
 
@@ -202,7 +202,7 @@ def _reference_node(observed: Observed) -> int:
     """Return the node to whose port c_out was fitted."""
     for case in observed.probes.get("capacity", ()):
         if (case.settings["how"], case.settings["level"]) == ("out", NODE):
-            return int(nodes_read(str(case.settings["where"]))[0])
+            return int(parse_nodes(str(case.settings["where"]))[0])
     return 0
 
 
@@ -210,7 +210,7 @@ def _reference_group(observed: Observed, level: str) -> int:
     """Return the group to whose links c_out was fitted; -1 if there is none."""
     for case in observed.probes.get("capacity", ()):
         if (case.settings["how"], case.settings["level"]) == ("out", level):
-            return int(observed.levels[level][nodes_read(str(case.settings["where"]))[0]])
+            return int(observed.levels[level][parse_nodes(str(case.settings["where"]))[0]])
     return -1
 
 
@@ -427,8 +427,8 @@ def _list_patterns(observed: Observed, how: str, level: str = NODE) -> Iterator[
     """Yield the size, the seconds and the pattern of each case."""
     for case in observed.probes.get("capacity", ()):
         if (case.settings["how"], case.settings["level"]) == (how, level) and len(case.seconds):
-            nodes = nodes_read(str(case.settings["where"]))
-            yield int(case.settings["bytes"]), float(np.median(case.seconds)), make_pattern(case.settings).placed(nodes)
+            nodes = parse_nodes(str(case.settings["where"]))
+            yield int(case.settings["bytes"]), float(np.median(case.seconds)), make_pattern(case.settings).place(nodes)
 
 
 def find_links_by_destination(

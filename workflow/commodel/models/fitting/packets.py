@@ -8,7 +8,7 @@ from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.fitting.observed import MEAN_COUNT, MEDIAN_COUNT, Cases, Observed, select_common
 from commodel.models.fitting.regression import fit_mean, least_squares
-from commodel.patterns.layouts import place
+from commodel.patterns.layouts import place_ranks
 from commodel.stats import resample_statistic
 from commodel.units import format_bytes
 
@@ -77,7 +77,7 @@ def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
         if len(socket_buffer) and socket_buffer.seconds[0, 0] > 0
         else ""
     )
-    if len(set(place(str(flood["layout"][0]), int(flood["ranks"][0])))) == 1:
+    if len(set(place_ranks(str(flood["layout"][0]), int(flood["ranks"][0])))) == 1:
         return _mark_unobservable(
             f"all ranks are on one host, where packets are lost at the socket's buffer{socket_size}"
         )

@@ -35,7 +35,7 @@ from commodel.models.probes import (
     list_counts,
     list_powers_of_two,
 )
-from commodel.patterns.rank_local_steps import rank_local
+from commodel.patterns.rank_local_steps import make_rank_local_schedule
 from commodel.patterns.schedule import Work
 from commodel.stats import select_evenly
 
@@ -223,15 +223,17 @@ def make_pattern(case: Settings) -> Schedule:
     """Return the schedule of a case."""
     flows, ranks = np.arange(case["flows"]), case["procs"]
     if case["how"] == "eager":
-        return rank_local(3, [2, 0], [1, 1], [FIRST_RECEIVED_BYTES, case["bytes"]], 0, 0, [0, 1], [0, 1], root=0)
+        return make_rank_local_schedule(
+            3, [2, 0], [1, 1], [FIRST_RECEIVED_BYTES, case["bytes"]], 0, 0, [0, 1], [0, 1], root=0
+        )
     if case["how"] == "start":
         work = Work.compute(0, np.array([1]), np.array([0.0, COMPUTE_SECONDS]))
-        return rank_local(2, 0, 1, case["bytes"], 0, 0, 1, 1, work=work, root=1)
+        return make_rank_local_schedule(2, 0, 1, case["bytes"], 0, 0, 1, 1, work=work, root=1)
     if case["how"] == "order":
         sent, rest = np.zeros(len(flows), dtype=int), np.minimum(flows, 1)
         src, dst, bytes = ([*column, last] for column, last in ((sent, 1), (sent + 1, 0), (sent + case["bytes"], 0)))
         ends = [*sent, 1], [*sent + 1, 1], [*sent, 1], [*rest, 1]
-        return rank_local(2, src, dst, bytes, *ends, root=0)
+        return make_rank_local_schedule(2, src, dst, bytes, *ends, root=0)
     if case["how"] == "against":
         src, dst = [*(1 + flows % (ranks - 2)), 0], [*(0 * flows), ranks - 1]
         return Schedule.of(ranks, 0, src, dst, case["bytes"], root=ranks - 1)

@@ -106,7 +106,7 @@ def plan_chain(site: Site, sizes: list[int]) -> ProbePlan:
 
 
 def chain(case: Settings) -> Schedule:
-    """Return a packet down a row of ranks and back up."""
+    """Return a packet along a chain of ranks and back."""
     height = case["height"]
     down, up = np.arange(height), np.arange(height, 0, -1)
     src, dst = np.concatenate([down, up]), np.concatenate([down + 1, up - 1])
@@ -334,7 +334,7 @@ TABLE = (
     ),
     Probe(
         "chain",
-        "round trip down a row of ranks",
+        "round trip along a chain of ranks",
         ("height", "bytes"),
         plan_chain,
         pattern=chain,

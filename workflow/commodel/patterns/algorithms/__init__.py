@@ -1,5 +1,5 @@
-"""Algorithms for collective operations (`algorithm`): each builds one Schedule from ranks (or a tree) and bytes. A file
-defines one algorithm, or a table of all those for an operation.
+"""Algorithms of collective operations (`find_algorithm`): each builds a Schedule from ranks (or a tree) and bytes. A
+module defines one algorithm, or a table of those for an operation.
 """
 
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from typing import Any
 
 from commodel.errors import UserError, suggest
 from commodel.patterns.arguments import Argument
-from commodel.patterns.libraries import Routine, routines
-from commodel.patterns.operations import base
+from commodel.patterns.libraries import Routine, find_routines
+from commodel.patterns.operations import base_name
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import discover
 
-RANK_ORDER = "combines in the order of the ranks"  # requires an associative operation
+RANK_ORDER = "combines in the order of the ranks"  # needs an associative operation
 ANY_ORDER = "combines in any order: the operation must commute"
 ALIASES = {  # names in MPI libraries
     ("bcast", "pipeline"): "chain",
@@ -55,12 +55,12 @@ class Algorithm:
         return self.argument is not None and not self.argument.optional
 
     @property
-    def like(self) -> tuple[Routine, ...]:
+    def mpi_functions(self) -> tuple[Routine, ...]:
         """The functions of MPI libraries that send the same messages."""
-        return routines(self.name)
+        return find_routines(self.name)
 
-    def values(self, text: str) -> tuple[Any, ...]:
-        """Return the arguments of `build` for the text of the argument, which may be empty."""
+    def parse_argument(self, text: str) -> tuple[Any, ...]:
+        """Return the value of the argument, whose text may be empty, as a tuple; empty if there is no argument."""
         if self.needs_argument and not text:
             raise UserError(f"algorithm {self.operation} {self.short_name}: found no argument, wanted {self.form}")
         if text and not self.argument:
@@ -84,32 +84,32 @@ class TreeAlgorithm:
 
 
 def find_algorithms(operation: str) -> dict[str, Algorithm]:
-    """Return the algorithms for an operation, by the name a user gives."""
-    entries, name = discover("patterns.algorithms", "ALGORITHM").values(), base(operation)
+    """Return the algorithms for an operation, by their short names."""
+    entries, name = discover("patterns.algorithms", "ALGORITHM").values(), base_name(operation)
     return {entry.short_name: entry for entry in entries if isinstance(entry, Algorithm) and entry.operation == name}
 
 
-def algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
+def find_algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
     """Return the algorithm of a spec `name` or `name:argument`, and the text of its argument."""
     name, _, argument = spec.partition(":")
     name, argument, by_name = name.strip().replace("_", "-"), argument.strip(), find_algorithms(operation)
-    entry = by_name.get(ALIASES.get((base(operation), name), name))
+    entry = by_name.get(ALIASES.get((base_name(operation), name), name))
     if entry is None:
-        aliases = [alias for owner, alias in ALIASES if owner == base(operation)]
+        aliases = [alias for owner, alias in ALIASES if owner == base_name(operation)]
         raise UserError(f"no algorithm '{spec}' for {operation}; {suggest(name, [*by_name, *aliases])}")
-    entry.values(argument)
+    entry.parse_argument(argument)
     return entry, argument
 
 
-def own_spelling(operation: str, spec: str) -> str:
-    """Return a spec with the name of the algorithm in this project."""
-    entry, argument = algorithm(operation, spec)
+def canonical_algorithm(operation: str, spec: str) -> str:
+    """Return the spec with the name of the algorithm in this project."""
+    entry, argument = find_algorithm(operation, spec)
     return f"{entry.short_name}:{argument}" if argument else entry.short_name
 
 
-def over_tree(operation: str) -> TreeAlgorithm:
+def find_tree_algorithm(operation: str) -> TreeAlgorithm:
     """Return the algorithm of an operation over a topology."""
-    entry = discover("patterns.algorithms", "ALGORITHM").get(f"{base(operation)}-tree")
+    entry = discover("patterns.algorithms", "ALGORITHM").get(f"{base_name(operation)}-tree")
     if entry is None:
         raise UserError(
             f"{operation} does not run over a topology; give an algorithm: {', '.join(find_algorithms(operation))}"

@@ -3,7 +3,15 @@
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
-from commodel.patterns.phases import Core, every_step, phase, ring, sequence, split_equally, wrap_addresses
+from commodel.patterns.phases import (
+    Core,
+    join_stages,
+    list_steps_and_sources,
+    make_phase,
+    ring_rounds,
+    split_equally,
+    wrap_addresses,
+)
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Schedule, Work
 
@@ -14,12 +22,12 @@ def bruck(ranks: int, bytes: int) -> Schedule:
     In the end, each rank except 0 copies everything into the order of the ranks.
     """
     rounds = (ranks - 1).bit_length()
-    step, source = every_step(rounds, ranks)
+    step, source = list_steps_and_sources(rounds, ranks)
     distance = 1 << step
     length = np.minimum(distance, ranks - distance) * bytes
-    return sequence(
+    return join_stages(
         ranks,
-        phase(
+        make_phase(
             step,
             source,
             (source - distance) % ranks,
@@ -31,31 +39,37 @@ def bruck(ranks: int, bytes: int) -> Schedule:
 
 
 def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
-    """Return the neighbour exchange: a rank exchanges the pair of blocks that it received last with its two neighbours
-    in turn.
+    """Return the neighbour exchange: a rank exchanges the two blocks that it received last with its left and right
+    neighbour in turn.
 
     An odd number of ranks uses the ring instead, as in Open MPI.
     """
     if ranks % 2:
         return around_the_ring(ranks, bytes)
     rank = np.arange(ranks)
-    swapped = phase(0, rank, rank ^ 1, bytes, lambda: rank * bytes)
+    first = make_phase(0, rank, rank ^ 1, bytes, lambda: rank * bytes)
 
     def to(number: np.ndarray, source: np.ndarray) -> np.ndarray:
         # Even ranks first send to the lower neighbour, odd ones to the upper.
         return (source + np.where((source + number) % 2, 1, -1)) % ranks
 
-    def held(number: np.ndarray, source: np.ndarray) -> np.ndarray:
-        """Return the pair of ranks whose blocks arrived last, from growing distances, on alternating sides."""
+    def last_pair(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+        """Return the pair of ranks whose blocks arrived last, at growing distances on alternating sides."""
         side = np.where(source % 2, 1, -1)
         pair = source // 2 + np.where(number % 2, side * ((number + 1) // 2), -side * (number // 2))
         return pair % (ranks // 2)
 
     sizes = np.full(ranks // 2, 2 * bytes)
-    exchanged = Rounds(
-        ranks, ranks // 2 - 1, to, held, sizes, lambda number, source: 2 * bytes * held(number, source), shift=2
+    rounds = Rounds(
+        ranks,
+        ranks // 2 - 1,
+        to,
+        last_pair,
+        sizes,
+        lambda number, source: 2 * bytes * last_pair(number, source),
+        shift=2,
     )
-    return sequence(ranks, swapped, exchanged)
+    return join_stages(ranks, first, rounds)
 
 
 def recursive_doubling(ranks: int, bytes: int) -> Schedule:
@@ -65,12 +79,12 @@ def recursive_doubling(ranks: int, bytes: int) -> Schedule:
     """
     if ranks & (ranks - 1):
         return bruck(ranks, bytes)
-    return sequence(ranks, Core(ranks).double(split_equally(bytes, ranks)))
+    return join_stages(ranks, Core(ranks).double(split_equally(bytes, ranks)))
 
 
 def around_the_ring(ranks: int, bytes: int) -> Schedule:
-    """Return the ring: in each of P − 1 steps every rank passes on the block that it received last."""
-    return sequence(ranks, ring(split_equally(bytes, ranks)))
+    """Return the ring: in each of P − 1 steps every rank sends the block that it received last to the next rank."""
+    return join_stages(ranks, ring_rounds(split_equally(bytes, ranks)))
 
 
 ALGORITHM = (

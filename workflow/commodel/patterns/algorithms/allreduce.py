@@ -2,10 +2,19 @@
 
 from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, Algorithm
 from commodel.patterns.arguments import SEGMENT
-from commodel.patterns.phases import Core, broadcast_whole, halve_blocks, knomial, reduce_whole, ring, sequence, shares
+from commodel.patterns.phases import (
+    Core,
+    broadcast_unsplit,
+    halve_blocks,
+    join_stages,
+    knomial_tree,
+    reduce_unsplit,
+    ring_rounds,
+    split_evenly,
+)
 from commodel.patterns.schedule import Schedule, check_rows
 
-MAX_UNCHECKED_ROUNDS = 1000  # times around the ring, above which the number of messages is checked
+MAX_UNCHECKED_PARTS = 1000  # above it, the number of messages is checked
 
 
 def rabenseifner(ranks: int, bytes: int) -> Schedule:
@@ -14,9 +23,9 @@ def rabenseifner(ranks: int, bytes: int) -> Schedule:
 
     Ranks beyond a power of two first share the reduction with a neighbour, as in Open MPI.
     """
-    core = Core(ranks, odd=False, mirrored=True)
+    core = Core(ranks, odd=False, bits_reversed=True)
     ends = halve_blocks(bytes, core.rounds)
-    return sequence(ranks, *core.fold_halves(bytes), core.halve(ends), core.double(ends), core.unfold(0, bytes))
+    return join_stages(ranks, *core.fold_halves(bytes), core.halve(ends), core.double(ends), core.unfold(0, bytes))
 
 
 def recursive_doubling(ranks: int, bytes: int) -> Schedule:
@@ -25,36 +34,35 @@ def recursive_doubling(ranks: int, bytes: int) -> Schedule:
     Ranks beyond a power of two first send their vector to a neighbour and get the result from it at the end.
     """
     core = Core(ranks)
-    return sequence(ranks, core.fold(bytes), core.exchange(bytes), core.unfold(0, bytes))
+    return join_stages(ranks, core.fold(bytes), core.exchange(bytes), core.unfold(0, bytes))
 
 
 def reduce_bcast(ranks: int, bytes: int) -> Schedule:
     """Return a reduction followed by a broadcast, both over the binomial tree."""
-    edges = knomial(ranks)
-    return sequence(ranks, reduce_whole(edges, bytes), broadcast_whole(edges, bytes))
+    edges = knomial_tree(ranks)
+    return join_stages(ranks, reduce_unsplit(edges, bytes), broadcast_unsplit(edges, bytes))
 
 
 def around_the_ring(ranks: int, bytes: int, segment: int | None) -> Schedule:
     """Return the ring: P − 1 steps of reduce-scatter, then P − 1 of allgather, one P-th of the vector at a time.
 
-    With a segment size, each share is cut into equal parts of about that size. The reduce-scatter goes round once for
-    every part, as in Open MPI's segmented ring.
+    With a segment size, each share is cut into equal parts of about that size. Each part has its own reduce-scatter, as
+    in Open MPI's segmented ring.
     """
-    ends = shares(bytes, ranks)
+    ends = split_evenly(bytes, ranks)
     parts = _parts(ranks, bytes, segment) if segment else 1
-    rounds = [ring(ends, combines=True, part=part, parts=parts) for part in range(parts)]
-    return sequence(ranks, *rounds, ring(ends, ahead=1))
+    rounds = [ring_rounds(ends, combines=True, part=part, parts=parts) for part in range(parts)]
+    return join_stages(ranks, *rounds, ring_rounds(ends, ahead=1))
 
 
 def _parts(ranks: int, bytes: int, segment: int) -> int:
-    """Return the number of parts: the whole segments of a share, plus one if more than half a segment of every share is
-    left."""
-    once = ranks * segment
-    left = bytes % once
-    parts = bytes // once + (left >= ranks and left > once // 2)
-    if parts > MAX_UNCHECKED_ROUNDS:
+    """Return the number of parts of a share: its complete segments, plus one if more than half a segment remains."""
+    round_bytes = ranks * segment
+    remainder = bytes % round_bytes
+    parts = bytes // round_bytes + (remainder >= ranks and remainder > round_bytes // 2)
+    if parts > MAX_UNCHECKED_PARTS:
         check_rows(parts * ranks * (ranks - 1))
-    return parts if bytes >= once else 1
+    return parts if bytes >= round_bytes else 1
 
 
 ALGORITHM = (

@@ -3,24 +3,23 @@
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
-from commodel.patterns.phases import every_step, phase, sequence
-from commodel.patterns.phases import pairwise as pairwise_rounds
+from commodel.patterns.phases import join_stages, list_steps_and_sources, make_phase, pairwise_rounds
 from commodel.patterns.schedule import Runs, Schedule, Work, check_rows
 
 
 def bruck(ranks: int, bytes: int) -> Schedule:
     """Return Bruck's exchange: a block for the rank d further on travels 2^s in round s if bit s of d is set.
 
-    Blocks are put into that order before the first round and back after the last: two copies of everything. Every round
-    gathers its blocks into a message: a copy of what is sent. Unpacking is left out, since a receive can place blocks
+    Before the first round and after the last, each rank reorders all its blocks: two copies. Every round packs its
+    blocks into a message: a copy of the sent bytes. There is no copy for unpacking, since a receive can place blocks
     itself.
     """
     rounds = (ranks - 1).bit_length()
-    step, source = every_step(rounds, ranks)
+    step, source = list_steps_and_sources(rounds, ranks)
     distances = np.arange(ranks)
     sent = np.array([np.count_nonzero(distances >> bit & 1) for bit in range(rounds)])
 
-    def holds() -> Runs:
+    def contents() -> Runs:
         row, block = np.nonzero(distances >> step[:, None] & 1)  # the distances of the blocks of every message
         start = (
             source[row] - (block & (1 << step[row]) - 1)
@@ -33,24 +32,24 @@ def bruck(ranks: int, bytes: int) -> Schedule:
     before = Work.copy(0, distances, (ranks + sent[0]) * bytes)
     packing = [Work.copy(number, distances, count * bytes) for number, count in enumerate(sent[1:], 1)]
     after = Work.copy(rounds, distances, ranks * bytes)
-    work = Work.joined([before, *packing, after])
-    return sequence(
-        ranks, phase(step + 1, source, (source + (1 << step)) % ranks, sent[step] * bytes, holds, copies=work)
+    work = Work.concatenate([before, *packing, after])
+    return join_stages(
+        ranks, make_phase(step + 1, source, (source + (1 << step)) % ranks, sent[step] * bytes, contents, copies=work)
     )
 
 
 def linear(ranks: int, bytes: int) -> Schedule:
-    """Return the exchange in which every rank sends to all others at once, beginning with the rank before its own."""
+    """Return the exchange in which every rank sends to all others at once, starting with the previous rank."""
     check_rows(ranks * (ranks - 1))
     source, turn = np.divmod(np.arange(ranks * (ranks - 1)), ranks - 1)
     target = (source - turn - 1) % ranks
-    return sequence(ranks, phase(0, source, target, bytes, lambda: (source * ranks + target) * bytes))
+    return join_stages(ranks, make_phase(0, source, target, bytes, lambda: (source * ranks + target) * bytes))
 
 
 def pairwise(ranks: int, bytes: int) -> Schedule:
     """Return the exchange in which, in step i, every rank sends to the rank i further on."""
     sizes = np.full(ranks, bytes)
-    return sequence(ranks, pairwise_rounds(sizes, lambda source, target: (source * ranks + target) * bytes))
+    return join_stages(ranks, pairwise_rounds(sizes, lambda source, target: (source * ranks + target) * bytes))
 
 
 ALGORITHM = (

@@ -3,28 +3,35 @@
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
-from commodel.patterns.arguments import Kind, count
-from commodel.patterns.phases import broadcast_whole, down_tree, knomial, phase, sequence, up_tree
-from commodel.patterns.phases import dissemination as dissemination_rounds
+from commodel.patterns.arguments import Kind, count_argument
+from commodel.patterns.phases import (
+    broadcast_unsplit,
+    dissemination_rounds,
+    join_stages,
+    knomial_tree,
+    make_phase,
+    send_down_tree,
+    send_up_tree,
+)
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.tree import Tree
 
 
 def binomial(ranks: int, bytes: int) -> Schedule:
     """Return signals up a binomial tree to rank 0 and down again, as in Open MPI's `tree`."""
-    down = broadcast_whole(knomial(ranks), 0)
-    return sequence(ranks, down.backwards(), down)
+    down = broadcast_unsplit(knomial_tree(ranks), 0)
+    return join_stages(ranks, down.reverse(), down)
 
 
 def dissemination(ranks: int, bytes: int) -> Schedule:
     """Return dissemination: in round s every rank signals the rank 2^s further on, around the ring."""
-    return sequence(ranks, dissemination_rounds(ranks, 0))
+    return join_stages(ranks, dissemination_rounds(ranks, 0))
 
 
 def linear(ranks: int, bytes: int) -> Schedule:
     """Return the n:1 and 1:n of the LoP paper, one after the other."""
     others = np.arange(1, ranks)
-    return sequence(ranks, phase(0, others, 0, 0), phase(0, 0, others, 0))
+    return join_stages(ranks, make_phase(0, others, 0, 0), make_phase(0, 0, others, 0))
 
 
 def n_way(ranks: int, bytes: int, signals: int) -> Schedule:
@@ -37,19 +44,21 @@ def n_way(ranks: int, bytes: int, signals: int) -> Schedule:
     while distance < ranks:
         distances = distance * np.arange(1, min(signals, (ranks - 1) // distance) + 1)
         source = np.repeat(np.arange(ranks), len(distances))
-        rounds.append(phase(0, source, (source + np.tile(distances, ranks)) % ranks, 0))
+        rounds.append(make_phase(0, source, (source + np.tile(distances, ranks)) % ranks, 0))
         distance *= signals + 1
-    return sequence(ranks, *rounds)
+    return join_stages(ranks, *rounds)
 
 
 def over_topology(tree: Tree, bytes: int) -> Schedule:
-    return sequence(tree.nodes, up_tree(tree, 0), down_tree(tree, 0))
+    return join_stages(tree.nodes, send_up_tree(tree, 0), send_down_tree(tree, 0))
 
 
 ALGORITHM = (
     Algorithm("barrier", "binomial", "signals up a binomial tree and down again", binomial),
     Algorithm("barrier", "dissemination", "round s: signal the rank 2^s further on", dissemination),
     Algorithm("barrier", "linear", "signals of all ranks to rank 0, then from rank 0 to all", linear),
-    Algorithm("barrier", "n-way", "dissemination, N signals a round", n_way, count("N", Kind.RADIX, default=2)),
+    Algorithm(
+        "barrier", "n-way", "dissemination, N signals a round", n_way, count_argument("N", Kind.RADIX, default=2)
+    ),
     TreeAlgorithm(operation="barrier", title="signals go up to the root and down again", build=over_topology),
 )

@@ -1,32 +1,32 @@
-"""Broadcasts from rank 0: over trees and chains, in segments or whole, and as a scatter with an allgather."""
+"""Broadcasts from rank 0: over trees and chains, with or without segments, and as a scatter with an allgather."""
 
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
-from commodel.patterns.arguments import PIPELINED, SEGMENT, UNCUT, Kind, count
+from commodel.patterns.arguments import SEGMENT, SEGMENT_OR_DEFAULT, UNSEGMENTED, Kind, count_argument
 from commodel.patterns.phases import (
     Edges,
-    broadcast_whole,
-    doubling,
-    down_tree,
-    near_first,
-    phase,
-    pipelined,
-    ring,
-    rounded_up,
+    allgather_by_doubling,
+    binary_tree,
+    broadcast_unsplit,
+    join_stages,
+    knomial_tree,
+    make_phase,
+    near_first_tree,
+    pipeline_phase,
+    ring_rounds,
     scatter_tree,
-    sequence,
-    shares,
+    send_down_tree,
+    split_evenly,
+    split_rounding_up,
 )
-from commodel.patterns.phases import binary as binary_tree
-from commodel.patterns.phases import knomial as knomial_tree
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.tree import Tree
 
 
 def binary(ranks: int, bytes: int, segment: int) -> Schedule:
     """Return the broadcast in segments down a tree in which every rank has two children."""
-    return sequence(ranks, pipelined(broadcast_whole(binary_tree(ranks), bytes), bytes, segment))
+    return join_stages(ranks, pipeline_phase(broadcast_unsplit(binary_tree(ranks), bytes), bytes, segment))
 
 
 def binomial(ranks: int, bytes: int, segment: int | None) -> Schedule:
@@ -38,43 +38,46 @@ def binomial(ranks: int, bytes: int, segment: int | None) -> Schedule:
 def binomial_near(ranks: int, bytes: int, segment: int | None) -> Schedule:
     """Return the binomial tree, nearest rank first, as in Open MPI: in round s every rank below 2^s sends to the rank
     2^s further on."""
-    return _send_segments_in_turn(near_first(ranks), ranks, bytes, segment)
+    return _send_segments_in_turn(near_first_tree(ranks), ranks, bytes, segment)
 
 
 def _send_segments_in_turn(edges: Edges, ranks: int, bytes: int, segment: int | None) -> Schedule:
     """Return the segments one after the other, each down the whole tree."""
-    down = broadcast_whole(edges, bytes)
-    return sequence(ranks, pipelined(down, bytes, segment, apart=down.steps))
+    down = broadcast_unsplit(edges, bytes)
+    return join_stages(ranks, pipeline_phase(down, bytes, segment, stride=down.steps))
 
 
 def chain(ranks: int, bytes: int, segment: int) -> Schedule:
-    """Return the broadcast in segments down a row of ranks. Open MPI calls it pipeline; its chain has several such
-    rows."""
+    """Return the broadcast in segments along a chain of ranks. Open MPI calls it pipeline; its chain has several such
+    chains."""
     hop = np.arange(ranks - 1)
-    return sequence(ranks, pipelined(phase(hop, hop, hop + 1, bytes), bytes, segment))
+    return join_stages(ranks, pipeline_phase(make_phase(hop, hop, hop + 1, bytes), bytes, segment))
 
 
 def knomial(ranks: int, bytes: int, radix: int) -> Schedule:
     """Return the k-nomial tree, farthest rank first: in a round every rank that has the message sends it to K − 1
     others."""
-    return sequence(ranks, broadcast_whole(knomial_tree(ranks, radix), bytes))
+    return join_stages(ranks, broadcast_unsplit(knomial_tree(ranks, radix), bytes))
 
 
 def linear(ranks: int, bytes: int) -> Schedule:
     """Return the linear broadcast: the root sends the whole message to every rank in turn."""
-    return sequence(ranks, phase(0, 0, np.arange(1, ranks), bytes))
+    return join_stages(ranks, make_phase(0, 0, np.arange(1, ranks), bytes))
 
 
 def scatter_allgather(ranks: int, bytes: int) -> Schedule:
-    """Return van de Geijn's broadcast of long messages. Blocks are rounded up, so the last ones are short or empty."""
-    ends = rounded_up(bytes, ranks)
-    return sequence(ranks, scatter_tree(ends), doubling(ends))
+    """Return van de Geijn's broadcast of long messages: a binomial scatter and an allgather by recursive doubling.
+
+    Block sizes are rounded up, so the last blocks are shorter or empty.
+    """
+    ends = split_rounding_up(bytes, ranks)
+    return join_stages(ranks, scatter_tree(ends), allgather_by_doubling(ends))
 
 
 def scatter_allgather_ring(ranks: int, bytes: int) -> Schedule:
-    """Return the broadcast of the same blocks, with an allgather around the ring."""
-    ends = rounded_up(bytes, ranks)
-    return sequence(ranks, scatter_tree(ends), ring(ends))
+    """Return the broadcast as a binomial scatter and an allgather around the ring."""
+    ends = split_rounding_up(bytes, ranks)
+    return join_stages(ranks, scatter_tree(ends), ring_rounds(ends))
 
 
 def split_binary(ranks: int, bytes: int, segment: int) -> Schedule:
@@ -83,36 +86,36 @@ def split_binary(ranks: int, bytes: int, segment: int) -> Schedule:
     Then ranks of the two sides exchange halves in pairs; a rank without a partner gets its other half from the root. As
     in Open MPI, a message whose half is shorter than a segment uses the chain instead.
     """
-    _, middle, end = (int(place) for place in shares(bytes, 2))
-    if end - middle < (segment if segment < UNCUT else 1):
+    _, middle, end = (int(address) for address in split_evenly(bytes, 2))
+    if end - middle < (segment if segment < UNSEGMENTED else 1):
         return chain(ranks, bytes, segment)
     edges = binary_tree(ranks)
     left = edges.dst % 2 == 1  # all below rank 1
     down = tuple(
-        pipelined(broadcast_whole(edges.select(side), size), size, segment, start=start)
+        pipeline_phase(broadcast_unsplit(edges.select(side), size), size, segment, start=start)
         for side, start, size in ((left, 0, middle), (~left, middle, end - middle))
     )
     first = np.arange(1, ranks, 2)
     partner = np.where(first + 1 < ranks, first + 1, 0)
     exchange = (
-        phase(0, first[partner > 0], partner[partner > 0], middle),
-        phase(0, partner, first, end - middle, middle),
+        make_phase(0, first[partner > 0], partner[partner > 0], middle),
+        make_phase(0, partner, first, end - middle, middle),
     )
-    return sequence(ranks, down, exchange)
+    return join_stages(ranks, down, exchange)
 
 
 def over_topology(tree: Tree, bytes: int) -> Schedule:
     """Return the broadcast down a topology."""
-    return sequence(tree.nodes, down_tree(tree, bytes))
+    return join_stages(tree.nodes, send_down_tree(tree, bytes))
 
 
-OPEN_MPI_RADIX = count("K", Kind.RADIX, least=2, default=4)
+OPEN_MPI_RADIX = count_argument("K", Kind.RADIX, least=2, default=4)
 
 ALGORITHM = (
-    Algorithm("bcast", "binary", "segments follow each other down a binary tree", binary, PIPELINED),
+    Algorithm("bcast", "binary", "segments follow each other down a binary tree", binary, SEGMENT_OR_DEFAULT),
     Algorithm("bcast", "binomial", "binomial tree, farthest rank first", binomial, SEGMENT),
     Algorithm("bcast", "binomial-near", "binomial tree, nearest rank first", binomial_near, SEGMENT),
-    Algorithm("bcast", "chain", "segments follow each other down a row of ranks", chain, PIPELINED),
+    Algorithm("bcast", "chain", "segments follow each other along a chain of ranks", chain, SEGMENT_OR_DEFAULT),
     Algorithm("bcast", "knomial", "k-nomial tree: K − 1 messages a round", knomial, OPEN_MPI_RADIX),
     Algorithm("bcast", "linear", "root sends to every rank in turn", linear),
     Algorithm(
@@ -126,7 +129,7 @@ ALGORITHM = (
         "split-binary",
         "a half down each side of a binary tree, then halves exchanged",
         split_binary,
-        PIPELINED,
+        SEGMENT_OR_DEFAULT,
     ),
     TreeAlgorithm(operation="bcast", title="every node sends to its children in turn", build=over_topology),
 )

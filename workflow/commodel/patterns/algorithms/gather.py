@@ -1,24 +1,24 @@
-"""Gathers to rank 0 and scatters from it, which mirror each other: over the binomial tree, all at once, one after the
-other, or with a window of messages in flight.
+"""Gathers to rank 0 and scatters from it: over the binomial tree, linear, with one request after the other, or with a
+window of messages in flight.
 """
 
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
-from commodel.patterns.arguments import Argument, Kind, count
-from commodel.patterns.phases import phase, scatter_tree, sequence, split_equally
+from commodel.patterns.arguments import Argument, Kind, count_argument
+from commodel.patterns.phases import join_stages, make_phase, scatter_tree, split_equally
 from commodel.patterns.schedule import Schedule
 from commodel.units import parse_bytes
 
 
 def gather_binomial(ranks: int, bytes: int) -> Schedule:
     """Return the gather over a binomial tree, in which a message carries the blocks of its sender's whole subtree."""
-    return sequence(ranks, scatter_tree(split_equally(bytes, ranks)).backwards(), root=0)
+    return join_stages(ranks, scatter_tree(split_equally(bytes, ranks)).reverse(), root=0)
 
 
 def gather_linear(ranks: int, bytes: int) -> Schedule:
     source = np.arange(1, ranks)
-    return sequence(ranks, phase(0, source, 0, bytes, lambda: source * bytes), root=0)
+    return join_stages(ranks, make_phase(0, source, 0, bytes, lambda: source * bytes), root=0)
 
 
 def gather_linear_sync(ranks: int, bytes: int, first: int) -> Schedule:
@@ -29,47 +29,47 @@ def gather_linear_sync(ranks: int, bytes: int, first: int) -> Schedule:
     """
     first = min(first, bytes)
     source = np.arange(1, ranks)
-    requests = phase(2 * (source - 1), 0, source, 0)
-    first_parts = phase(2 * source - 1, source, 0, first, lambda: source * bytes)
-    rests = phase(2 * source, source, 0, bytes - first, lambda: source * bytes + first)
-    return sequence(ranks, (requests, first_parts, rests), root=0)
+    requests = make_phase(2 * (source - 1), 0, source, 0)
+    first_parts = make_phase(2 * source - 1, source, 0, first, lambda: source * bytes)
+    rests = make_phase(2 * source, source, 0, bytes - first, lambda: source * bytes + first)
+    return join_stages(ranks, (requests, first_parts, rests), root=0)
 
 
 def gather_windowed(ranks: int, bytes: int, window: int) -> Schedule:
     """Return the gather of the cluster model's paper, in which at most W ranks send to the root at once.
 
-    Rank j > W waits for a token from rank j − W, an empty message, sent when that rank's block is in flight. `commodel
-    advise --window` computes W.
+    Rank j > W waits for a token, an empty message, from rank j − W, which sends it after its block. `commodel advise
+    --window` computes W.
     """
     source = np.arange(1, ranks)
     turn = (source - 1) // window
-    blocks = phase(2 * turn, source, 0, bytes, lambda: source * bytes)
+    blocks = make_phase(2 * turn, source, 0, bytes, lambda: source * bytes)
     token_senders = source[: max(ranks - 1 - window, 0)]
-    tokens = phase(2 * ((token_senders - 1) // window) + 1, token_senders, token_senders + window, 0)
-    return sequence(ranks, (blocks, tokens), root=0)
+    tokens = make_phase(2 * ((token_senders - 1) // window) + 1, token_senders, token_senders + window, 0)
+    return join_stages(ranks, (blocks, tokens), root=0)
 
 
 def scatter_binomial(ranks: int, bytes: int) -> Schedule:
     """Return the scatter over a binomial tree, farthest rank first; a message carries the blocks of its receiver's
     subtree."""
-    return sequence(ranks, scatter_tree(split_equally(bytes, ranks)))
+    return join_stages(ranks, scatter_tree(split_equally(bytes, ranks)))
 
 
 def scatter_linear(ranks: int, bytes: int) -> Schedule:
     target = np.arange(1, ranks)
-    return sequence(ranks, phase(0, 0, target, bytes, lambda: target * bytes))
+    return join_stages(ranks, make_phase(0, 0, target, bytes, lambda: target * bytes))
 
 
 def scatter_windowed(ranks: int, bytes: int, window: int = 1) -> Schedule:
     """Return the scatter with at most W unacknowledged blocks in flight; an acknowledgement is an empty message."""
     target = np.arange(1, ranks)
     turn = (target - 1) // window
-    blocks = phase(2 * turn, 0, target, bytes, lambda: target * bytes)
+    blocks = make_phase(2 * turn, 0, target, bytes, lambda: target * bytes)
     acknowledging = target[: max(ranks - 1 - window, 0)]  # the root waits for these before it continues
-    return sequence(ranks, (blocks, phase(2 * ((acknowledging - 1) // window) + 1, acknowledging, 0, 0)))
+    return join_stages(ranks, (blocks, make_phase(2 * ((acknowledging - 1) // window) + 1, acknowledging, 0, 0)))
 
 
-WINDOW = count("W", Kind.WINDOW)
+WINDOW = count_argument("W", Kind.WINDOW)
 OPEN_MPI_FIRST = Argument("FIRST BYTES", Kind.FIRST_PART, parse_bytes, optional=True, default=1024)
 
 ALGORITHM = (

@@ -1,45 +1,45 @@
-"""Reductions to rank 0 and reduce-scatters: over trees and chains, in segments or whole, by halving, and pairwise."""
+"""Reductions to rank 0 and reduce-scatters: over trees and chains, with or without segments, by halving, pairwise."""
 
 import numpy as np
 
 from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, Algorithm, TreeAlgorithm
-from commodel.patterns.arguments import PIPELINED
+from commodel.patterns.arguments import SEGMENT_OR_DEFAULT
 from commodel.patterns.phases import (
     Core,
+    binary_tree,
     halve_blocks,
-    knomial,
-    phase,
-    pipelined,
-    reduce_whole,
-    ring,
-    sequence,
-    shares,
-    up_tree,
+    in_order_tree,
+    join_stages,
+    knomial_tree,
+    make_phase,
+    pairwise_rounds,
+    pipeline_phase,
+    reduce_unsplit,
+    ring_rounds,
+    send_up_tree,
+    split_evenly,
 )
-from commodel.patterns.phases import binary as binary_tree
-from commodel.patterns.phases import in_order as in_order_tree
-from commodel.patterns.phases import pairwise as pairwise_rounds
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.tree import Tree
 
 
 def binary(ranks: int, bytes: int, segment: int) -> Schedule:
     """Return the reduction in segments up a tree in which every rank has two children."""
-    return sequence(ranks, pipelined(reduce_whole(binary_tree(ranks), bytes), bytes, segment), root=0)
+    return join_stages(ranks, pipeline_phase(reduce_unsplit(binary_tree(ranks), bytes), bytes, segment), root=0)
 
 
 def binomial(ranks: int, bytes: int) -> Schedule:
     """Return the reduction up the binomial tree, nearest rank first, so that partial results cover consecutive
     ranks."""
-    return sequence(ranks, reduce_whole(knomial(ranks), bytes), root=0)
+    return join_stages(ranks, reduce_unsplit(knomial_tree(ranks), bytes), root=0)
 
 
 def chain(ranks: int, bytes: int, segment: int) -> Schedule:
-    """Return the reduction in segments up a row of ranks. Open MPI calls it pipeline; its chain has several such
-    rows."""
+    """Return the reduction in segments along a chain of ranks. Open MPI calls it pipeline; its chain has several such
+    chains."""
     hop = np.arange(ranks - 1)
-    row = phase(hop, ranks - 1 - hop, ranks - 2 - hop, bytes, combines=True)
-    return sequence(ranks, pipelined(row, bytes, segment), root=0)
+    row = make_phase(hop, ranks - 1 - hop, ranks - 2 - hop, bytes, combines=True)
+    return join_stages(ranks, pipeline_phase(row, bytes, segment), root=0)
 
 
 def in_order(ranks: int, bytes: int, segment: int) -> Schedule:
@@ -47,12 +47,12 @@ def in_order(ranks: int, bytes: int, segment: int) -> Schedule:
 
     The last rank gets the result and sends it to the root.
     """
-    upwards = pipelined(reduce_whole(in_order_tree(ranks), bytes), bytes, segment)
-    return sequence(ranks, upwards, phase(0, ranks - 1, 0, bytes), root=0)
+    segments = pipeline_phase(reduce_unsplit(in_order_tree(ranks), bytes), bytes, segment)
+    return join_stages(ranks, segments, make_phase(0, ranks - 1, 0, bytes), root=0)
 
 
 def linear(ranks: int, bytes: int) -> Schedule:
-    return sequence(ranks, phase(0, np.arange(1, ranks), 0, bytes, combines=True), root=0)
+    return join_stages(ranks, make_phase(0, np.arange(1, ranks), 0, bytes, combines=True), root=0)
 
 
 def rabenseifner(ranks: int, bytes: int) -> Schedule:
@@ -61,20 +61,19 @@ def rabenseifner(ranks: int, bytes: int) -> Schedule:
 
     Ranks beyond a power of two first share the reduction with a neighbour, as in Open MPI.
     """
-    core = Core(ranks, odd=False, mirrored=True)
+    core = Core(ranks, odd=False, bits_reversed=True)
     ends = halve_blocks(bytes, core.rounds)
-    return sequence(ranks, *core.fold_halves(bytes), core.halve(ends), core.collect(ends), root=0)
+    return join_stages(ranks, *core.fold_halves(bytes), core.halve(ends), core.collect(ends), root=0)
 
 
 def over_topology(tree: Tree, bytes: int) -> Schedule:
-    return sequence(tree.nodes, up_tree(tree, bytes, combines=True), root=0)
+    return join_stages(tree.nodes, send_up_tree(tree, bytes, combines=True), root=0)
 
 
 def pairwise(ranks: int, bytes: int) -> Schedule:
-    """Return the reduce-scatter in which, in step i, every rank sends the rank i further on its part of that rank's
-    share."""
-    ends = shares(bytes, ranks)
-    return sequence(ranks, pairwise_rounds(np.diff(ends), lambda source, target: ends[target], combines=True))
+    """Return the reduce-scatter in which, in step i, rank r sends rank r + i its part of that rank's share."""
+    ends = split_evenly(bytes, ranks)
+    return join_stages(ranks, pairwise_rounds(np.diff(ends), lambda source, target: ends[target], combines=True))
 
 
 def recursive_halving(ranks: int, bytes: int) -> Schedule:
@@ -82,22 +81,27 @@ def recursive_halving(ranks: int, bytes: int) -> Schedule:
 
     Ranks beyond a power of two first send their vector to a neighbour and get their share from it at the end.
     """
-    core, ends = Core(ranks), shares(bytes, ranks)
+    core, ends = Core(ranks), split_evenly(bytes, ranks)
     outer = core.outer
     handed = core.unfold(ends[outer], ends[outer + 1] - ends[outer])
-    return sequence(ranks, core.fold(bytes), core.halve(core.ends(ends)), handed)
+    return join_stages(ranks, core.fold(bytes), core.halve(core.ends(ends)), handed)
 
 
 def around_the_ring(ranks: int, bytes: int) -> Schedule:
-    """Return the reduce-scatter in which, in each of P − 1 steps, every rank combines one share and passes it on."""
-    return sequence(ranks, ring(shares(bytes, ranks), ahead=-1, combines=True))
+    """Return the reduce-scatter in which, in each of P − 1 steps, every rank combines one share and sends it to the
+    next rank."""
+    return join_stages(ranks, ring_rounds(split_evenly(bytes, ranks), ahead=-1, combines=True))
 
 
 ALGORITHM = (
-    Algorithm("reduce", "binary", "segments follow each other up a binary tree", binary, PIPELINED, ANY_ORDER),
+    Algorithm("reduce", "binary", "segments follow each other up a binary tree", binary, SEGMENT_OR_DEFAULT, ANY_ORDER),
     Algorithm("reduce", "binomial", "binomial tree, nearest rank first", binomial, order=RANK_ORDER),
-    Algorithm("reduce", "chain", "segments follow each other up a row of ranks", chain, PIPELINED, RANK_ORDER),
-    Algorithm("reduce", "in-order", "segments up a binary tree that keeps the order", in_order, PIPELINED, RANK_ORDER),
+    Algorithm(
+        "reduce", "chain", "segments follow each other along a chain of ranks", chain, SEGMENT_OR_DEFAULT, RANK_ORDER
+    ),
+    Algorithm(
+        "reduce", "in-order", "segments up a binary tree that keeps the order", in_order, SEGMENT_OR_DEFAULT, RANK_ORDER
+    ),
     Algorithm("reduce", "linear", "every rank sends to the root at once", linear, order=RANK_ORDER),
     Algorithm("reduce", "rabenseifner", "recursive halving, then binomial gather", rabenseifner, order=RANK_ORDER),
     TreeAlgorithm(

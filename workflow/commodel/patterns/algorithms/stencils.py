@@ -1,9 +1,9 @@
 """Exchanges between neighbours: the faces of a grid's cells, and the sides of rectangles."""
 
 from commodel.patterns.algorithms import Algorithm
-from commodel.patterns.operations.collectives import faces
-from commodel.patterns.operations.wave2d import addresses, cells
-from commodel.patterns.phases import phase, sequence
+from commodel.patterns.operations.collectives import list_faces
+from commodel.patterns.operations.wave2d import find_message_starts, make_cell_rectangles
+from commodel.patterns.phases import join_stages, make_phase
 from commodel.patterns.rectangles import find_neighbours
 from commodel.patterns.schedule import Schedule
 
@@ -11,15 +11,15 @@ from commodel.patterns.schedule import Schedule
 def nonblocking(ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Schedule:
     """Return the exchange in which every rank posts a receive and a send for each neighbour, and waits for all of
     them."""
-    sent = faces(grid, periodic)
-    return sequence(ranks, phase(0, sent.src, sent.dst, bytes, lambda: sent.address(bytes)))
+    sent = list_faces(grid, periodic)
+    return join_stages(ranks, make_phase(0, sent.src, sent.dst, bytes, lambda: sent.address(bytes)))
 
 
 def shift(ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Schedule:
     """Return the exchange in which, in every step, all ranks send in one direction and receive from the opposite
     one."""
-    sent = faces(grid, periodic)
-    return sequence(ranks, phase(sent.face, sent.src, sent.dst, bytes, lambda: sent.address(bytes)))
+    sent = list_faces(grid, periodic)
+    return join_stages(ranks, make_phase(sent.face, sent.src, sent.dst, bytes, lambda: sent.address(bytes)))
 
 
 def wave(ranks: int, bytes: int, n: int, grid: tuple[int, ...], partition: str) -> Schedule:
@@ -27,10 +27,10 @@ def wave(ranks: int, bytes: int, n: int, grid: tuple[int, ...], partition: str) 
 
     Every rank posts a receive and a send for each neighbour, and waits for all of them.
     """
-    parts = cells(ranks, n, grid, partition)
+    parts = make_cell_rectangles(ranks, n, grid, partition)
     shared = find_neighbours(parts)
     sent = shared.src, shared.dst, shared.length * bytes
-    return sequence(ranks, phase(0, *sent, lambda: addresses(parts, shared) * bytes))
+    return join_stages(ranks, make_phase(0, *sent, lambda: find_message_starts(parts, shared) * bytes))
 
 
 ALGORITHM = (

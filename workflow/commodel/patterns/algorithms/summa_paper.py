@@ -1,11 +1,10 @@
 """SUMMA by algorithm 1 of the τ–Lop paper: an iteration sends its block column with non-blocking messages and its block
 row with blocking ones (`build`).
 
-A rank with a part of the column packs it, posts a send to every rank whose rows it overlaps, and then takes part in the
-row. In each column of ranks, the owner sends the row to the others in the order of their ranks, one after the other. In
-the end, all wait for the column's messages. With overlap, the row's sends do not block either, and between posting and
-waiting a rank computes the product of the previous iteration. A rank begins an iteration when it has finished the last
-one.
+A rank with a part of the column packs it, and posts a send to every rank whose rows it overlaps. Then, in each column
+of ranks, the owner sends the row to the others in the order of their ranks, one after the other. In the end, all ranks
+wait for the column's messages. With overlap, the row's messages are non-blocking, too, and between posting and waiting
+a rank computes the product of the previous iteration. A rank begins an iteration when it has finished the previous one.
 """
 
 from dataclasses import dataclass
@@ -14,11 +13,11 @@ import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.operations import Grid
-from commodel.patterns.operations.summa import blocks, group_iterations
+from commodel.patterns.operations.summa import group_iterations, make_block_rectangles
 from commodel.patterns.rectangles import Rectangles
-from commodel.patterns.schedule import Ends, Runs, Schedule, Work, check_rows
+from commodel.patterns.schedule import NonblockingSteps, Runs, Schedule, Work, check_rows
 
-PACK, COLUMN, ROW = 0, 1, 2  # steps of an iteration: packing, posting the column, and the first of several for the row
+PACK, COLUMN, ROW = 0, 1, 2  # steps of an iteration: packing, posting the column, and the first step of the row
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +96,7 @@ def _compute_product(parts: Rectangles, step: int) -> Work:
 
 
 def build(ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool) -> Schedule:
-    parts = blocks(ranks, n, grid, partition, iteration)
+    parts = make_block_rectangles(ranks, n, grid, partition, iteration)
     messages, work, step, iterations_before = [], [], 0, 0
     rows, overlapped_iterations = 0, 0
     for first, count in group_iterations(ranks, n, grid, partition, iteration, overlapped):
@@ -123,11 +122,13 @@ def build(ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration:
         src,
         dst,
         count * bytes,
-        work=Work.joined(work),
-        ends=Ends(src_wait, dst_step, dst_wait),
-        holds=lambda: Runs(np.arange(len(src)), first * bytes, count * bytes),
+        work=Work.concatenate(work),
+        nonblocking=NonblockingSteps(src_wait, dst_step, dst_wait),
+        contents=lambda: Runs(np.arange(len(src)), first * bytes, count * bytes),
         overlapped_seconds=overlapped_iterations * parts.seconds if overlapped_iterations else None,
     )
 
 
-ALGORITHM = Algorithm("summa", "paper", "the block column without blocking, the block row blocking", build)
+ALGORITHM = Algorithm(
+    "summa", "paper", "the block column with non-blocking messages, the block row with blocking ones", build
+)

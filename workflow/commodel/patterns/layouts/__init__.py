@@ -1,8 +1,8 @@
-"""Layouts: the node of each rank (`place`). A spec is a name and arguments, e.g. `block:2` for 2 ranks per node.
+"""Layouts: the node of each rank (`place_ranks`). A spec is a name and arguments, e.g. `block:2` for 2 ranks per node.
 
-A full spec needs no platform: `place(spec, ranks)`. A user's spec may leave open the ranks per node, the nodes of each
-type, and their names; `full` fills these in from the platform. A rank may keep several cores, or drive an accelerator,
-as a process of a hybrid application. In most layouts each rank has one core.
+A full spec needs no platform. A user's spec may omit the ranks per node, the nodes of each type, and their names;
+`complete_spec` adds them from the platform. A rank may use several cores, or drive an accelerator, as a process of a
+hybrid application. In most layouts each rank has one core.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.arguments import Kind, Named
+from commodel.patterns.arguments import Kind, SpecType
 from commodel.records import Case
 from commodel.registry import lookup
 
@@ -21,30 +21,29 @@ NODE = "node"  # the node type of a platform without types
 
 @dataclass(frozen=True)
 class Defaults:
-    """The platform's values for parts of a spec that are left out, and the limits of its nodes."""
+    """The platform's values for omitted parts of a spec, and the cores of its nodes."""
 
-    per_node: int = 1  # ranks a node
+    per_node: int = 1  # ranks per node
     types: tuple[tuple[str, int], ...] = ()  # nodes of each type, in the order of the nodes
     hosts: tuple[str, ...] = ()  # names of the nodes, if known before a job runs
-    most_cores: int = 0  # of a node; 0: unknown
+    max_cores: int = 0  # of a node; 0: unknown
     fewer_cores: tuple[tuple[str, int], ...] = ()  # cores of node types that have fewer
     levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # group of each node, innermost level first
 
     def cores(self, node: int) -> int:
         """Return the cores of a node; 0 if unknown."""
-        node_type = type_of(node, dict(self.types)) if self.fewer_cores else NODE
-        return dict(self.fewer_cores).get(node_type, self.most_cores)
+        node_type = find_node_type(node, dict(self.types)) if self.fewer_cores else NODE
+        return dict(self.fewer_cores).get(node_type, self.max_cores)
 
 
 @dataclass(frozen=True)
-class Layout(Named):
-    """A layout. Its functions take the values of the arguments of a full spec, after the number of ranks if they need
-    it."""
+class Layout(SpecType):
+    """A layout. Its functions take the arguments of a full spec, some after the number of ranks."""
 
     _: KW_ONLY
     place: Callable[..., np.ndarray]  # the node of every rank
-    full: Callable[[str, Defaults], str] = lambda arguments, defaults: arguments  # returns a full spec
-    per_node: Callable[..., int] | None = None  # ranks per node, if this is not an argument
+    complete: Callable[[str, Defaults], str] = lambda arguments, defaults: arguments  # returns full arguments
+    per_node: Callable[..., int] | None = None  # ranks per node, if no argument has them
     kinds: Callable[..., np.ndarray] | None = None  # kind of processor of every rank
     cores: Callable[..., np.ndarray] | None = None  # cores κ of every rank; None: one
     ranks: Callable[..., int] | None = None  # number of ranks, if the arguments determine it
@@ -54,46 +53,45 @@ class Layout(Named):
         if self.per_node:
             return self.per_node(*self.read(arguments))
         values = zip(self.arguments, self.read(arguments), strict=True)
-        of_kind = [value for argument, value in values if argument.kind is Kind.PER_NODE]
-        return of_kind[0] if of_kind else None
+        return next((value for argument, value in values if argument.kind is Kind.PER_NODE), None)
 
 
-def named(spec: str) -> tuple[Layout, str]:
+def find_layout(spec: str) -> tuple[Layout, str]:
     """Return the layout of a spec, and its arguments."""
     name, _, arguments = spec.partition(":")
     return lookup("patterns.layouts", "LAYOUT", name.strip()), arguments.strip()
 
 
-def place(spec: str, ranks: int) -> np.ndarray:
-    """Return the node of every rank under a full spec; `block` and `cyclic` without a Q place one rank a node."""
-    layout, arguments = named(spec)
-    return layout.place(ranks, *layout.read(layout.full(arguments, Defaults())))
+def place_ranks(spec: str, ranks: int) -> np.ndarray:
+    """Return the node of every rank of a full spec; `block` and `cyclic` without a Q place one rank per node."""
+    layout, arguments = find_layout(spec)
+    return layout.place(ranks, *layout.read(layout.complete(arguments, Defaults())))
 
 
-def kinds_of(spec: str, ranks: int) -> np.ndarray | None:
-    """Return the kind of processor of every rank under a full spec, or None if the layout does not define it."""
-    layout, arguments = named(spec)
+def list_processor_kinds(spec: str, ranks: int) -> np.ndarray | None:
+    """Return the kind of processor of every rank of a full spec, or None if the layout does not define it."""
+    layout, arguments = find_layout(spec)
     return layout.kinds(ranks, *layout.read(arguments)) if layout.kinds else None
 
 
-def cores_of(spec: str, ranks: int) -> np.ndarray:
-    """Return κ of every rank under a full spec: the cores that it keeps on its node."""
-    layout, arguments = named(spec)
+def list_cores(spec: str, ranks: int) -> np.ndarray:
+    """Return κ of every rank of a full spec: the cores that it is bound to."""
+    layout, arguments = find_layout(spec)
     return layout.cores(ranks, *layout.read(arguments)) if layout.cores else np.ones(ranks, dtype=int)
 
 
-def keeps_cores(spec: str) -> bool:
+def assigns_cores(spec: str) -> bool:
     """Return whether a layout assigns cores to each rank, so that ranks have to be bound to them."""
-    return named(spec)[0].cores is not None
+    return find_layout(spec)[0].cores is not None
 
 
-def ranks_of(spec: str) -> int | None:
+def count_layout_ranks(spec: str) -> int | None:
     """Return the number of ranks of a layout, or None if it does not define it."""
-    layout, arguments = named(spec)
+    layout, arguments = find_layout(spec)
     return layout.ranks(*layout.read(arguments)) if layout.ranks else None
 
 
-def type_of(node: int, types: Mapping[str, int]) -> str:
+def find_node_type(node: int, types: Mapping[str, int]) -> str:
     """Return the type of a node; `types` holds the number of nodes of each type, in the order of the nodes."""
     for name, count in types.items():
         if node < count:
@@ -104,35 +102,38 @@ def type_of(node: int, types: Mapping[str, int]) -> str:
     return NODE
 
 
-def processes_of(spec: str, ranks: int, types: Mapping[str, int]) -> list[str]:
-    """Return the kind of every process under a full spec, which determines its speed.
+def list_process_kinds(spec: str, ranks: int, types: Mapping[str, int]) -> list[str]:
+    """Return the kind of every process of a full spec, which determines its speed.
 
     It is `fat/6` on six cores of a node of type fat, `fat/gpu` with a GPU, `node/6` without node types.
     """
-    kinds, cores = kinds_of(spec, ranks), cores_of(spec, ranks)
-    on = ["gpu" if kinds is not None and kinds[rank] == ACCELERATOR else str(cores[rank]) for rank in range(ranks)]
-    return [f"{type_of(int(node), types)}/{what}" for node, what in zip(place(spec, ranks), on, strict=True)]
+    kinds, cores = list_processor_kinds(spec, ranks), list_cores(spec, ranks)
+    devices = ["gpu" if kinds is not None and kinds[rank] == ACCELERATOR else str(cores[rank]) for rank in range(ranks)]
+    return [
+        f"{find_node_type(int(node), types)}/{device}"
+        for node, device in zip(place_ranks(spec, ranks), devices, strict=True)
+    ]
 
 
-def full(spec: str, defaults: Defaults, requested: int | None = None) -> str:
-    """Return the full spec. `requested` are the ranks per node that were given separately and must agree."""
-    layout, arguments = named(spec)
-    arguments = layout.full(arguments, defaults)
+def complete_spec(spec: str, defaults: Defaults, requested: int | None = None) -> str:
+    """Return the full spec. `requested` is a separate `ranks_per_node`, which must agree with the spec."""
+    layout, arguments = find_layout(spec)
+    arguments = layout.complete(arguments, defaults)
     if requested and (per_node := layout.ranks_per_node(arguments)) != requested:
-        why = "they do not agree" if per_node else "wanted one of them: the layout defines the ranks of a node"
-        raise UserError(f"found '{spec}' and ranks_per_node {requested}; {why}")
+        reason = "they do not agree" if per_node else "wanted one of them: the layout defines the ranks of a node"
+        raise UserError(f"found '{spec}' and ranks_per_node {requested}; {reason}")
     return f"{layout.name}:{arguments}"
 
 
-def nodes_written(nodes: Iterable[int]) -> str:
-    """Return the nodes of a layout as text in tables and file names: `0+3`."""
+def format_nodes(nodes: Iterable[int]) -> str:
+    """Return node numbers as text for tables and file names: `0+3`."""
     return "+".join(map(str, nodes))
 
 
-def nodes_read(text: str) -> np.ndarray:
+def parse_nodes(text: str) -> np.ndarray:
     return np.array(text.split("+"), dtype=int)
 
 
-def nodes_of_case(case: Case) -> int:
-    """Return the number of nodes that a case needs: it uses some of the allocation's first nodes."""
-    return max(case.where) + 1 if case.where else int(place(case.layout, case.ranks).max()) + 1
+def count_case_nodes(case: Case) -> int:
+    """Return the number of nodes that a case needs, counted from the allocation's first."""
+    return max(case.where) + 1 if case.where else int(place_ranks(case.layout, case.ranks).max()) + 1

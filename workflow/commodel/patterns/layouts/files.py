@@ -1,11 +1,12 @@
 """Layouts from files: a rank file, or a table of the processes of a hybrid application.
 
-A rank file is Open MPI's, `rank 0=host slot=0` a line, whose slots are ignored, or has a node a line, rank by rank. A
-table of processes, `rank,node,cores,device`, gives for each its node, the cores of its threads, and whether it drives a
-GPU, for which it keeps one core. A process keeps neighbouring cores of its node, after those of lower ranks.
+A rank file is Open MPI's, with lines `rank 0=host slot=0`, whose slots are ignored. Or it has one node per line, in the
+order of the ranks. A table of processes, `rank,node,cores,device`, has for each process its node, the number of its
+cores, and its device. A process that drives a GPU uses one core. A process is bound to adjacent cores of its node,
+after those of lower ranks.
 
-Hosts that are integers (or Open MPI's +n0, +n1, …) are node numbers. Others are numbered in order of appearance, unless
-the platform has names for its nodes: then the full spec ends with the node numbers, as in file:ranks.txt@2,0,1.
+Hosts that are integers (or Open MPI's +n0, +n1, …) are node numbers. Other hosts are numbered in order of appearance,
+unless the platform names its nodes. Then the full spec ends with the node numbers, as in file:ranks.txt@2,0,1.
 """
 
 import re
@@ -19,7 +20,7 @@ from commodel.files.cache import find_input
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, cache_reads, read_lines
 from commodel.files.tables import add_line_to_errors, parse_cell, stream_rows
-from commodel.patterns.arguments import Argument, Kind, whole_number
+from commodel.patterns.arguments import Argument, Kind, parse_whole_number
 from commodel.patterns.layouts import ACCELERATOR, CORE, Defaults, Layout
 from commodel.patterns.rank_tables import order_by_rank, read_rank
 from commodel.units import MAX_COUNT
@@ -30,7 +31,7 @@ NODES = re.compile(r"(.+)@([0-9]{1,8}(?:,[0-9]{1,8})*)")
 RANK = re.compile(r"rank\s+([0-9]{1,8})\s*=\s*(\S+)(?:\s+slots?\s*=\s*\S+)?")
 COLUMNS = ("rank", "node", "cores", "device")
 DEVICES = {"cpu": CORE, "gpu": ACCELERATOR}
-MOST_CORES = 65536
+MAX_CORES = 65536
 MAX_BYTES = 256 * MIB
 
 
@@ -50,26 +51,25 @@ class Processes:
 
     @classmethod
     def of(cls, path: AnyPath, rows: Iterator[tuple[int, int, Process]]) -> "Processes":
-        """Refuse names together with numbers, since their nodes are unknown."""
+        """Return the processes of rows (line, rank, process). Refuse hosts by name together with hosts by number."""
         processes = cls(path, order_by_rank(path, rows))
-        numbers = [bool(NUMBER.fullmatch(process.host)) for _, process in processes.rows]
-        for (line, process), number in zip(processes.rows, numbers, strict=True):
-            if number != numbers[0]:
+        by_number = [bool(NUMBER.fullmatch(process.host)) for _, process in processes.rows]
+        for (line, process), is_number in zip(processes.rows, by_number, strict=True):
+            if is_number != by_number[0]:
                 message = f"found '{process.host}', wanted all hosts by name or all by number"
                 raise UserError(message, file=path, line=line)
         return processes
 
     @property
     def hosts(self) -> dict[str, int]:
-        """Every host in the order of its first appearance in the file, with that line."""
+        """Every host in the order of its first line in the file, with that line."""
         hosts: dict[str, int] = {}
         for line, process in sorted(self.rows, key=lambda row: row[0]):
             hosts.setdefault(process.host, line)
         return hosts
 
     def find_nodes(self, names: tuple[str, ...]) -> str:
-        """Return the nodes that the hosts are on a platform with these names of nodes; nothing where they are
-        numbers."""
+        """Return the node numbers of the hosts on a platform with these node names; empty if the hosts are numbers."""
         if not names or all(NUMBER.fullmatch(host) for host in self.hosts):
             return ""
         number = {name: str(node) for node, name in enumerate(names)}
@@ -81,46 +81,46 @@ class Processes:
 
     def place(self, numbers: str, ranks: int) -> np.ndarray:
         """Return the node of every rank; `numbers` are the nodes of the hosts, if a full spec has them."""
-        hosts, given = self.hosts, numbers.split(",")
+        hosts, host_nodes = self.hosts, numbers.split(",")
         for host, line in hosts.items():
             if NUMBER.fullmatch(host) and int(host) >= MAX_COUNT:
                 raise UserError(f"found node {host}, wanted one below {MAX_COUNT}", file=self.path, line=line)
         if len(self.rows) != ranks:
             raise UserError(f"found {len(self.rows)} ranks, wanted {ranks}", file=self.path)
-        if numbers and len(given) != len(hosts):
-            raise UserError(f"found {len(hosts)} hosts, but '@{numbers}' numbers {len(given)}", file=self.path)
+        if numbers and len(host_nodes) != len(hosts):
+            raise UserError(f"found {len(hosts)} hosts, but '@{numbers}' numbers {len(host_nodes)}", file=self.path)
         if not numbers:
-            given = [host if NUMBER.fullmatch(host) else node for node, host in enumerate(hosts)]
-        nodes = dict(zip(hosts, map(int, given), strict=True))
+            host_nodes = [host if NUMBER.fullmatch(host) else node for node, host in enumerate(hosts)]
+        nodes = dict(zip(hosts, map(int, host_nodes), strict=True))
         return np.array([nodes[process.host] for _, process in self.rows])
 
     def check_cores(self, node: np.ndarray, defaults: Defaults) -> None:
-        """Refuse a node on which processes keep more cores than it has."""
-        kept = np.zeros(int(node.max()) + 1, dtype=int)
-        for place, (line, process) in zip(node.tolist(), self.rows, strict=True):
-            kept[place] += process.cores
-            if 0 < (room := defaults.cores(place)) < kept[place]:
-                message = f"found {kept[place]} cores kept on node {place}, wanted at most its {room}"
+        """Refuse a node whose processes use more cores than it has."""
+        used = np.zeros(int(node.max()) + 1, dtype=int)
+        for number, (line, process) in zip(node.tolist(), self.rows, strict=True):
+            used[number] += process.cores
+            if 0 < (cores := defaults.cores(number)) < used[number]:
+                message = f"found {used[number]} cores in use on node {number}, wanted at most its {cores}"
                 raise UserError(message, file=self.path, line=line)
 
 
 @cache_reads(files=16)
 def _read_rank_file(path: AnyPath) -> Processes:
-    return Processes.of(path, _rank_lines(path))
+    return Processes.of(path, _parse_rank_file(path))
 
 
-def _rank_lines(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
-    numbered, ranks = None, 0  # numbered: whether lines name their rank
+def _parse_rank_file(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
+    with_ranks, ranks = None, 0  # with_ranks: whether lines name their rank; None: unknown
     for line, content in read_lines(path, MAX_BYTES, "a rank file"):
         text = content.split("#", 1)[0].strip()
         if not text:
             continue
         match = RANK.fullmatch(text)
         host = HOST.fullmatch(match[2] if match else text)
-        if not host or numbered not in (None, bool(match)):
-            wanted = "'rank N=HOST slot=…' in every line, or a host or the number of a node alone"
+        if not host or with_ranks not in (None, bool(match)):
+            wanted = "'rank N=HOST slot=…' in every line, or only a host or node number in every line"
             raise UserError(f"found '{text}', wanted {wanted}", file=path, line=line)
-        numbered = bool(match)
+        with_ranks = bool(match)
         with add_line_to_errors(path, line):
             yield line, read_rank(match[1] if match else str(ranks)), Process(host[1])
         ranks += 1
@@ -128,18 +128,18 @@ def _rank_lines(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
 
 @cache_reads(files=64)
 def _read_table(path: AnyPath) -> Processes:
-    return Processes.of(path, _table_lines(path))
+    return Processes.of(path, _parse_table(path))
 
 
-def _table_lines(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
+def _parse_table(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
     for line, row in stream_rows(path, COLUMNS, once=True):
         if any(row.values()):
             with add_line_to_errors(path, line):
                 host, device = parse_cell(row, "node", _read_host), parse_cell(row, "device", _read_device)
                 cores = parse_cell(
-                    row, "cores", lambda text: whole_number(text, f"a whole number from 1 to {MOST_CORES}")
+                    row, "cores", lambda text: parse_whole_number(text, f"a whole number from 1 to {MAX_CORES}")
                 )
-                if cores > (most := 1 if device == "gpu" else MOST_CORES):
+                if cores > (most := 1 if device == "gpu" else MAX_CORES):
                     raise UserError(f"found {cores}, wanted at most {most} for a {device}", key="cores")
                 yield line, parse_cell(row, "rank", read_rank), Process(host, cores, device)
 
@@ -156,22 +156,22 @@ def _read_device(text: str) -> str:
     return text
 
 
-def _of_files(name: str, title: str, read: Callable[[AnyPath], Processes], **more: Callable) -> Layout:
+def _make_file_layout(name: str, title: str, read: Callable[[AnyPath], Processes], **columns: Callable) -> Layout:
     """Return a layout whose argument is a path; a full spec adds the nodes of its hosts."""
 
-    def split(argument: str) -> tuple[Processes, str]:
+    def read_argument(argument: str) -> tuple[Processes, str]:
         match = NODES.fullmatch(argument)
         return read(find_input(match[1] if match else argument)), match[2] if match else ""
 
-    def full(argument: str, defaults: Defaults) -> str:
-        processes, numbers = split(argument)
-        found = "" if numbers else processes.find_nodes(defaults.hosts)
-        if defaults.most_cores and name == "processes":
-            processes.check_cores(processes.place(numbers or found, len(processes.rows)), defaults)
-        return f"{argument}@{found}" if found else argument
+    def complete(argument: str, defaults: Defaults) -> str:
+        processes, numbers = read_argument(argument)
+        added = "" if numbers else processes.find_nodes(defaults.hosts)
+        if defaults.max_cores and name == "processes":
+            processes.check_cores(processes.place(numbers or added, len(processes.rows)), defaults)
+        return f"{argument}@{added}" if added else argument
 
     def place(ranks: int, argument: str) -> np.ndarray:
-        processes, numbers = split(argument)
+        processes, numbers = read_argument(argument)
         return processes.place(numbers, ranks)
 
     return Layout(
@@ -179,15 +179,20 @@ def _of_files(name: str, title: str, read: Callable[[AnyPath], Processes], **mor
         title,
         (Argument("PATH", Kind.PATH, str),),
         place=place,
-        full=full,
-        ranks=lambda argument: len(split(argument)[0].rows),
-        **{what: lambda ranks, argument, of=of: of(split(argument)[0].rows) for what, of in more.items()},
+        complete=complete,
+        ranks=lambda argument: len(read_argument(argument)[0].rows),
+        **{
+            name: lambda ranks, argument, make=make: make(read_argument(argument)[0].rows)
+            for name, make in columns.items()
+        },
     )
 
 
 LAYOUT = (
-    _of_files("file", "node of every rank from a file: Open MPI's rankfile, or a node a line", _read_rank_file),
-    _of_files(
+    _make_file_layout(
+        "file", "node of every rank from a file: Open MPI's rankfile, or one node per line", _read_rank_file
+    ),
+    _make_file_layout(
         "processes",
         "node, cores and device of every process from a table rank,node,cores,device",
         _read_table,

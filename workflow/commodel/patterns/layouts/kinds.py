@@ -10,7 +10,7 @@ import re
 import numpy as np
 
 from commodel.errors import UserError, suggest
-from commodel.patterns.arguments import Argument, Kind, whole_number
+from commodel.patterns.arguments import Argument, Kind, parse_whole_number
 from commodel.patterns.layouts import ACCELERATOR, CORE, Defaults, Layout
 
 FORM = "TYPE=4core+1accelerator,… or kinds:4core+1accelerator@NODES,…"
@@ -18,37 +18,37 @@ KINDS = (CORE, ACCELERATOR)
 PROCESSES = re.compile(r"([1-9][0-9]{0,3})([a-z]+)")
 
 
-def _fill_in(arguments: str, defaults: Defaults) -> str:
-    """Return the spec by number of nodes; a type that is not named has no processes."""
+def _complete(arguments: str, defaults: Defaults) -> str:
+    """Return the spec by number of nodes; omitted types have no processes."""
     if "=" not in arguments:
         return arguments
     types = dict(defaults.types)
     if not types:
         raise UserError(f"found 'kinds:{arguments}', wanted a platform with node types")
-    held = {}
+    processes = {}
     for part in arguments.split(","):
-        name, equals, holds = (word.strip() for word in part.partition("="))
-        if not equals or name in held:
+        name, equals, text = (word.strip() for word in part.partition("="))
+        if not equals or name in processes:
             raise UserError(f"found '{part}' in 'kinds:{arguments}', wanted each type of node once, as TYPE=…")
         if name not in types:
             raise UserError(f"no nodes of type '{name}' on this platform; {suggest(name, types)}")
-        held[name] = holds
-    return ",".join(f"{held.get(name, '0')}@{count}" for name, count in defaults.types)
+        processes[name] = text
+    return ",".join(f"{processes.get(name, '0')}@{count}" for name, count in defaults.types)
 
 
-def _read_held(text: str) -> list[tuple[int, list[str]]]:
-    """Return numbers of nodes, each with the kinds of their processes."""
-    held = []
+def _read_node_groups(text: str) -> list[tuple[int, list[str]]]:
+    """Return groups of nodes: the number of nodes, and the kinds of processes on each."""
+    groups = []
     for part in text.split(","):
-        holds, _, nodes = (word.strip() for word in part.partition("@"))
-        held.append((whole_number(nodes), _read_processes(holds)))
-    return held
+        processes, _, nodes = (word.strip() for word in part.partition("@"))
+        groups.append((parse_whole_number(nodes), _read_processes(processes)))
+    return groups
 
 
-def _read_processes(holds: str) -> list[str]:
+def _read_processes(text: str) -> list[str]:
     """Return the kind of each process of a node."""
     kinds: list[str] = []
-    for word in holds.split("+") if holds != "0" else ():
+    for word in text.split("+") if text != "0" else ():
         match = PROCESSES.fullmatch(word.strip())
         if not match:
             raise UserError(f"found '{word}'")
@@ -58,24 +58,24 @@ def _read_processes(holds: str) -> list[str]:
     return kinds
 
 
-def _fill(ranks: int, held: list[tuple[int, list[str]]]) -> tuple[np.ndarray, np.ndarray]:
+def _place_processes(ranks: int, groups: list[tuple[int, list[str]]]) -> tuple[np.ndarray, np.ndarray]:
     """Return node and kind of every rank."""
-    node, kind, first, room = [np.empty(0, dtype=int)], [np.empty(0, dtype=str)], 0, 0
-    for nodes, kinds in held:
-        used = min(nodes, -(-(ranks - room) // len(kinds))) if kinds and ranks > room else 0
+    node, kind, first, capacity = [np.empty(0, dtype=int)], [np.empty(0, dtype=str)], 0, 0
+    for nodes, kinds in groups:
+        used = min(nodes, -(-(ranks - capacity) // len(kinds))) if kinds and ranks > capacity else 0
         node.append(np.repeat(np.arange(first, first + used), len(kinds)))
         kind.append(np.tile(np.array(kinds, dtype=str), used))
-        first, room = first + nodes, room + nodes * len(kinds)
-    if ranks > room:
-        raise UserError(f"found {ranks} ranks, but 'kinds' has room for {room}")
+        first, capacity = first + nodes, capacity + nodes * len(kinds)
+    if ranks > capacity:
+        raise UserError(f"found {ranks} ranks, but 'kinds' has room for {capacity}")
     return np.concatenate(node)[:ranks], np.concatenate(kind)[:ranks]
 
 
 LAYOUT = Layout(
     "kinds",
-    "each type of node holds its own processes, on cores or driving accelerators",
-    (Argument(FORM, Kind.SHAPE, _read_held),),
-    place=lambda ranks, held: _fill(ranks, held)[0],
-    full=_fill_in,
-    kinds=lambda ranks, held: _fill(ranks, held)[1],
+    "processes per node for each node type, on cores or driving accelerators",
+    (Argument(FORM, Kind.SHAPE, _read_node_groups),),
+    place=lambda ranks, groups: _place_processes(ranks, groups)[0],
+    complete=_complete,
+    kinds=lambda ranks, groups: _place_processes(ranks, groups)[1],
 )

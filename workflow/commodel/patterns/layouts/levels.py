@@ -1,6 +1,6 @@
 """Layouts over groups of nodes, such as those on a leaf switch: `leaf` or `leaf:2`, for 2 ranks per node.
 
-The full spec includes the nodes of every group, leaf:2@0-3/4-6+9, so that it needs no platform.
+The full spec lists the nodes of every group, as in leaf:2@0-3/4-6+9, so that it needs no platform.
 """
 
 import re
@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from commodel.errors import UserError, suggest
-from commodel.patterns.arguments import Argument, Kind, whole_number
+from commodel.patterns.arguments import Argument, Kind, parse_whole_number
 from commodel.patterns.layouts import Defaults, Layout
 from commodel.units import MAX_COUNT, format_ranges
 
@@ -19,15 +19,15 @@ RANGE = re.compile(r"([0-9]{1,8})(?:-([0-9]{1,8}))?")
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The nodes of every group, and the ranks on each node."""
+    """The nodes of every group of a level, and the ranks per node."""
 
     level: str
     per_node: int
     nodes: list[np.ndarray]
 
 
-def _fill_in(arguments: str, defaults: Defaults) -> str:
-    """Add the level's groups, and the default ranks per node if they are left open."""
+def _complete(arguments: str, defaults: Defaults) -> str:
+    """Add the level's groups, and the default ranks per node if the spec omits them."""
     if "@" in arguments:
         return arguments
     level, _, per_node = arguments.partition(":")
@@ -42,13 +42,13 @@ def _fill_in(arguments: str, defaults: Defaults) -> str:
 
 
 def _read_groups(text: str) -> Groups:
-    before, _, written = text.partition("@")
-    level, _, per_node = before.partition(":")
-    groups = [np.concatenate([_read_range(part) for part in group.split("+")]) for group in written.split("/")]
+    head, _, listed = text.partition("@")
+    level, _, per_node = head.partition(":")
+    groups = [np.concatenate([_read_range(part) for part in group.split("+")]) for group in listed.split("/")]
     nodes = np.concatenate(groups)
     if len(np.unique(nodes)) < len(nodes):
-        raise UserError(f"found '{written}', wanted every node once")
-    return Groups(level, whole_number(per_node, "LEVEL:Q, Q ranks a node"), groups)
+        raise UserError(f"found '{listed}', wanted every node once")
+    return Groups(level, parse_whole_number(per_node, "LEVEL:Q, Q ranks a node"), groups)
 
 
 def _read_range(text: str) -> np.ndarray:
@@ -59,38 +59,37 @@ def _read_range(text: str) -> np.ndarray:
     return np.arange(first, last + 1)
 
 
-def _take_first(places: np.ndarray, groups: Groups, ranks: int) -> np.ndarray:
-    if ranks > len(places):
+def _select_slots(slots: np.ndarray, groups: Groups, ranks: int) -> np.ndarray:
+    if ranks > len(slots):
         spec = f"{groups.level}:{groups.per_node}"
-        raise UserError(f"found {ranks} ranks, but '{spec}' has room for {len(places)}")
-    return places[:ranks]
+        raise UserError(f"found {ranks} ranks, but '{spec}' has room for {len(slots)}")
+    return slots[:ranks]
 
 
 def _pack(ranks: int, groups: Groups) -> np.ndarray:
     """Fill one group of nodes after the other. If nodes are numbered by group, pack:leaf:2 is block:2."""
-    return _take_first(np.repeat(np.concatenate(groups.nodes), groups.per_node), groups, ranks)
+    return _select_slots(np.repeat(np.concatenate(groups.nodes), groups.per_node), groups, ranks)
 
 
 def _scatter(ranks: int, groups: Groups) -> np.ndarray:
-    """Put ranks 0, 1, 2, … into different groups, whose nodes are filled one after the other. Full groups are
-    skipped."""
+    """Deal ranks to the groups in turn, and fill the nodes of a group one after the other. Skip full groups."""
     slots = [np.repeat(nodes, groups.per_node) for nodes in groups.nodes]
-    turn = np.concatenate([np.arange(len(free)) for free in slots])
-    group = np.repeat(np.arange(len(slots)), [len(free) for free in slots])
-    return _take_first(np.concatenate(slots)[np.lexsort((group, turn))], groups, ranks)
+    position = np.concatenate([np.arange(len(of_group)) for of_group in slots])
+    group = np.repeat(np.arange(len(slots)), [len(of_group) for of_group in slots])
+    return _select_slots(np.concatenate(slots)[np.lexsort((group, position))], groups, ranks)
 
 
-_over_groups = partial(Layout, per_node=lambda groups: groups.per_node, full=_fill_in)
+_make_group_layout = partial(Layout, per_node=lambda groups: groups.per_node, complete=_complete)
 LAYOUT = (
-    _over_groups(
+    _make_group_layout(
         "pack",
-        "one group of nodes after the other, as on a leaf switch, is filled with Q on each node",
+        "groups of nodes, such as those of a leaf switch, are filled one after the other, Q ranks on each node",
         (Argument("LEVEL or pack:LEVEL:Q", Kind.LEVEL, _read_groups),),
         place=_pack,
     ),
-    _over_groups(
+    _make_group_layout(
         "scatter",
-        "ranks are distributed over groups of nodes, as on leaf switches, Q on each node",
+        "ranks are dealt round robin to groups of nodes, such as those of a leaf switch, Q on each node",
         (Argument("LEVEL or scatter:LEVEL:Q", Kind.LEVEL, _read_groups),),
         place=_scatter,
     ),

@@ -1,21 +1,21 @@
-"""Layouts by a rule, equal on all platforms: blocks, round robin, shuffled; or the node of every rank as a list."""
+"""Layouts that are equal on all platforms: in blocks, round robin, at random; or a list of the node of every rank."""
 
 import re
 
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.arguments import SEED, Argument, Kind, count
+from commodel.patterns.arguments import SEED, Argument, Kind, count_argument
 from commodel.patterns.layouts import Defaults, Layout
 from commodel.units import MAX_COUNT
 
 RUN = re.compile(r"([0-9]{1,8})(?:x([1-9][0-9]{0,7}))?")
-Q = count("Q", Kind.PER_NODE)
-Runs = list[tuple[int, int]]  # nodes, each with how many ranks follow each other there
+Q = count_argument("Q", Kind.PER_NODE)
+Runs = list[tuple[int, int]]  # nodes, each with its number of consecutive ranks
 
 
-def _spread(arguments: str, defaults: Defaults) -> str:
-    """Return the ranks per node Q, or the default if it is left out."""
+def _complete(arguments: str, defaults: Defaults) -> str:
+    """Return the ranks per node Q, by default those of the platform."""
     return arguments or str(defaults.per_node)
 
 
@@ -46,13 +46,13 @@ def _count_ranks(runs: Runs) -> int:
 
 def _place_runs(ranks: int, runs: Runs) -> np.ndarray:
     """Return the nodes of a list: 0x4,2,1x3 puts ranks 0 to 3 on node 0, rank 4 on node 2, the rest on node 1."""
-    if (written := _count_ranks(runs)) != ranks:
-        raise UserError(f"found {ranks} ranks, but 'nodes' places {written}")
+    if (listed := _count_ranks(runs)) != ranks:
+        raise UserError(f"found {ranks} ranks, but 'nodes' places {listed}")
     nodes, counts = zip(*runs, strict=True)
     return np.repeat(nodes, counts)
 
 
-def write_nodes(nodes: np.ndarray) -> str:
+def make_nodes_spec(nodes: np.ndarray) -> str:
     """Return the spec of ranks on these nodes."""
     runs = np.split(nodes, np.flatnonzero(np.diff(nodes)) + 1)
     return "nodes:" + ",".join(f"{run[0]}x{len(run)}" if len(run) > 1 else f"{run[0]}" for run in runs)
@@ -64,12 +64,12 @@ LAYOUT = (
         "consecutive ranks share a node, Q on each",
         (Q,),
         place=lambda ranks, per_node: np.arange(ranks) // per_node,
-        full=_spread,
+        complete=_complete,
     ),
     Layout(
         "block-cyclic",  # block-cyclic:4x2 places 0 1 4 5 | 2 3 6 7
         "blocks of B ranks are dealt round robin, Q ranks on each node",
-        (Q, count("B")),
+        (Q, count_argument("B")),
         "x",
         place=_place_block_cyclic,
     ),
@@ -78,11 +78,11 @@ LAYOUT = (
         "ranks are dealt round robin, Q on each node",
         (Q,),
         place=lambda ranks, per_node: np.arange(ranks) % -(-ranks // per_node),
-        full=_spread,
+        complete=_complete,
     ),
     Layout(
         "nodes",
-        "node of every rank, written out",
+        "list of the node of every rank",
         (Argument("NODE,NODExRANKS,…", Kind.SHAPE, _read_runs),),
         place=_place_runs,
         ranks=_count_ranks,

@@ -1,10 +1,10 @@
-"""Operations: the meaning of `bytes`, parameters, and the data of each rank before and after (`operation`).
+"""Operations (`find_operation`): the meaning of `bytes`, the parameters, and the data of each rank before and after.
 
-An operation is written as its name, followed by its parameters in any order: halo:grid=4x2:periodic=yes.
+A user writes the name of an operation and then its parameters in any order: halo:grid=4x2:periodic=yes.
 
-The data of a rank are extents of addresses, by rank, ranks and bytes. Addresses count the bytes of all data of an
-operation. In a reduction, every rank has its own values at each address, and the result is their combination. Kernels
-share parameters: the rectangle of each rank.
+The data of a rank are extents of addresses, which depend on rank, ranks and bytes. Addresses count the bytes of all
+data of an operation. In a reduction, every rank has its own values at each address, and the result is their
+combination. The kernels have common parameters, which define the rectangle of each rank.
 """
 
 from collections.abc import Callable
@@ -15,17 +15,17 @@ from typing import Any
 
 from commodel.errors import UserError, suggest
 from commodel.patterns import rectangles
-from commodel.patterns.arguments import whole_number, whole_numbers
-from commodel.patterns.phases import share
+from commodel.patterns.arguments import parse_whole_number, parse_whole_numbers
+from commodel.patterns.phases import divide_evenly
 from commodel.patterns.rectangles import MAX_SIDE, Rectangles, make_even_grid
 from commodel.registry import discover, lookup
 from commodel.units import MAX_COUNT
 
 Extents = list[tuple[int, int]]  # first address, length
-Holding = Callable[..., Extents]  # of (rank, ranks, bytes) and the operation's parameters by name
+GetExtents = Callable[..., Extents]  # of (rank, ranks, bytes) and the operation's parameters by name
 
 
-def nothing(rank: int, ranks: int, bytes: int) -> Extents:
+def no_data(rank: int, ranks: int, bytes: int) -> Extents:
     return []
 
 
@@ -42,7 +42,7 @@ def blocks(rank: int, ranks: int, bytes: int) -> Extents:
 
 
 def own_share(rank: int, ranks: int, bytes: int) -> Extents:
-    sizes = share(bytes, ranks)
+    sizes = divide_evenly(bytes, ranks)
     return [(int(sizes[:rank].sum()), int(sizes[rank]))]
 
 
@@ -54,13 +54,13 @@ def column(rank: int, ranks: int, bytes: int) -> Extents:
     return [((source * ranks + rank) * bytes, bytes) for source in range(ranks)]
 
 
-def at_root(holding: Holding) -> Holding:
-    return lambda rank, ranks, size: holding(rank, ranks, size) if rank == 0 else []
+def at_root(get_extents: GetExtents) -> GetExtents:
+    return lambda rank, ranks, size: get_extents(rank, ranks, size) if rank == 0 else []
 
 
 FILE = "file:"  # a pattern from a file, in place of an operation: file:PATH
-FEWEST_RANKS = 2  # of a pattern
-MPI, OVERLAY = "mpi", "overlay"  # substrates: what carries messages
+MIN_RANKS = 2  # of a pattern
+MPI, OVERLAY = "mpi", "overlay"  # substrates: the transport of messages
 ALIASES = {
     "broadcast": "bcast",
     "reduce_scatter": "reduce-scatter",
@@ -75,146 +75,150 @@ class Parameter:
     """A named parameter; `read` returns its value from a user's text."""
 
     name: str
-    form: str  # how its value is written
+    form: str  # syntax of its value
     title: str
     read: Callable[[str], Any]
-    write: Callable[[Any], str]  # the one spelling of a value
-    default: Any  # where it is left out; a function: of the number of ranks
-    ranks: Callable[[Any], int | None] | None = None  # required by a value
-    overlay: bool = False  # only valid there, and not for builders: it defines how to run and measure
-    file: bool = False  # a value that is not the default is the path of a file
-    measured: bool = False  # it defines how to measure, and is not for builders
+    write: Callable[[Any], str]  # returns the canonical spelling of a value
+    default: Any  # a value, or a function of the number of ranks
+    ranks: Callable[[Any], int | None] | None = None  # returns the number of ranks that a value requires
+    overlay: bool = False  # only for overlay networks; not passed to builders of schedules
+    file: bool = False  # each value except the default is the path of a file
+    measured: bool = False  # it defines how to measure; not passed to builders of schedules
 
 
 @dataclass(frozen=True)
 class Operation:
     name: str
-    bytes: str  # empty: it has no message size
-    has: Holding
-    wants: Holding
+    bytes: str  # meaning of `bytes`; empty: no message size
+    initial_data: GetExtents
+    final_data: GetExtents
     reduces: bool = False
     mpi: str = ""  # MPI's own function for it
     parameters: tuple[Parameter, ...] = ()
     substrates: tuple[str, ...] = (MPI,)
-    # Whether it has no schedule with such parameters, and is measured only.
-    without_schedule: Callable[[dict[str, Any]], bool] = lambda named: False
+    # Returns whether it has no schedule with these parameters, and is only measured.
+    without_schedule: Callable[[dict[str, Any]], bool] = lambda values: False
     program: str = ""  # the native program that measures it; empty: the player
-    tiles: Callable[..., Rectangles] | None = None  # for such a program: who has what, of ranks and parameters by name
-    # What it is the sum of, each begun by all ranks at once: (parameters, how often), of ranks and parameters by name.
+    # The functions below take the number of ranks, and the parameters by name.
+    tiles: Callable[..., Rectangles] | None = None  # returns the rectangle of each rank, for kernels
+    # Returns the parameters and the number of repetitions of each summand; all ranks begin a summand at once.
     parts: Callable[..., list[tuple[dict[str, Any], int]]] | None = None
 
 
-def operations() -> dict[str, Operation]:
+def list_operations() -> dict[str, Operation]:
     return discover("patterns.operations", "OPERATION")
 
 
-def base(text: str) -> str:
-    """Return the operation's name, without parameters; `broadcast` is `bcast`. A pattern from a file has none."""
+def base_name(text: str) -> str:
+    """Return the operation's name without parameters; `broadcast` is `bcast`. `file:PATH` is returned unchanged."""
     if text.startswith(FILE):
         return text
     name = text.partition(":")[0].strip()
     return ALIASES.get(name, name)
 
 
-def operation(text: str) -> Operation:
-    return lookup("patterns.operations", "OPERATION", base(text))
+def find_operation(text: str) -> Operation:
+    return lookup("patterns.operations", "OPERATION", base_name(text))
 
 
 @lru_cache(maxsize=4096)
-def given_of(text: str) -> dict[str, Any]:
+def parse_parameters(text: str) -> dict[str, Any]:
     """Return the values of the parameters in a text, in the operation's order."""
-    entry, (_, *parts) = operation(text), text.split(":")
-    known, values = {parameter.name: parameter for parameter in entry.parameters}, {}
+    entry, (_, *parts) = find_operation(text), text.split(":")
+    by_name, values = {parameter.name: parameter for parameter in entry.parameters}, {}
     for part in parts:
         name, equals, value = (word.strip() for word in part.partition("="))
-        if not known:
+        if not by_name:
             raise UserError(f"found '{text}', but {entry.name} takes no parameters")
         if not equals:
             raise UserError(f"found '{part}' in '{text}', wanted NAME=VALUE")
-        if name not in known:
-            raise UserError(f"{entry.name} has no parameter '{name}'; {suggest(name, known)}")
+        if name not in by_name:
+            raise UserError(f"{entry.name} has no parameter '{name}'; {suggest(name, by_name)}")
         if name in values:
             raise UserError(f"found {name} twice in '{text}', wanted it once")
         try:
-            values[name] = known[name].read(value)
+            values[name] = by_name[name].read(value)
         except UserError as error:
             raise UserError(f"{entry.name}: {name}: {error.message}") from None
-    return {name: values[name] for name in known if name in values}
+    return {name: values[name] for name in by_name if name in values}
 
 
-def sized(text: str) -> bool:
-    return bool(operation(text).bytes)
+def has_size(text: str) -> bool:
+    return bool(find_operation(text).bytes)
 
 
-def own_spelling(text: str) -> str:
-    """Return the operation in one spelling: its name here, and its parameters in order, without default values."""
-    return _spelled(text, given_of(text))
+def canonical_operation(text: str) -> str:
+    """Return the canonical spelling: the name in this project, and the parameters in order, without default values."""
+    return _format_operation(text, parse_parameters(text))
 
 
-def _spelled(text: str, given: dict[str, Any]) -> str:
-    said = [known for known in operation(text).parameters if given.get(known.name, known.default) != known.default]
-    return ":".join([base(text), *(f"{known.name}={known.write(given[known.name])}" for known in said)])
+def _format_operation(text: str, values: dict[str, Any]) -> str:
+    entries = [
+        entry for entry in find_operation(text).parameters if values.get(entry.name, entry.default) != entry.default
+    ]
+    return ":".join([base_name(text), *(f"{entry.name}={entry.write(values[entry.name])}" for entry in entries)])
 
 
-def parameters(text: str, ranks: int, overlay: bool = False) -> dict[str, Any]:
+def fill_parameters(text: str, ranks: int, overlay: bool = False) -> dict[str, Any]:
     """Return the operation's parameters by name, with defaults for this number of ranks.
 
-    Builders take them; those of an overlay network are only used there.
+    They are those that builders of schedules take, or those for overlay networks.
     """
-    given, known = given_of(text), [known for known in operation(text).parameters if known.overlay == overlay]
-    known = [entry for entry in known if not entry.measured]
-    default = {entry.name: entry.default(ranks) if callable(entry.default) else entry.default for entry in known}
-    return {name: given.get(name, value) for name, value in default.items()}
+    entries = [entry for entry in find_operation(text).parameters if entry.overlay == overlay and not entry.measured]
+    defaults = {entry.name: entry.default(ranks) if callable(entry.default) else entry.default for entry in entries}
+    return defaults | {name: value for name, value in parse_parameters(text).items() if name in defaults}
 
 
-def ranks_of(text: str) -> int | None:
-    """Return the number of ranks that the parameters require; None if they leave it open, and for a pattern from a
+def required_ranks(text: str) -> int | None:
+    """Return the number of ranks that the parameters require; None if they require none, or for a pattern from a
     file."""
     if text.startswith(FILE):
         return None
-    given = given_of(text)
-    asking = [known for known in operation(text).parameters if known.ranks and known.name in given]
-    return next((ranks for known in asking if (ranks := known.ranks(given[known.name]))), None)
+    values = parse_parameters(text)
+    entries = [entry for entry in find_operation(text).parameters if entry.ranks and entry.name in values]
+    return next((ranks for entry in entries if (ranks := entry.ranks(values[entry.name]))), None)
 
 
-def files_of(text: str) -> list[str]:
+def list_operation_files(text: str) -> list[str]:
     """Return the files named in the parameters."""
     if text.startswith(FILE):
         return []
-    given = given_of(text)
-    named = [known for known in operation(text).parameters if known.file and known.name in given]
-    return [given[known.name] for known in named if given[known.name] != known.default]
+    values = parse_parameters(text)
+    entries = [entry for entry in find_operation(text).parameters if entry.file and entry.name in values]
+    return [values[entry.name] for entry in entries if values[entry.name] != entry.default]
 
 
 @lru_cache(maxsize=64)
-def parts(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
+def list_summands(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
     """Return the summands of an operation and how often each occurs; the operation itself if it is no sum."""
-    if text.startswith(FILE) or operation(text).parts is None:
+    if text.startswith(FILE) or find_operation(text).parts is None:
         return ((text, 1),)
-    counted = operation(text).parts(ranks, **parameters(text, ranks))
-    return tuple((_spelled(text, given_of(text) | given), count) for given, count in counted)
+    counted = find_operation(text).parts(ranks, **fill_parameters(text, ranks))
+    return tuple((_format_operation(text, parse_parameters(text) | values), count) for values, count in counted)
 
 
-def tiles(text: str, ranks: int) -> Rectangles:
-    """Return the part of a kernel's matrix that each rank computes."""
-    return operation(text).tiles(ranks, **parameters(text, ranks))
+def make_tiles(text: str, ranks: int) -> Rectangles:
+    """Return the rectangle of a kernel's matrix that each rank computes."""
+    return find_operation(text).tiles(ranks, **fill_parameters(text, ranks))
 
 
-def results(text: str, ranks: int, bytes: int) -> list[Extents]:
-    """Return where each rank must have the result in the end; empty if the operation is no reduction."""
-    entry, named = operation(text), parameters(text, ranks)
-    return [entry.wants(rank, ranks, bytes, **named) for rank in range(ranks)] if entry.reduces else []
+def list_result_extents(text: str, ranks: int, bytes: int) -> list[Extents]:
+    """Return the extents of the result on each rank; empty if the operation is no reduction."""
+    entry, values = find_operation(text), fill_parameters(text, ranks)
+    return [entry.final_data(rank, ranks, bytes, **values) for rank in range(ranks)] if entry.reduces else []
 
 
-MOST_DIMENSIONS = 6
+MAX_DIMENSIONS = 6
 
 
-def choice(name: str, names: tuple[str, ...], title: str, **more: Any) -> Parameter:
-    """Return an argument with one of some names; the first is the default."""
-    return Parameter(name, "|".join(names), f"{title}; left out, {names[0]}", one_of(names), str, names[0], **more)
+def choice_parameter(name: str, names: tuple[str, ...], title: str, **more: Any) -> Parameter:
+    """Return a parameter whose value is one of some names; the first is the default."""
+    return Parameter(
+        name, "|".join(names), f"{title}; default {names[0]}", make_choice_reader(names), str, names[0], **more
+    )
 
 
-def one_of(names: tuple[str, ...]) -> Callable[[str], str]:
+def make_choice_reader(names: tuple[str, ...]) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in names:
             raise UserError(f"found '{text}', wanted {', '.join(names[:-1])} or {names[-1]}")
@@ -223,7 +227,7 @@ def one_of(names: tuple[str, ...]) -> Callable[[str], str]:
     return read
 
 
-def switch(name: str, title: str, default: bool, **more: Any) -> Parameter:
+def switch_parameter(name: str, title: str, default: bool, **more: Any) -> Parameter:
     """Return a parameter that is yes or no."""
 
     def write(on: bool) -> str:
@@ -234,19 +238,19 @@ def switch(name: str, title: str, default: bool, **more: Any) -> Parameter:
             raise UserError(f"found '{text}', wanted yes or no")
         return text == "yes"
 
-    return Parameter(name, "yes|no", f"{title}; left out, {write(default)}", read, write, default, **more)
+    return Parameter(name, "yes|no", f"{title}; default {write(default)}", read, write, default, **more)
 
 
-def squarest(ranks: int) -> tuple[int, int]:
-    """Return the two dimensions of the squarest grid, the larger first."""
+def find_squarest_grid(ranks: int) -> tuple[int, int]:
+    """Return the dimensions of the two-dimensional grid nearest to a square, the larger first."""
     short = next(side for side in range(isqrt(ranks), 0, -1) if ranks % side == 0)
     return ranks // short, short
 
 
 def read_grid(text: str) -> tuple[int, ...]:
-    grid = tuple(whole_numbers(text, "x", "numbers of ranks, such as 4x2"))
-    if len(grid) > MOST_DIMENSIONS or not 2 <= prod(grid) <= MAX_COUNT:
-        raise UserError(f"found '{text}', wanted at most {MOST_DIMENSIONS} numbers and 2 to {MAX_COUNT} ranks in all")
+    grid = tuple(parse_whole_numbers(text, "x", "numbers of ranks, such as 4x2"))
+    if len(grid) > MAX_DIMENSIONS or not 2 <= prod(grid) <= MAX_COUNT:
+        raise UserError(f"found '{text}', wanted at most {MAX_DIMENSIONS} numbers and 2 to {MAX_COUNT} ranks in all")
     return grid
 
 
@@ -254,19 +258,19 @@ def write_grid(grid: tuple[int, ...]) -> str:
     return "x".join(map(str, grid))
 
 
-OPEN, SQUAREST, EVEN = "any", "squarest", "even"  # texts of parameters that are left out
+OPEN, SQUAREST, EVEN = "any", "squarest", "even"  # texts of default values
 Grid = tuple[int, ...]
 
 
 def read_side(text: str) -> int:
-    """Return N, 0 if it is left open."""
-    side = 0 if text == OPEN else whole_number(text)
+    """Return N; 0 if it is not set."""
+    side = 0 if text == OPEN else parse_whole_number(text)
     if side > MAX_SIDE:
         raise UserError(f"found '{text}', wanted at most {MAX_SIDE}")
     return side
 
 
-def read_two(text: str) -> Grid:
+def read_grid_2d(text: str) -> Grid:
     if text == SQUAREST:
         return ()
     grid = read_grid(text)
@@ -275,8 +279,8 @@ def read_two(text: str) -> Grid:
     return grid
 
 
-def ranks_of_partition(path: str) -> int | None:
-    return None if path == EVEN else rectangles.read(path).ranks
+def count_partition_ranks(path: str) -> int | None:
+    return None if path == EVEN else rectangles.read_rectangles(path).ranks
 
 
 def read_partition(text: str) -> str:
@@ -285,13 +289,13 @@ def read_partition(text: str) -> str:
     return text
 
 
-def partition_parameters(unit: str, usual: int) -> tuple[Parameter, ...]:
-    """Return the parameters of a partition: N, a grid or a file; `usual` is the default of N."""
+def partition_parameters(unit: str, default_side: int) -> tuple[Parameter, ...]:
+    """Return the parameters of a partition: N, a grid or a file."""
     return (
         Parameter(
             "n",
             "128",
-            f"{unit} along a side of the square; left out, those of the partition, else {usual}",
+            f"{unit} along a side of the square; default: those of the partition, else {default_side}",
             read_side,
             lambda side: str(side) if side else OPEN,
             0,
@@ -299,9 +303,9 @@ def partition_parameters(unit: str, usual: int) -> tuple[Parameter, ...]:
         Parameter(
             "grid",
             "4x2",
-            "rows and columns of ranks, the last the fastest, whose rectangles are as even as can be; left out, two "
-            "numbers that are as near as can be",
-            read_two,
+            "rows x columns of ranks, numbered row by row, with rectangles of nearly equal size; default: the grid "
+            "nearest to a square",
+            read_grid_2d,
             lambda grid: write_grid(grid) if grid else SQUAREST,
             (),
             lambda grid: prod(grid) if grid else None,
@@ -309,23 +313,23 @@ def partition_parameters(unit: str, usual: int) -> tuple[Parameter, ...]:
         Parameter(
             "partition",
             "PATH",
-            "a CSV of rank,x,y,width,height in the place of a grid",
+            "a CSV of rank,x,y,width,height instead of a grid",
             read_partition,
             str,
             EVEN,
-            ranks_of_partition,
+            count_partition_ranks,
             file=True,
         ),
     )
 
 
-def tiling(ranks: int, usual: int, n: int, grid: Grid, partition: str) -> Rectangles:
-    """Return the rectangles of the parameters; `usual` is the default of N."""
+def make_tiling(ranks: int, default_side: int, n: int, grid: Grid, partition: str) -> Rectangles:
+    """Return the rectangles of the parameters; `default_side` is the default of N."""
     if partition == EVEN:
-        return _even(n or usual, grid or squarest(ranks))
+        return _make_cached_even_grid(n or default_side, grid or find_squarest_grid(ranks))
     if grid:
         raise UserError("found grid and partition, wanted one of them")
-    tiling = rectangles.read(partition)
+    tiling = rectangles.read_rectangles(partition)
     if n not in (0, tiling.side):
         raise UserError(f"found {tiling.side}×{tiling.side}, wanted n={n}", file=partition)
     if tiling.ranks != ranks:
@@ -333,4 +337,4 @@ def tiling(ranks: int, usual: int, n: int, grid: Grid, partition: str) -> Rectan
     return tiling
 
 
-_even = lru_cache(maxsize=16)(make_even_grid)
+_make_cached_even_grid = lru_cache(maxsize=16)(make_even_grid)

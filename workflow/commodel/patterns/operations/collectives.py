@@ -1,4 +1,4 @@
-"""A table of operations: collectives, the halo exchange, and operations of an overlay network."""
+"""The table of collective operations, the halo exchange, and operations of an overlay network."""
 
 from dataclasses import dataclass
 from math import prod
@@ -16,14 +16,14 @@ from commodel.patterns.operations import (
     at_root,
     block,
     blocks,
-    choice,
+    choice_parameter,
     column,
-    nothing,
+    find_squarest_grid,
+    no_data,
     own_share,
     read_grid,
     row,
-    squarest,
-    switch,
+    switch_parameter,
     vector,
     write_grid,
 )
@@ -31,44 +31,44 @@ from commodel.patterns.schedule import check_rows
 from commodel.units import parse_seconds
 
 FILTERS = ("sum", "min", "max", "average", "none", "concat")
-AS_THEY_CAME = ("none", "concat")  # what leaves such a filter is as long as all that came in: no reduction
+FORWARDING_FILTERS = ("none", "concat")  # filters whose output is as long as all input: no reduction
 MODES = ("waves", "synchronous", "timed")
 SKEW_MODES = ("tree", "direct", "tree-error", "direct-error")
-LONGEST_PAUSE = 1.0  # seconds of a filter, or between two waves: answers are waited for a minute
+MAX_PAUSE = 1.0  # seconds of a filter, or between two waves: an answer times out after a minute
 
 
-def _span(name: str, form: str, title: str, default: float) -> Parameter:
-    """Return a parameter of an overlay network that is a time."""
+def _time_parameter(name: str, form: str, title: str, default: float) -> Parameter:
+    """Return a parameter of an overlay network whose value is a time."""
 
     def read(text: str) -> float:
         seconds = parse_seconds(text)
-        if seconds > LONGEST_PAUSE:
-            raise UserError(f"found '{text}', wanted at most {LONGEST_PAUSE:g} s")
+        if seconds > MAX_PAUSE:
+            raise UserError(f"found '{text}', wanted at most {MAX_PAUSE:g} s")
         return seconds
 
     return Parameter(name, form, title, read, lambda seconds: f"{1e6 * seconds:.12g}us", default, overlay=True)
 
 
-def _is_no_reduction(named: dict[str, Any]) -> bool:
-    return named["filter"] in AS_THEY_CAME or named["compute"] > 0
+def _is_no_reduction(values: dict[str, Any]) -> bool:
+    return values["filter"] in FORWARDING_FILTERS or values["compute"] > 0
 
 
 REDUCE = (
-    choice("filter", FILTERS, "of an overlay", overlay=True),
-    _span(
+    choice_parameter("filter", FILTERS, "of an overlay network", overlay=True),
+    _time_parameter(
         "compute",
         "10us",
-        "of an overlay: time that a filter takes at each node, in place of the filter; left out, 0",
+        "of an overlay network: seconds that each node computes instead of the filter; default 0",
         0.0,
     ),
-    choice(
+    choice_parameter(
         "mode",
         MODES,
-        "of an overlay: the root requests, and half the round trip counts (waves); all leaves send at an agreed time; "
-        "or each at times of its own, a period apart",
+        "of an overlay network: the root requests each wave, and half the round trip counts (waves); all leaves send "
+        "at an agreed time (synchronous); or each leaf sends once per period (timed)",
         overlay=True,
     ),
-    _span("period", "10ms", "of mode timed: from one wave to the next; left out, 10 ms", 0.01),
+    _time_parameter("period", "10ms", "of mode timed: from one wave to the next; default 10 ms", 0.01),
 )
 
 
@@ -79,15 +79,15 @@ class Faces:
     src: np.ndarray
     dst: np.ndarray
     face: np.ndarray  # of the sender
-    of_each: int  # faces of a rank
+    per_rank: int  # faces of a rank
 
     def address(self, bytes: int) -> np.ndarray:
-        """Return where the data of each face begin: all faces of rank 0, then those of rank 1, and so on."""
-        return (self.src * self.of_each + self.face) * bytes
+        """Return the address of each face's data: all faces of rank 0, then those of rank 1, and so on."""
+        return (self.src * self.per_rank + self.face) * bytes
 
 
-def faces(grid: tuple[int, ...], periodic: bool) -> Faces:
-    """Return all faces of all ranks with a neighbour there, by face. A dimension of one rank has none.
+def list_faces(grid: tuple[int, ...], periodic: bool) -> Faces:
+    """Return all faces of ranks towards another rank, by face. A dimension of one rank has none.
 
     Ranks are numbered as by MPI_Cart_create: the last dimension varies fastest.
     """
@@ -97,22 +97,22 @@ def faces(grid: tuple[int, ...], periodic: bool) -> Faces:
     own, columns = np.array(np.unravel_index(rank, grid)), []
     for face in range(2 * len(grid)):
         dimension, length = face // 2, grid[face // 2]
-        place = own.copy()
-        place[dimension] += 1 if face % 2 else -1
-        there = (place[dimension] >= 0) & (place[dimension] < length) | periodic
-        place[dimension] %= length
-        other = np.ravel_multi_index(tuple(place), grid)
-        kept = there & (other != rank)
-        columns.append((rank[kept], other[kept], np.full(int(kept.sum()), face)))
+        position = own.copy()
+        position[dimension] += 1 if face % 2 else -1
+        exists = (position[dimension] >= 0) & (position[dimension] < length) | periodic
+        position[dimension] %= length
+        neighbour = np.ravel_multi_index(tuple(position), grid)
+        sends = exists & (neighbour != rank)
+        columns.append((rank[sends], neighbour[sends], np.full(int(sends.sum()), face)))
     return Faces(*(np.concatenate(column) for column in zip(*columns, strict=True)), 2 * len(grid))
 
 
-def _own_faces(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:
+def _sent_faces(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:
     return [(2 * len(grid) * rank * bytes, 2 * len(grid) * bytes)]
 
 
-def _neighbours(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:
-    sent = faces(grid, periodic)
+def _received_faces(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:
+    sent = list_faces(grid, periodic)
     return [(int(address), bytes) for address in sent.address(bytes)[sent.dst == rank]]
 
 
@@ -120,32 +120,40 @@ HALO = (
     Parameter(
         "grid",
         "4x2",
-        "ranks in each dimension, the last the fastest; left out, two that are as near as can be",
+        "ranks in each dimension, the last varies fastest; default: the two-dimensional grid nearest to a square",
         read_grid,
         write_grid,
-        squarest,
+        find_squarest_grid,
         prod,
     ),
-    switch("periodic", "whether the last ranks of a dimension are neighbours of the first", False),
+    switch_parameter("periodic", "whether the last ranks of a dimension are neighbours of the first", False),
 )
-CLASSES = choice(
+CLASSES = choice_parameter(
     "mode",
     ("binned", "all"),
-    "checksums sorted into classes on their way up, then the data of one back-end of each; or of all",
+    "checksums are sorted into classes on their way up, then one back-end of each class sends its data (binned); or "
+    "all send",
     overlay=True,
 )
-SKEW = choice(
+SKEW = choice_parameter(
     "mode",
     SKEW_MODES,
-    "time of 100 rounds over each link, or to each back-end (direct); or the error of their skews of 10 ms",
+    "time of 100 rounds over each link (tree), or to each back-end (direct); or the error of the skews that they find, "
+    "which are 10 ms",
     overlay=True,
 )
 
 
-def _measured_only(name: str, bytes: str, *parameters: Parameter) -> Operation:
+def _make_measured_only(name: str, bytes: str, *parameters: Parameter) -> Operation:
     """Return an operation of an overlay network, which no schedule describes."""
     return Operation(
-        name, bytes, nothing, nothing, parameters=parameters, substrates=(OVERLAY,), without_schedule=lambda named: True
+        name,
+        bytes,
+        no_data,
+        no_data,
+        parameters=parameters,
+        substrates=(OVERLAY,),
+        without_schedule=lambda values: True,
     )
 
 
@@ -160,7 +168,7 @@ OPERATION = (
         mpi="MPI_Allreduce",
     ),
     Operation("alltoall", "the block that each rank sends to each other one", row, column, mpi="MPI_Alltoall"),
-    Operation("barrier", "", nothing, nothing, mpi="MPI_Barrier"),
+    Operation("barrier", "", no_data, no_data, mpi="MPI_Barrier"),
     Operation(
         "bcast",
         "the message that the root sends to all",
@@ -173,13 +181,13 @@ OPERATION = (
     Operation(
         "halo",
         "the face that each rank sends to each of its neighbours in the grid",
-        _own_faces,
-        _neighbours,
+        _sent_faces,
+        _received_faces,
         parameters=HALO,
     ),
-    _measured_only("overlay-classes", "the data of each back-end, of which there are four kinds", CLASSES),
-    _measured_only("overlay-skew", "", SKEW),
-    _measured_only("overlay-startup", ""),
+    _make_measured_only("overlay-classes", "the data of each back-end, of which there are four kinds", CLASSES),
+    _make_measured_only("overlay-skew", "", SKEW),
+    _make_measured_only("overlay-startup", ""),
     Operation(
         "reduce",
         "the vector that every rank contributes, and the root's result",

@@ -1,38 +1,46 @@
 """SUMMA's communication: in iteration k every rank gets the part of block column k of A and of block row k of B that
 its rectangle overlaps.
 
-Without `iteration` it is the sum of all iterations, each begun by all ranks at once. Addresses, iteration by iteration:
-the blocks of the column, then those of the row.
+Without `iteration` it is the sum of all iterations; all ranks begin an iteration at once. Addresses count the blocks of
+the column and then those of the row, iteration by iteration.
 """
 
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.arguments import whole_number
-from commodel.patterns.operations import Extents, Grid, Operation, Parameter, partition_parameters, switch, tiling
+from commodel.patterns.arguments import parse_whole_number
+from commodel.patterns.operations import (
+    Extents,
+    Grid,
+    Operation,
+    Parameter,
+    make_tiling,
+    partition_parameters,
+    switch_parameter,
+)
 from commodel.patterns.rectangles import Rectangles
 
-USUAL = 128  # blocks a side: the smaller of the paper's two cases
+DEFAULT_SIDE = 128  # blocks a side: the smaller of the paper's two cases
 ALL, EVERY = -1, "all"
 
 
 def read_iteration(text: str) -> int:
-    return ALL if text == EVERY else whole_number(text, "the number of an iteration, from 0", 0)
+    return ALL if text == EVERY else parse_whole_number(text, "the number of an iteration, from 0", 0)
 
 
-def blocks(ranks: int, n: int, grid: Grid, partition: str, iteration: int = ALL) -> Rectangles:
-    """Return the rectangles in blocks; refuse rectangles that do not form columns, or that end before the iteration."""
-    parts = tiling(ranks, USUAL, n, grid, partition)
+def make_block_rectangles(ranks: int, n: int, grid: Grid, partition: str, iteration: int = ALL) -> Rectangles:
+    """Return the rectangles in blocks. Refuse rectangles that do not form columns, or that end before the iteration."""
+    parts = make_tiling(ranks, DEFAULT_SIDE, n, grid, partition)
     try:
         _ = parts.columns
     except UserError as error:
-        raise UserError(f"{error.message}; summa needs them", file=partition) from None
+        raise UserError(f"{error.message}, which summa needs", file=partition) from None
     if iteration >= parts.side:
         raise UserError(f"found iteration {iteration}, wanted one below {parts.side}, the blocks a side")
     return parts
 
 
-def iterations(parts: Rectangles, iteration: int) -> range:
+def list_iterations(parts: Rectangles, iteration: int) -> range:
     return range(parts.side) if iteration == ALL else range(iteration, iteration + 1)
 
 
@@ -44,12 +52,12 @@ def group_iterations(
     Between two edges of rectangles, all block columns and rows are equivalent. With overlap, the first iteration has no
     product to overlap with.
     """
-    parts = blocks(ranks, n, grid, partition, iteration)
+    parts = make_block_rectangles(ranks, n, grid, partition, iteration)
     if iteration != ALL:
         return [({"iteration": iteration}, 1)]
     working = parts.area > 0
-    alone = [1] if overlapped and parts.side > 1 else []
-    edges = np.unique(np.concatenate([parts.x[working], parts.y[working], [parts.side], alone])).astype(int)
+    second = [1] if overlapped and parts.side > 1 else []
+    edges = np.unique(np.concatenate([parts.x[working], parts.y[working], [parts.side], second])).astype(int)
     return [({"iteration": int(k)}, int(count)) for k, count in zip(edges[:-1], np.diff(edges), strict=True)]
 
 
@@ -57,10 +65,10 @@ def _own_extents(
     rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> Extents:
     """Return the part of each iteration's column and row within the rank's rectangle."""
-    parts, extents = blocks(ranks, n, grid, partition, iteration), []
+    parts, extents = make_block_rectangles(ranks, n, grid, partition, iteration), []
     x, y, width, height = (int(column[rank]) for column in (parts.x, parts.y, parts.width, parts.height))
-    for place, k in enumerate(iterations(parts, iteration)):
-        first = 2 * place * parts.side
+    for number, k in enumerate(list_iterations(parts, iteration)):
+        first = 2 * number * parts.side
         if x <= k < x + width:
             extents.append(((first + y) * bytes, height * bytes))
         if y <= k < y + height:
@@ -68,14 +76,14 @@ def _own_extents(
     return extents
 
 
-def _overlapped(
+def _needed_extents(
     rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> Extents:
-    """Return the rank's rows of each iteration's column, and its columns of the row."""
-    parts = blocks(ranks, n, grid, partition, iteration)
+    """Return the part of each iteration's column in the rank's rows, and of the row in its columns."""
+    parts = make_block_rectangles(ranks, n, grid, partition, iteration)
     x, y, width, height = (int(column[rank]) * bytes for column in (parts.x, parts.y, parts.width, parts.height))
     side = parts.side * bytes
-    starts = (2 * place * side for place in range(len(iterations(parts, iteration))))
+    starts = (2 * number * side for number in range(len(list_iterations(parts, iteration))))
     return [extent for start in starts for extent in ((start + y, height), (start + side + x, width))]
 
 
@@ -83,31 +91,31 @@ OPERATION = Operation(
     "summa",
     "one block",
     _own_extents,
-    _overlapped,
+    _needed_extents,
     parameters=(
-        *partition_parameters("blocks", USUAL),
+        *partition_parameters("blocks", DEFAULT_SIDE),
         Parameter(
             "iteration",
             "80",
-            "that iteration alone, from 0; left out, all of them, each begun by all ranks at once",
+            "one iteration, from 0; default: the sum of all, each begun by all ranks at once",
             read_iteration,
             lambda number: EVERY if number == ALL else str(number),
             ALL,
         ),
-        switch(
+        switch_parameter(
             "overlapped",
-            "whether panels are sent while ranks multiply those before, so that nothing blocks and waits come last: "
-            "what multiplying does not hide; its prediction takes a partition with a column speed",
+            "whether panels are sent with non-blocking messages while ranks multiply the previous ones; the time is "
+            "that of communication not hidden by computation; a prediction needs a partition with a column speed",
             False,
         ),
-        switch(
+        switch_parameter(
             "barrier",
-            "whether all ranks begin each iteration at once where it is measured; predictions always assume it",
+            "whether a measurement has a barrier before each iteration; predictions always assume it",
             True,
             measured=True,
         ),
     ),
     program="summa",
-    tiles=lambda ranks, overlapped, **named: blocks(ranks, **named),
+    tiles=lambda ranks, overlapped, **others: make_block_rectangles(ranks, **others),
     parts=group_iterations,
 )

@@ -1,10 +1,10 @@
-"""Shares as rectangles in columns of a matrix (`by_columns`), and exchanges that put neighbours on one node
-(`exchange_ranks`).
+"""Arrangement of shares as rectangles in columns of a matrix (`arrange_in_columns`), and exchanges of ranks that reduce
+the traffic between nodes (`exchange_ranks`).
 
-The sum of half perimeters, and thus the volume of SUMMA, is minimal (Beaumont, Boudet, Rastello and Robert, IEEE TPDS
-12(10), 2001). In the best arrangement each column holds areas that are consecutive in order of size, so dynamic
-programming over that order finds it. The order of rectangles in a column does not change what they compute, only the
-traffic between nodes. Processes of one kind have equal areas, so they may also change columns.
+The arrangement minimises the sum of half perimeters, and thus the volume of SUMMA (Beaumont, Boudet, Rastello and
+Robert, IEEE TPDS 12(10), 2001). In the best arrangement each column has areas that are consecutive in order of size, so
+dynamic programming over that order finds it. The order of rectangles in a column only changes the traffic between
+nodes. Processes of one kind have equal areas, so they may also be exchanged between columns.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,17 +16,17 @@ import numpy as np
 from commodel.patterns.partitions.shares import check_blocks, round_shares
 from commodel.patterns.rectangles import Rectangles
 
-MOST_TRIALS = 20_000
-MAX_RANKS = 512  # a trial computes all pairs
+MAX_TRIALS = 20_000
+MAX_RANKS = 512  # a trial computes all pairs of ranks
 
 Volume = Callable[[Rectangles, np.ndarray], float]
 
 
-def summa_volume(tiling: Rectangles, node: np.ndarray) -> float:
+def count_summa_blocks(tiling: Rectangles, node: np.ndarray) -> float:
     """Return the blocks that all iterations of SUMMA send between nodes.
 
-    A rank sends its rows of each pivot column that it owns to ranks that overlap them, and its part of each pivot row
-    to the others of its column.
+    A rank sends its part of each pivot column to the ranks whose rows overlap it, and its part of each pivot row to the
+    other ranks of its column.
     """
     rows = _overlap(tiling.y, tiling.bottom)
     in_column = (tiling.x[:, None] == tiling.x) & (rows.diagonal()[:, None] > 0) & (rows.diagonal() > 0)
@@ -34,7 +34,7 @@ def summa_volume(tiling: Rectangles, node: np.ndarray) -> float:
     return float(sent[node[:, None] != node].sum())
 
 
-def wave_volume(tiling: Rectangles, node: np.ndarray) -> float:
+def count_wave_cells(tiling: Rectangles, node: np.ndarray) -> float:
     """Return the cells that an iteration of the wave sends between nodes: in both directions over each common side."""
     horizontal = (tiling.right[:, None] == tiling.x) * _overlap(tiling.y, tiling.bottom)
     above = (tiling.bottom[:, None] == tiling.y) * _overlap(tiling.x, tiling.right)
@@ -46,35 +46,35 @@ def _overlap(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     return np.maximum(np.minimum(end[:, None], end) - np.maximum(start[:, None], start), 0)
 
 
-VOLUMES: dict[str, Volume] = {"gemm": summa_volume, "wave": wave_volume}
+VOLUMES: dict[str, Volume] = {"gemm": count_summa_blocks, "wave": count_wave_cells}
 
 
 def exchange_ranks(tiling: Rectangles, node: np.ndarray, kinds: Sequence[str], volume: Volume) -> Rectangles:
-    """Exchange two ranks of a column, or two of one kind, while that reduces the traffic between nodes.
+    """Exchange two ranks of a column, or two of one kind, as long as this reduces the traffic between nodes.
 
-    Columns keep their widths and heights.
+    The widths of columns, and the heights in each, do not change.
     """
     if tiling.ranks > MAX_RANKS:
         return tiling
     columns = [list(column) for column in tiling.columns]
-    places = [(c, place) for c, column in enumerate(columns) for place in range(len(column))]
-    least, trials, better = volume(tiling, node), 0, True
-    while better and trials < MOST_TRIALS:
-        better = False
-        for (c, i), (d, j) in islice(combinations(places, 2), MOST_TRIALS - trials):
+    slots = [(c, i) for c, column in enumerate(columns) for i in range(len(column))]
+    least, trials, improved = volume(tiling, node), 0, True
+    while improved and trials < MAX_TRIALS:
+        improved = False
+        for (c, i), (d, j) in islice(combinations(slots, 2), MAX_TRIALS - trials):
             first, second = columns[c][i], columns[d][j]
             if node[first] == node[second] or (c != d and kinds[first] != kinds[second]):
                 continue
             trials += 1
-            exchanged = _exchanged(tiling, first, second, columns[c] if c == d else None)
-            if (now := volume(exchanged, node)) < least:
-                tiling, least, better = exchanged, now, True
+            exchanged = _exchange(tiling, first, second, columns[c] if c == d else None)
+            if (traffic := volume(exchanged, node)) < least:
+                tiling, least, improved = exchanged, traffic, True
                 columns[c][i], columns[d][j] = second, first
     return tiling
 
 
-def _exchanged(tiling: Rectangles, first: int, second: int, column: list[int] | None) -> Rectangles:
-    """Return the tiling after an exchange: ranks of different columns swap rectangles, those of one column keep their
+def _exchange(tiling: Rectangles, first: int, second: int, column: list[int] | None) -> Rectangles:
+    """Return the tiling after an exchange: ranks of different columns swap rectangles, ranks of one column keep their
     heights."""
     ends = [first, second]
     if column is None:
@@ -88,36 +88,36 @@ def _exchanged(tiling: Rectangles, first: int, second: int, column: list[int] | 
     return replace(tiling, y=y)
 
 
-Columns = list[list[int]]  # ranks of each column, from left to right, each from the top down
+Columns = list[list[int]]  # ranks of each column, columns from left to right, ranks from top to bottom
 
 
-def best_columns(areas: np.ndarray, most: int | None = None, column_cost: float = 1.0) -> Columns:
+def find_best_columns(areas: np.ndarray, limit: int | None = None, column_cost: float = 1.0) -> Columns:
     """Return the best arrangement; ranks without an area are omitted.
 
-    `most` limits the columns, and the ranks of each. `column_cost` is the cost of a column in the sum of half
-    perimeters: 1, the height of the matrix, gives the minimum, more gives fewer columns.
+    `limit` is the maximum of columns, and of ranks in a column. `column_cost` is the cost of a column in the sum of
+    half perimeters: 1, the height of the matrix, gives the minimum, a higher cost gives fewer columns.
     """
     order = [int(rank) for rank in np.argsort(areas, kind="stable") if areas[rank] > 0]
     shares = np.asarray(areas, dtype=float)[order] / np.sum(areas)
-    most = most or len(order)
-    while len(cuts := _cuts(shares, most, column_cost)) - 1 > most:
+    limit = limit or len(order)
+    while len(cuts := _find_cuts(shares, limit, column_cost)) - 1 > limit:
         column_cost *= 1.1
     return [sorted(order[start:end]) for start, end in pairwise(cuts)]
 
 
-def _cuts(shares: np.ndarray, most: int, column_cost: float) -> list[int]:
-    """Return where columns begin and end in growing shares.
+def _find_cuts(shares: np.ndarray, limit: int, column_cost: float) -> list[int]:
+    """Return the indices at which columns begin in the ascending shares, and their number.
 
-    Column (r, q] of width w has q − r rectangles of that width and one full height together, so f(q) = min over r of
+    Column (r, q] of width w has q − r rectangles of that width, whose heights add up to 1, so f(q) = min over r of
     f(r) + (q − r) w + 1.
     """
     before = np.r_[0.0, np.cumsum(shares)]
     cost, start = np.zeros(len(before)), np.zeros(len(before), dtype=int)
     for q in range(1, len(before)):
-        r = np.arange(max(0, q - most), q)
+        r = np.arange(max(0, q - limit), q)
         sums = cost[r] + (q - r) * (before[q] - before[r])
-        start[q] = r[place := int(np.argmin(sums))]
-        cost[q] = sums[place] + column_cost
+        start[q] = r[best := int(np.argmin(sums))]
+        cost[q] = sums[best] + column_cost
     cuts = [len(shares)]
     while cuts[-1]:
         cuts.append(int(start[cuts[-1]]))
@@ -127,18 +127,18 @@ def _cuts(shares: np.ndarray, most: int, column_cost: float) -> list[int]:
 def tile_square(
     columns: Columns, areas: np.ndarray, side: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return x, y, width and height of every rank in whole blocks, which tile side × side."""
+    """Return x, y, width and height of every rank in whole blocks, which tile side × side blocks."""
     check_blocks(sum(map(len, columns)), side * side)
     areas = np.asarray(areas, dtype=float)
     x, y, width, height = np.zeros((4, len(areas)), dtype=np.int64)
-    weight = np.array([areas[column].sum() for column in columns])
-    widths = round_shares(side * weight / weight.sum(), side, least=1)
-    for column, left, wide, held in zip(columns, np.cumsum(widths) - widths, widths, weight, strict=True):
-        heights = round_shares(side * areas[column] / held, side, least=1)
-        x[column], width[column], height[column], y[column] = left, wide, heights, np.cumsum(heights) - heights
+    weights = np.array([areas[column].sum() for column in columns])
+    widths = round_shares(side * weights / weights.sum(), side, least=1)
+    for column, left, column_width, weight in zip(columns, np.cumsum(widths) - widths, widths, weights, strict=True):
+        heights = round_shares(side * areas[column] / weight, side, least=1)
+        x[column], width[column], height[column], y[column] = left, column_width, heights, np.cumsum(heights) - heights
     return x, y, width, height
 
 
-def by_columns(shares: Sequence[int] | np.ndarray, side: int) -> Rectangles:
+def arrange_in_columns(shares: Sequence[int] | np.ndarray, side: int) -> Rectangles:
     """Return the rectangle of every rank for its share of blocks."""
-    return Rectangles(*tile_square(best_columns(np.asarray(shares), side), np.asarray(shares), side), side)
+    return Rectangles(*tile_square(find_best_columns(np.asarray(shares), side), np.asarray(shares), side), side)

@@ -1,13 +1,13 @@
-"""Shares of processes in whole blocks: `constant`, `geometric` and `dynamic` divide a matrix, `even_out_times` moves
-rows and columns of rectangles.
+"""Shares of processes in whole blocks: three algorithms that partition a matrix, and `even_out_times`, which moves rows
+and columns of blocks between rectangles.
 
-`constant` divides in proportion to the speeds at equal shares, the baseline of functional performance models.
-`geometric` gives shares that all take equally long (Lastovetsky and Reddy, IJHPCA 21(1), 2007): on the plot of speed
-over size they lie on one line through the origin, whose slope bisection finds. `dynamic` balances while speeds are
-measured (Lastovetsky and Reddy, HeteroPar 2009). It starts from equal shares, and divides again with curves through all
-measurements, so that only sizes near the solution are measured. `even_out_times` takes a row or a column of blocks from
-the slowest process: rounding each width and height to the nearest block ignores speeds, and a row of a rectangle that
-is 15 blocks high is 7 % of its work.
+`partition_constant` divides in proportion to the speeds at equal shares, the baseline of functional performance models.
+`partition_geometric` finds shares of equal time (Lastovetsky and Reddy, IJHPCA 21(1), 2007): on the plot of speed over
+size they lie on a line through the origin, whose slope is found by bisection. `partition_dynamic` balances while speeds
+are measured (Lastovetsky and Reddy, HeteroPar 2009). It starts from equal shares, and repeats the partition with speed
+curves through all measurements, so that only sizes near the solution are measured. `even_out_times` takes a row or a
+column of blocks from the slowest process: rounding each width and height to the nearest block ignores speeds, and a row
+of a rectangle that is 15 blocks high is 7 % of its work.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,17 +27,17 @@ def round_shares(quotas: np.ndarray, total: int, least: int = 0) -> np.ndarray:
     If no quota is below `least`, each differs by less than 1 from its quota. The quotas add up to `total`.
     """
     counts = np.maximum(np.floor(quotas), least).astype(np.int64)
-    while left := total - int(counts.sum()):
+    while remaining := total - int(counts.sum()):
         missing = quotas - counts
-        if left > 0:
-            counts[np.argsort(-missing, kind="stable")[:left]] += 1
-        else:  # `least` has taken more than there was
-            spare = np.flatnonzero(counts > least)
-            counts[spare[np.argsort(missing[spare], kind="stable")[:-left]]] -= 1
+        if remaining > 0:
+            counts[np.argsort(-missing, kind="stable")[:remaining]] += 1
+        else:  # raising counts to `least` has exceeded the total
+            above = np.flatnonzero(counts > least)
+            counts[above[np.argsort(missing[above], kind="stable")[:-remaining]]] -= 1
     return counts
 
 
-STEPS = 100
+MAX_BISECTIONS = 100
 
 
 class Curve(Protocol):
@@ -49,31 +49,31 @@ class Curve(Protocol):
         """Return the largest share that takes at most `seconds`; it grows with the time, without bound."""
 
 
-def geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
+def partition_geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
     """Return n_i blocks for each process, with equal n_i / s_i(n_i) up to rounding to whole blocks.
 
-    Processes that share a curve are computed once.
+    Shares of processes with the same curve are computed once.
     """
     check_blocks(len(curves), total)
-    places = {id(curve): place for place, curve in reversed(list(enumerate(curves)))}
-    kinds, kind = np.unique([places[id(curve)] for curve in curves], return_inverse=True)
+    first_process = {id(curve): process for process, curve in reversed(list(enumerate(curves)))}
+    kinds, kind = np.unique([first_process[id(curve)] for curve in curves], return_inverse=True)
     processes = np.bincount(kind)
 
     def shares(seconds: float) -> np.ndarray:
-        return np.array([float(curves[place].largest_share(seconds)) for place in kinds])
+        return np.array([float(curves[process].largest_share(seconds)) for process in kinds])
 
-    even = [float(curves[place].seconds(total / len(curves))) for place in kinds]
-    low, high = min(even), max(even)  # all have at most an even share, all have at least one
+    even = [float(curves[process].seconds(total / len(curves))) for process in kinds]
+    low, high = min(even), max(even)  # times at which all shares are at most even, and at least even
     while processes @ shares(low) > total:
         low /= 2
     while processes @ shares(high) < total:
         high *= 2
-    for _ in range(STEPS):
+    for _ in range(MAX_BISECTIONS):
         middle = sqrt(low) * sqrt(high) if high > 2 * low else (low + high) / 2
         if not low < middle < high:
             break
         low, high = (middle, high) if processes @ shares(middle) < total else (low, middle)
-    # A curve may jump at the very time that is wanted: then what lies between the ends is shared out as they differ.
+    # If a share jumps at this time, the jumps are divided in proportion to their sizes.
     below, above = shares(low), shares(high)
     gap = processes @ above - processes @ below
     size = below + (above - below) * ((total - processes @ below) / gap if gap > 0 else 0)
@@ -85,7 +85,7 @@ def check_blocks(processes: int, blocks: int) -> None:
         raise UserError(f"found {processes} processes for {blocks} blocks, wanted at least a block for each")
 
 
-def constant(curves: Sequence[Curve], total: int) -> np.ndarray:
+def partition_constant(curves: Sequence[Curve], total: int) -> np.ndarray:
     check_blocks(len(curves), total)
     even = total / len(curves)
     speeds = {curve: even / float(curve.seconds(even)) for curve in curves}
@@ -98,106 +98,109 @@ Rows = tuple[tuple[float, float], ...]  # size and speed
 
 @dataclass(frozen=True, eq=False)
 class Balance:
-    """The shares of the shortest round, their times, and all rows measured."""
+    """The shares of the fastest round, their times, and all rows measured."""
 
     shares: np.ndarray
     seconds: np.ndarray
     rows: tuple[Rows, ...]
     rounds: int
-    balanced: bool  # within the requested difference; if not, whole blocks or noise prevent it
+    balanced: bool  # within the tolerance; if not, whole blocks or noise prevent it
 
     @property
     def spread(self) -> float:
-        return spread(self.shares, self.seconds)
+        return find_spread(self.shares, self.seconds)
 
 
-def dynamic(
+def partition_dynamic(
     processes: int,
     total: int,
     measure: Callable[[np.ndarray], Sequence[float]],
     curve: Callable[[Rows], Curve],
-    within: float = 0.05,
+    tolerance: float = 0.05,
     rounds: int = 20,
 ) -> Balance:
     """Return balanced shares.
 
-    `measure` returns the time of each process for its share, all working at once; `curve` makes a speed from rows. It
-    ends when no two times differ by more than `within` of the shorter, when shares repeat, or after `rounds`.
+    `measure` returns the time of each process for its share while all compute; `curve` makes a speed curve from rows.
+    The search ends when times differ by at most the relative `tolerance`, when shares repeat, or after `rounds`.
     """
     check_blocks(processes, total)
     shares = round_shares(np.full(processes, total / processes), total)
-    known: list[dict[float, float]] = [{} for _ in range(processes)]
+    speeds: list[dict[float, float]] = [{} for _ in range(processes)]
     tried: set[bytes] = set()
     best = None
     while shares.tobytes() not in tried and len(tried) < rounds:
         tried.add(shares.tobytes())
         seconds = np.asarray(measure(shares), dtype=float)
         for rank in np.flatnonzero(shares):
-            known[rank][float(shares[rank])] = float(shares[rank] / seconds[rank])
+            speeds[rank][float(shares[rank])] = float(shares[rank] / seconds[rank])
         if best is None or seconds.max() < best[1].max():
             best = shares, seconds
-        if spread(shares, seconds) <= within:
+        if find_spread(shares, seconds) <= tolerance:
             best = shares, seconds
             break
-        shares = geometric([curve(tuple(sorted(rows.items()))) for rows in known], total)
-    rows = tuple(tuple(sorted(rows.items())) for rows in known)
-    return Balance(*best, rows, len(tried), spread(*best) <= within)
+        shares = partition_geometric([curve(tuple(sorted(rows.items()))) for rows in speeds], total)
+    rows = tuple(tuple(sorted(rows.items())) for rows in speeds)
+    return Balance(*best, rows, len(tried), find_spread(*best) <= tolerance)
 
 
-def spread(shares: np.ndarray, seconds: np.ndarray) -> float:
+def find_spread(shares: np.ndarray, seconds: np.ndarray) -> float:
     """Return max |t_i − t_j| / t_i over the processes with work."""
     times = seconds[shares > 0]
     return float(times.max() / times.min() - 1)
 
 
-MOST_TRIALS = 500_000  # computed times of processes; a step needs one for each
+MAX_TRIALS = 500_000  # computed times of processes; a step needs one for each
 
 
 def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
-    """Return the tiling with the same columns and other widths and heights, so that the slowest process is faster.
+    """Return the tiling with the same columns, but widths and heights that reduce the time of the slowest process.
 
-    Steps are made while the slowest process becomes faster, and no other one becomes as slow as it was.
+    Each step moves a row or a column of blocks, and reduces the longest time of the ranks that it changes.
     """
     columns = [list(column) for column in tiling.columns]
     width = {rank: int(tiling.width[rank]) for column in columns for rank in column}
     height = {rank: int(tiling.height[rank]) for column in columns for rank in column}
 
-    def seconds(rank: int, wider: int = 0, higher: int = 0) -> float:
-        return float(curves[rank].seconds((width[rank] + wider) * (height[rank] + higher)))
+    def seconds(rank: int, columns: int = 0, rows: int = 0) -> float:
+        return float(curves[rank].seconds((width[rank] + columns) * (height[rank] + rows)))
 
-    def steps(column: list[int], slowest: int) -> Iterator[tuple[float, list[int], list[int]]]:
+    def list_steps(column: list[int], slowest: int) -> Iterator[tuple[float, list[int], list[int]]]:
         """Yield possible steps: the longest time of the changed ranks, and the ranks that lose and gain a row or a
         column."""
         if height[slowest] > 1:
             for other in column:
                 if other != slowest:
-                    yield max(seconds(slowest, higher=-1), seconds(other, higher=1)), [slowest], [other]
+                    yield max(seconds(slowest, rows=-1), seconds(other, rows=1)), [slowest], [other]
         if width[slowest] > 1:
             for others in columns:
                 if others is not column:
-                    yield max(seconds(rank, wider=1) for rank in others), column, others
+                    yield max(seconds(rank, columns=1) for rank in others), column, others
 
     times = {rank: seconds(rank) for rank in width}
-    for _ in range(MOST_TRIALS // max(len(times), 1)):
+    for _ in range(MAX_TRIALS // max(len(times), 1)):
         slowest = max(times, key=times.__getitem__)
         column = next(column for column in columns if slowest in column)
-        best = min(steps(column, slowest), key=lambda step: step[0], default=None)
+        best = min(list_steps(column, slowest), key=lambda step: step[0], default=None)
         if best is None or best[0] >= times[slowest] * (1 - 1e-12):
             break
         _, losing, gaining = best
         changed = width if losing is column else height
-        for ranks, more in ((losing, -1), (gaining, 1)):
+        for ranks, change in ((losing, -1), (gaining, 1)):
             for rank in ranks:
-                changed[rank] += more
+                changed[rank] += change
         times |= {rank: seconds(rank) for rank in (*losing, *gaining)}
-    return _placed(tiling, columns, width, height)
+    return _make_rectangles(tiling, columns, width, height)
 
 
-def _placed(tiling: Rectangles, columns: list[list[int]], width: dict[int, int], height: dict[int, int]) -> Rectangles:
-    x, y, wide, high = np.zeros((4, tiling.ranks), dtype=np.int64)
+def _make_rectangles(
+    tiling: Rectangles, columns: list[list[int]], width: dict[int, int], height: dict[int, int]
+) -> Rectangles:
+    x, y, widths, heights = np.zeros((4, tiling.ranks), dtype=np.int64)
     left = 0
     for column in columns:
-        heights = np.array([height[rank] for rank in column])
-        x[column], y[column], wide[column], high[column] = left, np.cumsum(heights) - heights, width[column[0]], heights
+        heights[column] = [height[rank] for rank in column]
+        x[column], widths[column] = left, width[column[0]]
+        y[column] = np.cumsum(heights[column]) - heights[column]
         left += width[column[0]]
-    return Rectangles(x, y, wide, high, tiling.side)
+    return Rectangles(x, y, widths, heights, tiling.side)

@@ -1,14 +1,14 @@
-"""Pictures of trees (`svg`): self-contained, leaves at equal distances, every parent centred over its children."""
+"""SVG pictures of trees (`draw_tree`): leaves at equal distances, every parent centred over its children."""
 
 from collections.abc import Iterable, Mapping
 from html import escape
 
 import numpy as np
 
-from commodel.patterns.trees.files import check_drawable, children_of
+from commodel.patterns.trees.files import check_drawable, list_children
 from commodel.patterns.trees.tree import Tree
 
-ACROSS, DOWN, RADIUS, MARGIN, LETTER = 28, 64, 9, 20, 6  # pixels
+LEAF_DISTANCE, LEVEL_DISTANCE, RADIUS, MARGIN, LETTER_WIDTH = 28, 64, 9, 20, 6  # pixels
 LEAF = ' class="leaf"'
 STYLE = (
     "line{stroke:#888}circle{fill:#fff;stroke:#1f77b4;stroke-width:1.5}circle.leaf{fill:#cfe3f3}"
@@ -17,18 +17,20 @@ STYLE = (
 )
 
 
-def svg(tree: Tree, answering: Mapping[int, str] | None = None, about: str = "") -> str:
+def draw_tree(tree: Tree, highlighted: Mapping[int, str] | None = None, caption: str = "") -> str:
     """Return the picture of a tree.
 
-    `answering` are nodes whose line to the parent is highlighted, with a text for each; `about` is the caption.
+    `highlighted` are nodes whose line to the parent is highlighted, with a tooltip for each.
     """
     check_drawable(tree)
-    x = MARGIN + ACROSS * positions(tree)
-    y = MARGIN + DOWN * tree.depth
+    x = MARGIN + LEAF_DISTANCE * compute_positions(tree)
+    y = MARGIN + LEVEL_DISTANCE * tree.depth
     width, height = x.max() + MARGIN, y.max() + MARGIN
     labels = tree.names or [str(node) for node in range(tree.nodes)]
     lines = [
-        _line(f'x1="{x[parent]:g}" y1="{y[parent]}" x2="{x[node]:g}" y2="{y[node]}"', (answering or {}).get(node))
+        _draw_line(
+            f'x1="{x[parent]:g}" y1="{y[parent]}" x2="{x[node]:g}" y2="{y[node]}"', (highlighted or {}).get(node)
+        )
         for node, parent in enumerate(tree.parent)
         if parent >= 0
     ]
@@ -39,28 +41,28 @@ def svg(tree: Tree, answering: Mapping[int, str] | None = None, about: str = "")
     ]
     # Names from a file are too long for a circle and are shown as tooltips.
     texts = [] if tree.names else [f'<text x="{x[n]:g}" y="{y[n]}">{labels[n]}</text>' for n in range(tree.nodes)]
-    if about:
-        texts.append(f'<text class="about" x="{MARGIN}" y="{height:g}">{escape(about)}</text>')
-        width, height = max(width, MARGIN + LETTER * len(about)), height + MARGIN
+    if caption:
+        texts.append(f'<text class="about" x="{MARGIN}" y="{height:g}">{escape(caption)}</text>')
+        width, height = max(width, MARGIN + LETTER_WIDTH * len(caption)), height + MARGIN
     size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{STYLE}</style>'
     return "\n".join([head, *lines, *circles, *texts, "</svg>"])
 
 
-def _line(ends: str, words: str | None) -> str:
-    if words is None:
+def _draw_line(ends: str, tooltip: str | None) -> str:
+    if tooltip is None:
         return f"<line {ends}/>"
-    return f'<line class="answering" {ends}><title>{escape(words)}</title></line>'
+    return f'<line class="answering" {ends}><title>{escape(tooltip)}</title></line>'
 
 
-def positions(tree: Tree) -> np.ndarray:
+def compute_positions(tree: Tree) -> np.ndarray:
     """Return the horizontal position of every node: leaves 0, 1, 2, … from the left, a parent midway between its first
     and last child."""
-    children = children_of(tree)
-    x, leaves, waiting = np.zeros(tree.nodes), 0, [0]
-    while waiting:
-        node = waiting.pop()
-        waiting += reversed(children[node])
+    children = list_children(tree)
+    x, leaves, stack = np.zeros(tree.nodes), 0, [0]
+    while stack:
+        node = stack.pop()
+        stack += reversed(children[node])
         if not children[node]:
             x[node] = leaves
             leaves += 1
@@ -70,12 +72,14 @@ def positions(tree: Tree) -> np.ndarray:
     return x
 
 
-def walks(tree: Tree, ends: Iterable[int]) -> list[list[int]]:
-    """Return for each connected part of the highlighted lines its nodes in the order of a walk, each line in both
-    directions."""
+def list_walks(tree: Tree, ends: Iterable[int]) -> list[list[int]]:
+    """Return the nodes of a walk over each connected part of the highlighted lines, each line in both directions.
+
+    `ends` are the lower nodes of the highlighted lines.
+    """
     highlighted = set(ends)
-    children = [[child for child in own if child in highlighted] for own in children_of(tree)]
-    walked = []
+    children = [[child for child in own if child in highlighted] for own in list_children(tree)]
+    walks = []
     for top in (node for node in range(tree.nodes) if children[node] and node not in highlighted):
         walk, stack = [top], [(top, iter(children[top]))]
         while stack:
@@ -84,5 +88,5 @@ def walks(tree: Tree, ends: Iterable[int]) -> list[list[int]]:
             else:
                 stack.pop()
             walk += [stack[-1][0]] if stack else []
-        walked.append(walk)
-    return walked
+        walks.append(walk)
+    return walks

@@ -1,7 +1,8 @@
 """Trees in files and as text (`read_tree`, `STYLES`).
 
-Files are in MRNet's format, `host:0 => host:1 host:2 ;`, one parent a statement, `#` comments; or a CSV `node,parent`
-with a line for each node, in any order, and no parent for the root, as `commodel show topology --format csv` writes.
+A file is in MRNet's format, with one statement `host:0 => host:1 host:2 ;` per parent and `#` comments. Or it is a CSV
+`node,parent` with a line for each node, in any order, and an empty parent for the root: the output of
+`commodel show topology --format csv`.
 """
 
 import re
@@ -21,17 +22,17 @@ MAX_BYTES = 256 * MIB
 
 
 class Nodes:
-    """The nodes of a file in order, each with its line, and the parents with their lines."""
+    """The nodes of a file in order with their lines, and the parent of each child with the line that names it."""
 
     def __init__(self, path: AnyPath) -> None:
         self.path = path
-        self.seen: dict[str, int] = {}
+        self.lines: dict[str, int] = {}
         self.parent_of: dict[str, tuple[str, int]] = {}
 
-    def edge(self, child: str, parent: str, line: int) -> None:
+    def add_edge(self, child: str, parent: str, line: int) -> None:
         if child in self.parent_of:
-            first, where = self.parent_of[child]
-            message = f"'{child}' has a second parent '{parent}', the first is '{first}' on line {where}"
+            first, first_line = self.parent_of[child]
+            message = f"'{child}' has a second parent '{parent}', the first is '{first}' on line {first_line}"
             raise UserError(message, file=self.path, line=line)
         self.parent_of[child] = (parent, line)
 
@@ -39,18 +40,17 @@ class Nodes:
 def read_tree(path: AnyPath) -> Tree:
     """Return the tree of a file."""
     lines = [line for _, line in read_lines(path, MAX_BYTES, "a topology")]
-    table = bool(lines) and _cells(lines[0]) == HEADER
-    nodes = _table(path, lines) if table else _mrnet(path, lines)
-    check_size(len(nodes.seen))
-    return _as_written(nodes) or _numbered(nodes)
+    table = bool(lines) and _split_cells(lines[0]) == HEADER
+    nodes = _read_table(path, lines) if table else _read_mrnet(path, lines)
+    check_size(len(nodes.lines))
+    return _make_tree_in_order(nodes) or _make_breadth_first_tree(nodes)
 
 
-def _table(path: AnyPath, lines: list[str]) -> Nodes:
-    """Return the nodes of a CSV. Integer names are sorted, and so are a node's children; other names keep the file's
-    order."""
+def _read_table(path: AnyPath, lines: list[str]) -> Nodes:
+    """Return the nodes of a CSV, sorted if all names are integers, else in the order of the file."""
     rows: dict[str, tuple[str, int]] = {}
     for number, line in enumerate(lines[1:], 2):
-        cells = _cells(line)
+        cells = _split_cells(line)
         if cells == [""]:
             continue
         if len(cells) != 2 or not LABEL.fullmatch(cells[0]) or not (LABEL.fullmatch(cells[1]) or not cells[1]):
@@ -65,28 +65,28 @@ def _table(path: AnyPath, lines: list[str]) -> Nodes:
     for node, (parent, number) in rows.items():
         if parent and parent not in rows:
             raise UserError(f"found the parent '{parent}', which has no line of its own", file=path, line=number)
-        nodes.seen[node] = number
+        nodes.lines[node] = number
         if parent:
-            nodes.edge(node, parent, number)
+            nodes.add_edge(node, parent, number)
     return nodes
 
 
-def _cells(line: str) -> list[str]:
+def _split_cells(line: str) -> list[str]:
     return [cell.strip().strip('"') for cell in line.split(",")]
 
 
-def _mrnet(path: AnyPath, lines: list[str]) -> Nodes:
+def _read_mrnet(path: AnyPath, lines: list[str]) -> Nodes:
     nodes = Nodes(path)
-    for number, parent, children in _statements(path, lines):
-        nodes.seen.setdefault(parent, number)
+    for number, parent, children in _read_statements(path, lines):
+        nodes.lines.setdefault(parent, number)
         for child in children:
-            nodes.edge(child, parent, number)
-            nodes.seen.setdefault(child, number)
+            nodes.add_edge(child, parent, number)
+            nodes.lines.setdefault(child, number)
     return nodes
 
 
-def _statements(path: AnyPath, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield line, parent and children of every statement; a statement ends at its ';' and may span lines."""
+def _read_statements(path: AnyPath, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield line, parent and children of every statement. A statement ends with ';' and may span lines."""
     words: list[str] = []
     start = 0
     for number, line in enumerate(lines, 1):
@@ -106,28 +106,28 @@ def _statements(path: AnyPath, lines: list[str]) -> Iterator[tuple[int, str, lis
         raise UserError(f"the statement '{' '.join(words)}' has no ';'", file=path, line=start)
 
 
-def _as_written(nodes: Nodes) -> Tree | None:
-    """Return a tree that keeps its numbers, and so its ranks, if parents come before children; else None."""
-    if list(nodes.seen) != [str(number) for number in range(len(nodes.seen))]:
+def _make_tree_in_order(nodes: Nodes) -> Tree | None:
+    """Return a tree with the file's numbers, and thus ranks, if parents come before children; else None."""
+    if list(nodes.lines) != [str(number) for number in range(len(nodes.lines))]:
         return None
-    parent = np.array([int(nodes.parent_of.get(name, ("-1", 0))[0]) for name in nodes.seen], dtype=int)
+    parent = np.array([int(nodes.parent_of.get(name, ("-1", 0))[0]) for name in nodes.lines], dtype=int)
     in_order = np.array_equal(parent < 0, np.arange(len(parent)) == 0) and np.all(parent < np.arange(len(parent)))
     return Tree(parent) if len(parent) and in_order else None
 
 
-def _numbered(nodes: Nodes) -> Tree:
+def _make_breadth_first_tree(nodes: Nodes) -> Tree:
     """Return a tree numbered breadth first from the root; unreachable nodes are in a cycle."""
-    path, seen, parent_of = nodes.path, nodes.seen, nodes.parent_of
-    roots = [name for name in seen if name not in parent_of]
-    if seen and not roots:
-        raise UserError(f"a cycle: every node has a parent, '{next(iter(seen))}' too", file=path, line=1)
+    path, lines, parent_of = nodes.path, nodes.lines, nodes.parent_of
+    roots = [name for name in lines if name not in parent_of]
+    if lines and not roots:
+        raise UserError(f"a cycle: every node has a parent, '{next(iter(lines))}' too", file=path, line=1)
     if len(roots) != 1:
         raise UserError(
             f"found {len(roots)} roots ({', '.join(roots[:5])}), wanted one",
             file=path,
-            line=seen[roots[1]] if len(roots) > 1 else None,
+            line=lines[roots[1]] if len(roots) > 1 else None,
         )
-    children: dict[str, list[str]] = {name: [] for name in seen}
+    children: dict[str, list[str]] = {name: [] for name in lines}
     for child, (parent, _) in parent_of.items():
         children[parent].append(child)
     order, index, parent_column = [roots[0]], 0, [-1]
@@ -135,10 +135,10 @@ def _numbered(nodes: Nodes) -> Tree:
         order.extend(children[order[index]])
         parent_column.extend([index] * len(children[order[index]]))
         index += 1
-    if len(order) != len(seen):
+    if len(order) != len(lines):
         reached = set(order)
-        lost = next(name for name in seen if name not in reached)
-        raise UserError(f"a cycle: '{lost}' cannot be reached from the root '{roots[0]}'", file=path, line=seen[lost])
+        lost = next(name for name in lines if name not in reached)
+        raise UserError(f"a cycle: '{lost}' cannot be reached from the root '{roots[0]}'", file=path, line=lines[lost])
     return Tree(np.array(parent_column), tuple(order))
 
 
@@ -146,57 +146,57 @@ MAX_DRAWN = 2000  # nodes of a readable picture
 MAX_FANOUTS = 12
 
 
-def summary(tree: Tree) -> str:
+def format_summary(tree: Tree) -> str:
     inner = tree.fanout[tree.fanout > 0]
     lines = [
         f"nodes: {tree.nodes}",
         f"leaves: {tree.leaves}",
-        f"inner nodes: {len(inner)}, the root among them",
+        f"inner nodes: {len(inner)}, including the root",
         f"height: {tree.height}",
     ]
     if len(inner):
         fanouts, counts = np.unique(inner, return_counts=True)
         shown = [f"{fanout} (x{count})" for fanout, count in zip(fanouts, counts, strict=True)]
         more = len(shown) - MAX_FANOUTS
-        spread = ", ".join([*shown[:MAX_FANOUTS], *([f"{more} more"] if more > 0 else [])])
-        lines += [f"mean fan-out: {inner.mean():.3g}, largest: {inner.max()}", f"fan-outs: {spread}"]
+        listed = ", ".join([*shown[:MAX_FANOUTS], *([f"{more} more"] if more > 0 else [])])
+        lines += [f"mean fan-out: {inner.mean():.3g}, largest: {inner.max()}", f"fan-outs: {listed}"]
     return "\n".join(lines)
 
 
-def mrnet(tree: Tree) -> str:
-    """Return MRNet's format, one line a parent. A tree without names gets one host for each node."""
-    names = _names(tree)
-    children = children_of(tree)
+def format_mrnet(tree: Tree) -> str:
+    """Return MRNet's format, one line per parent. A tree without names gets one host for each node."""
+    names = _name_nodes(tree)
+    children = list_children(tree)
     return "\n".join(
         f"{names[parent]} => {' '.join(names[child] for child in own)} ;" for parent, own in enumerate(children) if own
     )
 
 
-def parents(tree: Tree) -> str:
+def format_csv(tree: Tree) -> str:
     """Return a CSV of node,parent; the root has no parent."""
     return "\n".join(
         ["node,parent", *(f"{node},{parent if parent >= 0 else ''}" for node, parent in enumerate(tree.parent))]
     )
 
 
-def dot(tree: Tree) -> str:
-    names = _names(tree)
+def format_dot(tree: Tree) -> str:
+    names = _name_nodes(tree)
     nodes = [f'  n{node} [label="{names[node] if tree.names else node}"];' for node in range(tree.nodes)]
     edges = [f"  n{parent} -> n{node};" for node, parent in enumerate(tree.parent) if parent >= 0]
     return "\n".join(["digraph tree {", "  node [shape=circle];", *nodes, *edges, "}"])
 
 
-def indented(tree: Tree) -> str:
-    """Return one line a node, indented below its parent, as directories are shown."""
+def format_text(tree: Tree) -> str:
+    """Return one line per node, indented below its parent, like a directory listing."""
     check_drawable(tree)
-    names, children = tree.names or range(tree.nodes), children_of(tree)
-    lines, waiting = [], [(0, "", "")]
-    while waiting:
-        node, before, below = waiting.pop()
-        lines.append(f"{before}{names[node]}")
+    names, children = tree.names or range(tree.nodes), list_children(tree)
+    lines, stack = [], [(0, "", "")]
+    while stack:
+        node, prefix, child_prefix = stack.pop()
+        lines.append(f"{prefix}{names[node]}")
         for child in reversed(children[node]):
             last = child == children[node][-1]
-            waiting.append((child, below + ("`- " if last else "|- "), below + ("   " if last else "|  ")))
+            stack.append((child, child_prefix + ("`- " if last else "|- "), child_prefix + ("   " if last else "|  ")))
     return "\n".join(lines)
 
 
@@ -205,11 +205,11 @@ def check_drawable(tree: Tree) -> None:
         raise UserError(f"found {tree.nodes:,} nodes, wanted at most {MAX_DRAWN:,} to draw; try --format summary")
 
 
-def _names(tree: Tree) -> tuple[str, ...]:
+def _name_nodes(tree: Tree) -> tuple[str, ...]:
     return tree.names or tuple(f"node{node}:0" for node in range(tree.nodes))
 
 
-def children_of(tree: Tree) -> list[list[int]]:
+def list_children(tree: Tree) -> list[list[int]]:
     children: list[list[int]] = [[] for _ in range(tree.nodes)]
     for node, parent in enumerate(tree.parent[1:], 1):
         children[parent].append(node)
@@ -217,9 +217,9 @@ def children_of(tree: Tree) -> list[list[int]]:
 
 
 STYLES: dict[str, Callable[[Tree], str]] = {
-    "summary": summary,
-    "text": indented,
-    "mrnet": mrnet,
-    "csv": parents,
-    "dot": dot,
+    "summary": format_summary,
+    "text": format_text,
+    "mrnet": format_mrnet,
+    "csv": format_csv,
+    "dot": format_dot,
 }

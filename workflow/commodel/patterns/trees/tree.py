@@ -14,7 +14,7 @@ MAX_NODES = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A rooted tree. Node 0 is the root, and every parent has a smaller number than its children. `names` are from a
+    """A rooted tree. Node 0 is the root, and every parent has a smaller number than its children. `names` come from a
     file."""
 
     parent: np.ndarray  # parent[0] == -1
@@ -49,15 +49,15 @@ class Tree:
 
 def place_on_hosts(tree: Tree, hosts: Iterable[str]) -> Tree:
     """Return the tree with node i on host i; a repeated host gets further processes, `host:1`, `host:2`, …."""
-    seen: Counter[str] = Counter()
+    processes: Counter[str] = Counter()
     names = []
     for host in hosts:
-        names.append(f"{host}:{seen[host]}")
-        seen[host] += 1
+        names.append(f"{host}:{processes[host]}")
+        processes[host] += 1
     return replace(tree, names=tuple(names[: tree.nodes]))
 
 
-def by_levels(fanouts: list[int]) -> Tree:
+def make_tree_by_levels(fanouts: list[int]) -> Tree:
     """Return the tree in which every node of level i has fanouts[i] children, breadth first."""
     parents, level, first = [np.array([-1])], 1, 0
     for fanout in fanouts:

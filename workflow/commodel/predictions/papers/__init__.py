@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from commodel.parameters import Estimate, ParameterSet
-from commodel.patterns.schedule import Schedule, stack
+from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.predictions.predictions import make_predictor, predict
 from commodel.records import PlatformKind, Point
 from commodel.registry import discover, lookup
@@ -216,7 +216,7 @@ def predict_pattern(parameters: ParameterSet, pattern: Schedule, waves: float = 
     """Return the prediction of a schedule, or the time between waves of it, with some settings of the model
     replaced."""
     parameters = replace(parameters, settings={**parameters.settings, **settings})
-    return float(make_predictor(parameters, strict=False, draws=0)(stack([pattern]), waves).seconds[0])
+    return float(make_predictor(parameters, strict=False, draws=0)(stack_schedules([pattern]), waves).seconds[0])
 
 
 def error_factor(predicted: float, measured: float) -> float:

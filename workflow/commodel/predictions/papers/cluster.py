@@ -14,7 +14,7 @@ from commodel.models.evaluation.buffer_overflow import admissible_windows, choos
 from commodel.models.families.cluster import delivered, latency, repeat_over_tcp
 from commodel.models.parameter_sets import read_published
 from commodel.parameters import ParameterSet
-from commodel.patterns.build import schedule
+from commodel.patterns.build import build_schedule
 from commodel.predictions.model import Model
 from commodel.predictions.papers import (
     NO_NUMBER,
@@ -325,7 +325,7 @@ def over_tcp(fitted: ParameterSet | None) -> tuple[Numbers, ...]:
     """Return the range of repeats of the simple gather, and how many have a timeout, where losses are simulated."""
     values, times, timeouts = Machine(fitted).values if fitted else None, [], []
     for ranks, size in product(RANKS, GATHERED) if values and "B_L" in values else ():
-        pattern = schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
+        pattern = build_schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
         share = delivered(pattern, values)
         repeats = repeat_over_tcp(pattern, values) if share is not None and np.ravel(share)[0] < 1 else None
         if repeats:
@@ -358,7 +358,7 @@ def two_gathers(
         panels.append(Panel(f"p = {ranks}", SIZE, TIME, lines))
         for size in GATHERED:
             senders, packets_each, *rest = paper.bottleneck(ranks, size)
-            pattern = schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
+            pattern = build_schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
             through_here = 100 * float(np.ravel(delivered(pattern, paper.values))[0])
             shares.append(
                 Row((ranks, size), 100 * transfer_ratio(senders, senders * packets_each, *rest), (through_here,))

@@ -10,7 +10,7 @@ from math import nan
 
 import numpy as np
 
-from commodel.patterns.algorithms import over_tree
+from commodel.patterns.algorithms import find_tree_algorithm
 from commodel.patterns.trees.tree import Tree
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, exact, predict_pattern, tabulate
 from commodel.predictions.predictions import ENDLESS
@@ -117,7 +117,7 @@ UNBALANCED = Tree(np.array([-1, 0, 0, 1, *(leaf // 4 for leaf in range(16))]))
 def topologies() -> Figure:
     logp = exact("logp", {"L": L, "o": o, "g": g})
     trees = {"balanced": (BALANCED, 8 * g + 4 * o + 2 * L, 4 * g), "unbalanced": (UNBALANCED, float("nan"), 6 * g)}
-    casts = {name: over_tree("bcast").build(tree, 1) for name, (tree, _, _) in trees.items()}
+    casts = {name: find_tree_algorithm("bcast").build(tree, 1) for name, (tree, _, _) in trees.items()}
     single, stream = ([predict_pattern(logp, cast, waves) for cast in casts.values()] for waves in (1, ENDLESS))
     _, printed, least = zip(*trees.values(), strict=True)
     values = f"with g = {g * 1e6:g}, o = {o * 1e6:g} and L = {L * 1e6:g} µs"

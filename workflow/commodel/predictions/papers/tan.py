@@ -13,9 +13,9 @@ import numpy as np
 from commodel.models.families import tan
 from commodel.models.parameter_sets import read_published
 from commodel.parameters import Curve, ParameterSet
-from commodel.patterns.algorithms import over_tree
+from commodel.patterns.algorithms import find_tree_algorithm
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.trees.topologies import tree
+from commodel.patterns.trees.topologies import make_tree
 from commodel.predictions.papers import (
     Evidence,
     Figure,
@@ -40,7 +40,7 @@ TIME = "time [s]"
 
 def reduction(spec: str) -> Schedule:
     """Return a wave of packets up a tree."""
-    return over_tree("reduce").build(tree(spec), PACKET)
+    return find_tree_algorithm("reduce").build(make_tree(spec), PACKET)
 
 
 def n_to_1(evidence: Evidence) -> Figure:

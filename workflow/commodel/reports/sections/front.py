@@ -66,7 +66,7 @@ from commodel.units import format_seconds
 LIBRARY, FLAGGED_COLOUR = "#FEFEFE", "#E4E7EA"
 USE_NOTE = "Colour: algorithm. ≈: statistically tied with others. Outlined: the MPI default is the fastest."
 TRUST_NOTE = "Factor between predicted and measured time of held-out points. Grey: most are flagged."
-DEFAULT_LABEL = "default"  # the MPI library's own selection, in a cell
+DEFAULT_LABEL = "MPI default"  # the MPI library's own selection, in a cell
 KEEP_DEFAULT = "Keep the MPI default"
 MIN_SHOWN_GAIN = 1.005  # smallest gain that is shown
 
@@ -102,7 +102,9 @@ def make_use_grid(part: pd.DataFrame) -> Grid:
     columns = tuple(format_size(length) for length in sizes)
     heads = tuple((operation, label) for operation, label, _ in lines)
     own = int(rows["own"].sum())
+    tied = int((rows["ties"].astype(bool) & ~rows["own"]).sum())
     title = f"An alternative is the fastest in {len(rows) - own} of {format_count(len(rows), 'workload')}"
+    title += f", statistically tied in {tied} of these" if tied else ""
     title = title if len(rows) and rows["over"].notna().any() else "The fastest alternatives"
     return Grid("use", title, USE_NOTE, heads, columns, tuple(cells), "message size", "ranks or leaves")
 

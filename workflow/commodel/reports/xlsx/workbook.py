@@ -2,6 +2,7 @@
 
 A sheet is printed fitted to the page's width, its head repeated, and by its first rows. No text is computed."""
 
+import re
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
@@ -67,6 +68,9 @@ def write_xlsx(report: Report, path: str | Path) -> list[Path]:
     return [path, *(layout.write_parquet(name, table, path.parent) for name, table in book.beyond.items())]
 
 
+PLAIN_NAME = re.compile(r"(?!.*_x)[\w.-]+", re.ASCII)  # a platform that the name of a sheet contains
+
+
 class Workbook:
     """An open file: a report's sections as sheets, and the formats and names already used in it."""
 
@@ -91,6 +95,7 @@ class Workbook:
         order = {front.platform: place for place, front in enumerate(report.fronts)}
         known.sort(key=lambda entry: order.get(to_plain_value(entry[0]), len(order)))  # as the first sheets
         self.calculable = [entry for entry in known if entry[1]]
+        self.platforms = {*order, *(to_plain_value(entry[0]) for entry in self.calculable)}
         self.calculator_of: dict[str, tuple[str, str]] = {}  # by platform: links to it, and to L's factor
         self.chart_data = charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `sheet` returns
 
@@ -101,9 +106,12 @@ class Workbook:
             self.formats[key] = self.book.add_format(usual | properties)
         return self.formats[key]
 
-    def sheet(self, name: str, note: str):
-        """Add a sheet with title, banner (if anything is simulated) and note; return it and the next free row."""
-        sheet = self.book.add_worksheet(layout.make_sheet_name(name, self.names))
+    def sheet(self, name: str, note: str, platform: str = ""):
+        """Add a sheet with title, banner (if anything is simulated) and note; return it and the next free row. A sheet
+        of one platform has its name if there are several."""
+        several = len(self.platforms) > 1 and PLAIN_NAME.fullmatch(platform)
+        named = f"{name} {platform}" if several else name
+        sheet = self.book.add_worksheet(layout.make_sheet_name(named, self.names))
         sheet.hide_gridlines(2)
         sheet.set_landscape()
         sheet.set_paper(9)
@@ -142,7 +150,7 @@ class Workbook:
     def add_overviews(self) -> None:
         """Add the first sheet of each platform, in front of all others; it is filled when these are written."""
         for front in self.report.fronts:
-            sheet, row = self.sheet(OVERVIEW, describe_origin(self.report))
+            sheet, row = self.sheet(OVERVIEW, describe_origin(self.report), front.platform)
             self.first_sheets.append(Overview(self, front, sheet, row))
 
     def add_calculators(self) -> None:
@@ -150,7 +158,7 @@ class Workbook:
         for platform, sets, refused in self.calculable:
             note = f"{to_plain_value(platform)}: change a yellow cell and all predictions follow. "
             note += "Intervals are in Comparison."
-            sheet, row = self.sheet(calculator.SHEET, note)
+            sheet, row = self.sheet(calculator.SHEET, note, to_plain_value(platform))
             writer = calculator.Sheet(self, sheet, row, sets, refused)
             writer.write()
             factor = cell(sheet.get_name(), *writer.latency) if writer.latency else ""

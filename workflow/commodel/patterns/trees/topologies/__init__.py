@@ -1,10 +1,10 @@
-"""Topologies: trees by name (`tree`). A spec is the name of a topology and its arguments, e.g. `kary:2^4`."""
+"""Topologies: trees by name (`make_tree`). A spec is the name of a topology and its arguments, e.g. `kary:2^4`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from commodel.patterns.arguments import Named
+from commodel.patterns.arguments import SpecType
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import lookup
 
@@ -12,20 +12,20 @@ MRNET = {"b": ("kary", "balanced"), "k": ("knomial",), "g": ("generic",)}  # nam
 
 
 @dataclass(frozen=True)
-class Topology(Named):
-    build: Callable[..., Tree] = field(kw_only=True)  # from the values of the arguments
+class Topology(SpecType):
+    build: Callable[..., Tree] = field(kw_only=True)  # takes the values of the arguments
 
 
-def own_spelling(spec: str) -> str:
-    """Return MRNet's b:F^D, b:AxB, k:K@N and g:… by their names in this project; any other spec unchanged."""
+def canonical_topology(spec: str) -> str:
+    """Return MRNet's b:F^D, b:AxB, k:K@N and g:… with the name in this project, and any other spec unchanged."""
     name, colon, arguments = spec.partition(":")
     names = MRNET.get(name.strip())
     return f"{names[-1] if 'x' in arguments else names[0]}:{arguments}" if names and colon else spec
 
 
 @lru_cache(maxsize=64)
-def tree(spec: str) -> Tree:
-    """Return the tree that a spec names, or refuse it with what is wrong."""
-    name, _, arguments = own_spelling(spec).partition(":")
+def make_tree(spec: str) -> Tree:
+    """Return the tree of a spec; raise an error that describes an invalid spec."""
+    name, _, arguments = canonical_topology(spec).partition(":")
     topology = lookup("patterns.trees.topologies", "TOPOLOGY", name.strip())
     return topology.build(*topology.read(arguments.strip()))

@@ -1,9 +1,9 @@
-"""Optimal broadcast trees under LogP and the postal model (`optimal`).
+"""Optimal broadcast trees under LogP and the postal model (`make_optimal_tree`).
 
-A node that has the message sends it to one more node every `gap`; each receives it `latency` after the start of its
-send. No child starts before its parent has the message, so it is optimal that all nodes send as early and as often as
-possible: the N earliest arrivals of that infinite tree are the optimal tree (Karp, Sahay, Santos, Schauser, SPAA 1993;
-for gap 1, the postal model, Bar-Noy and Kipnis, SPAA 1992). Times are integers, so equal times are equal.
+A node that has the message sends it to one more node every `gap`, and each message arrives `latency` after its send
+starts. In an optimal broadcast, all nodes send as early and as often as possible: the N earliest arrivals of that
+infinite tree are the optimal tree (Karp, Sahay, Santos, Schauser, SPAA 1993; for gap 1, the postal model, Bar-Noy and
+Kipnis, SPAA 1992). Times are integers, so they are compared exactly.
 """
 
 from fractions import Fraction
@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.arguments import Argument, Kind, count
+from commodel.patterns.arguments import Argument, Kind, count_argument
 from commodel.patterns.trees.topologies import Topology
 from commodel.patterns.trees.tree import Tree, check_size
 from commodel.units import parse_bare_number, parse_number, parse_seconds
@@ -21,7 +21,7 @@ DEEPEST_TREE = 100_000
 
 
 def _read_times(text: str) -> list[Fraction]:
-    """Return L, o and g: times such as 5us, or three numbers, since only their ratios matter."""
+    """Return L, o and g: three times such as 5us, or three numbers, since only their ratios matter."""
     times = [time.strip() for time in text.split(",")]
     if len(times) != 3:
         raise UserError("wanted three times such as 5us")
@@ -42,29 +42,29 @@ def _read_latency(text: str) -> Fraction:
 def _logp(times: list[Fraction], nodes: int) -> Tree:
     """Return the tree under LogP: a message arrives L + 2·o after its start, and the next may start max(g, o) later."""
     L, o, g = times
-    return optimal(nodes, L + 2 * o, max(g, o))
+    return make_optimal_tree(nodes, L + 2 * o, max(g, o))
 
 
 def _postal(latency: Fraction, nodes: int) -> Tree:
-    """Return the tree of the postal model: binomial for LAMBDA 1, Fibonacci's numbers for 2."""
-    return optimal(nodes, latency, Fraction(1))
+    """Return the tree of the postal model: binomial for LAMBDA 1, a Fibonacci tree for 2."""
+    return make_optimal_tree(nodes, latency, Fraction(1))
 
 
-def optimal(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
+def make_optimal_tree(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
     """Return the optimal tree, built level by level, so that parents come first.
 
     The children of a node are in the order of sending: the first has the most time left, and the largest subtree.
-    Complexity: nodes, and one pass of numpy a level.
+    Complexity: O(nodes), with one pass of numpy per level.
     """
     check_size(nodes)
     # If one message takes as long as sending to all, no node forwards it. If all can forward it within one gap, no node
-    # sends twice. Beyond these ratios the tree stays the same.
+    # sends twice. Larger and smaller ratios give the same trees.
     ratio = min(latency / gap, Fraction(nodes)) if gap else Fraction(nodes)
     ratio = max(ratio, Fraction(1, nodes)).limit_denominator(MAX_DENOMINATOR)
     if ratio < Fraction(1, DEEPEST_TREE):
         raise UserError(f"found a tree deeper than {DEEPEST_TREE:,}, since the latency is a small part of the gap")
     travel, unit = ratio.numerator, ratio.denominator
-    end = _finish(nodes, travel, unit)
+    end = _find_finish_time(nodes, travel, unit)
     level, first = np.zeros(1, dtype=int), 0  # arrival times of a level's nodes, and the number of the first
     parents, arrivals = [np.array([-1])], [level]
     while len(level):
@@ -74,33 +74,33 @@ def optimal(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
         first += len(level)
         level = np.repeat(level, children) + travel + nth * unit
         arrivals.append(level)
-    return Tree(_without_spare(np.concatenate(parents), np.flatnonzero(np.concatenate(arrivals) == end), nodes))
+    return Tree(_remove_surplus_leaves(np.concatenate(parents), np.flatnonzero(np.concatenate(arrivals) == end), nodes))
 
 
-def count_reached(end: int, travel: int, unit: int, enough: int) -> int:
-    """Return the number of nodes that have the message at time `end`, at most `enough`.
+def count_reached(end: int, travel: int, unit: int, limit: int) -> int:
+    """Return the number of nodes that have the message at time `end`, at most `limit`.
 
     At depth d, with up to s gaps waited on the way, there are C(s + d, d).
     """
     total, depth = 0, 0
-    while total < enough and (left := end - depth * travel) >= 0:
-        total += _choose(left // unit + depth, depth, enough)
+    while total < limit and (remaining := end - depth * travel) >= 0:
+        total += _choose(remaining // unit + depth, depth, limit)
         depth += 1
-    return min(total, enough)
+    return min(total, limit)
 
 
-def _choose(n: int, k: int, enough: int) -> int:
-    """Return C(n, k), or a number ≥ `enough` if it is larger."""
+def _choose(n: int, k: int, limit: int) -> int:
+    """Return C(n, k), or a number ≥ `limit` if it is larger."""
     product, k = 1, min(k, n - k)
     for factor in range(1, k + 1):
         product = product * (n - k + factor) // factor
-        if product >= enough:
+        if product >= limit:
             break
     return product
 
 
-def _finish(nodes: int, travel: int, unit: int) -> int:
-    """Return the first time at which `nodes` nodes have the message."""
+def _find_finish_time(nodes: int, travel: int, unit: int) -> int:
+    """Return the earliest time at which `nodes` nodes have the message."""
     low, high = 0, travel + unit * nodes
     while low < high:
         middle = (low + high) // 2
@@ -108,15 +108,15 @@ def _finish(nodes: int, travel: int, unit: int) -> int:
     return low
 
 
-def _without_spare(parent: np.ndarray, last: np.ndarray, nodes: int) -> np.ndarray:
-    """Return the tree without surplus nodes of the last moment, which are leaves."""
+def _remove_surplus_leaves(parent: np.ndarray, last: np.ndarray, nodes: int) -> np.ndarray:
+    """Return the tree with `nodes` nodes: remove surplus leaves, all with the latest arrival time."""
     keep = np.delete(np.arange(len(parent)), last[len(last) - (len(parent) - nodes) :])
     number = np.zeros(len(parent), dtype=int)
     number[keep] = np.arange(nodes)
     return np.concatenate([[-1], number[parent[keep[1:]]]])
 
 
-NODES = count("NODES")
+NODES = count_argument("NODES")
 TIMES, LATENCY = Argument("L,o,g", Kind.TIMES, _read_times), Argument("LAMBDA", Kind.NUMBER, _read_latency)
 
 TOPOLOGY = (

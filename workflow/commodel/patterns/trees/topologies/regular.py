@@ -1,4 +1,4 @@
-"""Topologies by their fan-outs, level by level or of single nodes; from a file; and at random."""
+"""Topologies with regular or listed fan-outs, from a file, and random."""
 
 import re
 from functools import partial
@@ -7,20 +7,20 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.files.cache import find_input
-from commodel.patterns.arguments import SEED, Argument, Kind, count, whole_numbers
+from commodel.patterns.arguments import SEED, Argument, Kind, count_argument, parse_whole_numbers
 from commodel.patterns.trees.files import read_tree
 from commodel.patterns.trees.topologies import Topology
-from commodel.patterns.trees.tree import Tree, by_levels, check_size
+from commodel.patterns.trees.tree import Tree, check_size, make_tree_by_levels
 
 NUMBERS = re.compile(r"[0-9]{1,8}(,[0-9]{1,8})*")
-HIGHEST_ORDER = 24
-HIGHEST_CHAIN = 64  # of kary:1^HEIGHT, beyond the order of other trees
+MAX_ORDER = 24
+MAX_EXTRA_CHAIN_HEIGHT = 64  # of kary:1^HEIGHT, added to the order of other trees
 
 
 def _kary(fanout: int, height: int) -> Tree:
-    if height > HIGHEST_CHAIN * (fanout == 1) + HIGHEST_ORDER:
+    if height > MAX_EXTRA_CHAIN_HEIGHT * (fanout == 1) + MAX_ORDER:
         raise UserError(f"found 'kary:{fanout}^{height}', wanted a tree that fits in memory")
-    return by_levels([fanout] * height)
+    return make_tree_by_levels([fanout] * height)
 
 
 def _chain(height: int) -> Tree:
@@ -30,16 +30,16 @@ def _chain(height: int) -> Tree:
 
 def _binomial(order: int) -> Tree:
     """Return B_K with 2^K nodes, half of them leaves; its root has the children B_(K-1), …, B_0."""
-    if order > HIGHEST_ORDER:
-        raise UserError(f"found 'binomial:{order}', wanted an order up to {HIGHEST_ORDER}")
+    if order > MAX_ORDER:
+        raise UserError(f"found 'binomial:{order}', wanted an order up to {MAX_ORDER}")
     return _knomial(2, 1 << order)
 
 
 def _knomial(radix: int, nodes: int) -> Tree:
     """Return the k-nomial tree: in every round each node that has the message sends it to K − 1 more.
 
-    A parent's number is its child's without the first digit to the base K. The larger a child, the smaller its subtree,
-    so the deepest comes first.
+    The number of a parent is that of its child without the first digit to the base K. Children with smaller numbers
+    have larger subtrees, so the deepest comes first.
     """
     check_size(nodes)
     node = np.arange(nodes)
@@ -59,10 +59,9 @@ def _read_levels(text: str) -> list[np.ndarray]:
 
 
 def _generic(levels: list[np.ndarray]) -> Tree:
-    """Return the tree of fan-outs: in generic:2:8,4 the root has 2 children, the first with 8 children, the second with
-    4.
+    """Return the tree of listed fan-outs: in generic:2:8,4 the root has 2 children, which have 8 and 4 children.
 
-    A single number holds for every node of its level.
+    A single number applies to every node of its level.
     """
     parents, first, width = [np.array([-1])], 0, 1
     for depth, children in enumerate(levels):
@@ -77,7 +76,7 @@ def _generic(levels: list[np.ndarray]) -> Tree:
 
 
 def _read_groups(text: str) -> list[list[int]]:
-    groups = [whole_numbers(part.strip(), "x") for part in text.split(",")]
+    groups = [parse_whole_numbers(part.strip(), "x") for part in text.split(",")]
     if any(len(numbers) > 2 for numbers in groups):
         raise UserError("a size has one TIMES")
     return groups
@@ -97,8 +96,7 @@ def _groups(groups: list[list[int]]) -> Tree:
 
 
 def _random(nodes: int, seed: int) -> Tree:
-    """Return a random recursive tree: each node's parent is one of those before it, all equally likely. A seed fixes
-    the tree."""
+    """Return a random recursive tree: each node's parent is one of the previous nodes, all equally likely."""
     check_size(nodes)
     numbers = np.random.Generator(np.random.PCG64(seed))
     return Tree(np.concatenate([[-1], numbers.integers(0, np.arange(1, nodes))]))
@@ -108,18 +106,20 @@ def _from_file(path: str) -> Tree:
     return read_tree(find_input(path))
 
 
-FANOUTS = Argument("AxBx…", Kind.SHAPE, partial(whole_numbers, separator="x"))
+FANOUTS = Argument("AxBx…", Kind.SHAPE, partial(parse_whole_numbers, separator="x"))
 CHILDREN = Argument("CHILDREN[,CHILDREN…]:…", Kind.SHAPE, _read_levels)
 SIZES = Argument("SIZE[xTIMES],SIZE[xTIMES],…", Kind.SHAPE, _read_groups)
-PATH, RADIX = Argument("PATH", Kind.PATH, str), count("K", Kind.RADIX, least=2)
-FANOUT, HEIGHT, LEAVES, NODES, ORDER = map(count, ("FANOUT", "HEIGHT", "LEAVES", "NODES", "ORDER"))
+PATH, RADIX = Argument("PATH", Kind.PATH, str), count_argument("K", Kind.RADIX, least=2)
+FANOUT, HEIGHT, LEAVES, NODES, ORDER = map(count_argument, ("FANOUT", "HEIGHT", "LEAVES", "NODES", "ORDER"))
 
 TOPOLOGY = (
-    Topology("balanced", "every node of a level has the same fan-out", (FANOUTS,), build=by_levels),
+    Topology("balanced", "every node of a level has the same fan-out", (FANOUTS,), build=make_tree_by_levels),
     Topology("binomial", "binomial tree of 2^ORDER nodes", (ORDER,), build=_binomial),
     Topology("chain", "every node has one child", (HEIGHT,), build=_chain),
     Topology("file", "a tree from a file: MRNet's format, or a CSV of node,parent", (PATH,), build=_from_file),
-    Topology("flat", "all leaves directly under the root", (LEAVES,), build=lambda leaves: by_levels([leaves])),
+    Topology(
+        "flat", "all leaves directly under the root", (LEAVES,), build=lambda leaves: make_tree_by_levels([leaves])
+    ),
     Topology("generic", "children of every node, level by level", (CHILDREN,), build=_generic),
     Topology("groups", "inner nodes of the given sizes under the root", (SIZES,), build=_groups),
     Topology("kary", "full tree of one fan-out", (FANOUT, HEIGHT), "^", build=_kary),

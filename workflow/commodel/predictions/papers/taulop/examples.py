@@ -11,10 +11,10 @@ import numpy as np
 from commodel.models.evaluation.values import Pairs
 from commodel.models.families.taulop import make_stage_terms
 from commodel.parameters import ParameterSet
-from commodel.patterns.build import schedule
+from commodel.patterns.build import build_schedule
 from commodel.patterns.operations import FILE
+from commodel.patterns.pattern_files import read_pattern
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
-from commodel.patterns.written import written
 from commodel.predictions.model import Model
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Row, predict_pattern
 from commodel.records import Point
@@ -41,7 +41,7 @@ class Example(NamedTuple):
 
     @property
     def pattern(self) -> Schedule:
-        return written(self.operation, ROOT).placed(self.node)
+        return read_pattern(self.operation, ROOT).place(self.node)
 
     def terms(self, steps: slice = slice(None)) -> Sum:
         """Ours, collected."""
@@ -116,7 +116,7 @@ def costs(evidence: Evidence, example: Example, equation: str, paper: float) -> 
 def binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
     word, stages, times, panels = evidence.word(), [], [], []
     for layout, where, last in (("block:16", "one node", MEMORY), ("cyclic:8", "two nodes in turn", NETWORK)):
-        patterns = [schedule(Point("", "bcast", "binomial", "", layout, 16, size)) for size in SIZES]
+        patterns = [build_schedule(Point("", "bcast", "binomial", "", layout, 16, size)) for size in SIZES]
         for stage, step in enumerate(make_stage_terms(patterns[0], patterns[0].bytes, {}, Pairs(patterns[0], None))):
             stages.append(Row((where, stage), 1 << stage, (int(step.count[0]),)))
         counts = {(1, MEMORY), (2, MEMORY), (4, MEMORY), (8, last)}

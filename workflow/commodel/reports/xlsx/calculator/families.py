@@ -251,7 +251,7 @@ def _binomial(row: Row, pattern: Pattern, train: Train, busy: Term) -> Term:
     return largest(early, edge)
 
 
-def bounds(row: Row, known: Known, pattern: Pattern) -> dict[str, Term]:
+def find_bounds(row: Row, known: Known, pattern: Pattern) -> dict[str, Term]:
     """Return how many ranks may send to one at once (equations 5 to 7), when a buffer is full, and the share of packets
     that arrives if all send at once (equations 3 and 4), as `models.evaluation.buffer_overflow` does."""
     senders = row.put("senders", pattern.ranks - 1)

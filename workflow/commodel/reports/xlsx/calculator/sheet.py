@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from xlsxwriter.utility import xl_range_abs, xl_rowcol_to_cell
 
 from commodel.errors import UserError
-from commodel.models.families import family
+from commodel.models.families import find_family
 from commodel.models.keys import parse
 from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
@@ -38,9 +38,9 @@ from commodel.reports.xlsx.calculator.families import (
     OPERATIONS,
     WAYS,
     PredictedTimes,
+    find_bounds,
     of_one_node,
 )
-from commodel.reports.xlsx.calculator.families import bounds as bound_senders
 from commodel.reports.xlsx.charts import axis
 from commodel.units import format_bytes
 
@@ -82,7 +82,7 @@ def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str
         if parameters.family not in FORMULAS:
             continue
         try:
-            known = Known(family(parameters.family), Model.of_set(parameters).values)
+            known = Known(find_family(parameters.family), Model.of_set(parameters).values)
             predict(known, Row(1), _start())
         except UserError as error:
             refused[parameters.family] = error.message
@@ -123,7 +123,7 @@ def workings(number: int, pattern: Pattern, known: dict[str, Known], draw: Term,
         line.put(f"draw {name}", _chosen(drawn, places))
     bounds = []
     if own and "cluster" in known:
-        terms = bound_senders(line, known["cluster"], pattern)
+        terms = find_bounds(line, known["cluster"], pattern)
         terms |= {"through": 100 * terms["through"]} if "through" in terms else {}
         bounds = [(BOUNDS[name], value) for name, value in terms.items()]
     return Workings(line, predictions, bounds)
@@ -255,7 +255,7 @@ class Sheet(Cells):
             known[entry.name] = Known(entry.known.entry, entry.known.values, cells, areas)
         for name, reason in self.refused.items():
             row += 1
-            self.sheet.write_string(row, 0, family(name).title, self.look())
+            self.sheet.write_string(row, 0, find_family(name).title, self.look())
             self.sheet.write_string(row, 1, f"left out: {reason}"[:300], self.look(italic=True, bottom=0))
         return known, row + 2
 

@@ -1,4 +1,4 @@
-"""Reads binary GOAL (`tasks`), as txt2bin of LogGOPSim writes it: all little-endian, packed.
+"""Reader of binary GOAL (`read_tasks`), as txt2bin of LogGOPSim writes it: all little-endian, packed.
 
     u64        4223, as in LogGOPSim 2; 2342 after a simulation with --save-mem
     u32 u8 u8  ranks, the largest cpu, the largest nic
@@ -7,8 +7,8 @@
                the tasks, u32 each of the tasks that are named as followers
 
 A task has the number of its dependencies, its kind, peer, size, tag, cpu and nic. Then follow the number of tasks that
-depend on its end and their first index among the followers, and the same for its start. The text's comments are lost,
-and with them the unit of calc.
+depend on its end and the index of the first among the followers, and the same for its start. Binary files have no
+comments and therefore no unit of calc.
 """
 
 import numpy as np
@@ -16,8 +16,8 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, read_unpacked
+from commodel.patterns.pattern_files.tasks import Dependencies, Tasks, make_schedule
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.written.tasks import Dependencies, Tasks, make_schedule
 from commodel.units import MAX_COUNT
 
 MAX_FILE = 4096 * MIB
@@ -34,9 +34,9 @@ TASK = np.dtype(
         ("cpu", "u1"),
         ("nic", "u1"),
     ]
-    + [(name, UINT32) for name in ("over", "over_first", "begun", "begun_first")]
+    + [(name, UINT32) for name in ("on_end", "on_end_first", "on_start", "on_start_first")]
 )
-# LogGOPSim 2 has the same number in front; its tasks end with 65 bytes more: options, counters, handlers, arguments.
+# LogGOPSim 2 has the same magic number; its tasks have 65 more bytes: options, counters, handlers, arguments.
 LOGGOPSIM_2_SIZE = TASK.itemsize + 65  # bytes
 MAX_READ_SIZE = 1 << 62  # larger sizes are read as this one, which fits int64 and is refused later
 
@@ -46,10 +46,10 @@ def is_goal(beginning: bytes) -> bool:
 
 
 def read(path: AnyPath) -> Schedule:
-    return make_schedule(tasks(path))
+    return make_schedule(read_tasks(path))
 
 
-def tasks(path: AnyPath) -> Tasks:
+def read_tasks(path: AnyPath) -> Tasks:
     content = read_unpacked(path, MAX_FILE, "GOAL")
     rows, followers = _read_blocks(path, content)
     counts = np.array([len(block) for block in rows])
@@ -57,18 +57,18 @@ def tasks(path: AnyPath) -> Tasks:
     rows, followers = np.concatenate(rows), np.concatenate(followers).astype(np.int64)
     size = np.minimum(rows["size"], MAX_READ_SIZE).astype(np.int64)
     kind, peer, tag = (rows[name].astype(np.int64) for name in ("kind", "peer", "tag"))
-    needs = _read_dependencies(path, rows, followers, rank, counts, follower_counts)
+    dependencies = _read_dependencies(path, rows, followers, rank, counts, follower_counts)
     other_units = int(((rows["cpu"] > 0) | (rows["nic"] > 0)).sum())
-    return Tasks(path, len(counts), rank, kind, size, peer, tag, needs, other_units=other_units)
+    return Tasks(path, len(counts), rank, kind, size, peer, tag, dependencies, other_units=other_units)
 
 
 def _read_blocks(path: AnyPath, content: bytearray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the tasks and the followers of every rank. Blocks fill the file one after the other."""
+    """Return the tasks and the followers of every rank, whose blocks follow each other without gaps."""
     if len(content) < HEADER.itemsize:
         raise UserError(f"found {len(content)} bytes, wanted at least {HEADER.itemsize}; is the file cut?", file=path)
     head = np.frombuffer(content, HEADER, 1)[0]
     if head["magic"] == MAGIC_OVERWRITTEN:
-        raise UserError("found what LogGOPSim --save-mem has left of a file, wanted it as txt2bin wrote it", file=path)
+        raise UserError("found a file overwritten by LogGOPSim --save-mem, wanted the output of txt2bin", file=path)
     ranks, table = int(head["ranks"]), HEADER.itemsize + 16 * int(head["ranks"])
     if not 1 <= ranks <= MAX_COUNT:
         raise UserError(f"found {ranks} ranks, wanted 1 to {MAX_COUNT}", file=path)
@@ -77,10 +77,10 @@ def _read_blocks(path: AnyPath, content: bytearray) -> tuple[list[np.ndarray], l
     limits = np.frombuffer(content, "<u8", 2 * ranks, HEADER.itemsize).reshape(-1, 2)
     firsts = np.append(np.uint64(table - 8), limits[:-1, 1])
     if (wrong := (limits[:, 0] != firsts) | (limits[:, 1] < firsts)).any():
-        raise UserError(f"the block of rank {wrong.argmax()} does not begin where that before it ends", file=path)
+        raise UserError(f"the block of rank {wrong.argmax()} does not begin at the end of the previous one", file=path)
     if int(limits[-1, 1]) != len(content) - 8:
-        what = f"found {len(content)} bytes, wanted {int(limits[-1, 1]) + 8}"
-        raise UserError(f"{what}; is the file cut?" if int(limits[-1, 1]) > len(content) - 8 else what, file=path)
+        sizes = f"found {len(content)} bytes, wanted {int(limits[-1, 1]) + 8}"
+        raise UserError(f"{sizes}; is the file cut?" if int(limits[-1, 1]) > len(content) - 8 else sizes, file=path)
     blocks = [
         _read_block(path, content, rank, int(first) + 8, int(last) + 8) for rank, (first, last) in enumerate(limits)
     ]
@@ -92,7 +92,7 @@ def _read_block(path: AnyPath, content: bytearray, rank: int, first: int, last: 
     tasks_begin = first + 8 + 4 * independent_count
 
     def matches_task_size(task_size: int) -> bool:
-        """Return whether tasks of this size fit the block, and the tasks that it lists as independent are so."""
+        """Return whether tasks of this size fit the block, and have no dependencies where the block lists that."""
         tasks_end = tasks_begin + task_size * count
         if tasks_end > last or (last - tasks_end) % 4:
             return False
@@ -119,7 +119,7 @@ def _read_dependencies(
 ) -> Dependencies:
     """Return the dependencies. Followers are the tasks that depend on a task, as numbers within its rank."""
     first_task, first_follower = np.cumsum(counts) - counts, np.cumsum(follower_counts) - follower_counts
-    parts = [rows[name].astype(np.int64) for name in ("over", "over_first", "begun", "begun_first")]
+    parts = [rows[name].astype(np.int64) for name in ("on_end", "on_end_first", "on_start", "on_start_first")]
     named_count = np.bincount(rank, parts[0] + parts[2], minlength=len(counts))
     wrong = named_count[rank] != follower_counts[rank]
     for count, first in (parts[:2], parts[2:]):
@@ -143,5 +143,5 @@ def _read_dependencies(
     if (wrong := np.bincount(after, minlength=len(rank)) != rows["waits"]).any():
         task = int(wrong.argmax())
         number = task - first_task[rank[task]]
-        raise UserError(f"task {number} of rank {rank[task]} waits for more or fewer than name it", file=path)
+        raise UserError(f"task {number} of rank {rank[task]} has another number of dependencies than listed", file=path)
     return Dependencies(before, after, on_start)

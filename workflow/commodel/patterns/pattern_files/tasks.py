@@ -7,10 +7,10 @@ Matching: sends and receives of a pair and tag match in the order in which they 
 rounds: each round takes all tasks without pending dependencies, in the order of the file. This is the order of the
 simulator as far as it does not depend on times.
 
-Steps: a rank has one processor, which does one thing after the other. Dependencies within a rank and by messages give
-every task a number. A rank posts and calculates in the order of these numbers. It waits for a message just before the
-first task that requires it, or at the end. Overlap in GOAL is therefore kept. Independent chains of a rank, which GOAL
-leaves unordered, take turns.
+Steps: a rank has one processor, which executes its tasks sequentially. Dependencies within a rank and by messages give
+every task a number, and a rank posts and calculates in the order of these numbers. It waits for a message just before
+the first task that requires it, or at the end, so that overlap in GOAL is preserved. Independent chains of a rank,
+whose order GOAL does not define, alternate.
 """
 
 from contextlib import suppress
@@ -21,8 +21,14 @@ import numpy as np
 
 from commodel.errors import UserError, mistakes_in
 from commodel.files.safe_paths import AnyPath
-from commodel.patterns.rank_local_steps import describe_cycle, find_cycle, find_longest_paths, rank_local, sort_unique
-from commodel.patterns.schedule import KINDS, Ends, Schedule, Work, check_rows
+from commodel.patterns.rank_local_steps import (
+    describe_cycle,
+    find_cycle,
+    find_longest_paths,
+    make_rank_local_schedule,
+    sort_unique,
+)
+from commodel.patterns.schedule import KINDS, NonblockingSteps, Schedule, Work, check_rows
 from commodel.units import MAX_BYTES, MAX_SECONDS
 
 SEND, RECEIVE, CALCULATE = 1, 2, 3
@@ -41,7 +47,7 @@ class Dependencies:
 
 @dataclass(frozen=True, eq=False)
 class Tasks:
-    """Columns with a row for each task, those of a rank together and in the order of the file.
+    """Columns with a row for each task, sorted by rank, and within a rank in the order of the file.
 
     `size` is in bytes, or in units of time. `line` is the line of a task; None if the file has no lines, and tasks are
     named by number.
@@ -54,7 +60,7 @@ class Tasks:
     size: np.ndarray
     peer: np.ndarray
     tag: np.ndarray
-    needs: Dependencies
+    dependencies: Dependencies
     line: np.ndarray | None = None
     per_second: float = 1e9  # units of time in a second
     unit_is_stated: bool = False  # whether the file states the unit of time
@@ -85,9 +91,9 @@ class Tasks:
     def describe(self, task: int) -> str:
         """Return a description of a task, for the beginning of a sentence."""
         rank, size, peer, tag = (column[task] for column in (self.rank, self.size, self.peer, self.tag))
-        what = {SEND: f"sends {size} bytes to", RECEIVE: "receives from"}.get(int(self.kind[task]), "calculates")
+        action = {SEND: f"sends {size} bytes to", RECEIVE: "receives from"}.get(int(self.kind[task]), "calculates")
         end = f" rank {peer} with tag {tag}" if self.is_message_end[task] else ""
-        return f"{'' if self.line is not None else f'{self.name_task(task)}: '}rank {rank} {what}{end}"
+        return f"{'' if self.line is not None else f'{self.name_task(task)}: '}rank {rank} {action}{end}"
 
     def resolve_wildcards(self) -> "Tasks":
         """Return the tasks with the actual rank and tag of each wildcard receive (from any rank, or with any tag).
@@ -115,15 +121,17 @@ class Tasks:
 
     def _make_wildcard_error(self, task: int, source: np.ndarray, tag: np.ndarray) -> UserError:
         """Return the error of a wildcard receive that no message matches, or messages of several ranks or tags."""
-        whom = "any rank" if self.peer[task] == ANY else f"rank {self.peer[task]}"
+        sender = "any rank" if self.peer[task] == ANY else f"rank {self.peer[task]}"
         tags = "any tag" if self.tag[task] == ANY else f"tag {self.tag[task]}"
         matching = [
             f"rank {one} with tag {other_end}"
             for one, other_end in zip(source.tolist()[:2], tag.tolist(), strict=False)
         ]
-        why = f"{' and '.join(matching)} match, and the times decide; wanted one" if matching else "no rank sends that"
-        where = "" if self.line is not None else f"{self.name_task(task)}: "
-        return self.error(task, f"{where}rank {self.rank[task]} receives from {whom} with {tags}: {why}")
+        reason = (
+            f"{' and '.join(matching)} match, and the times decide; wanted one" if matching else "no rank sends that"
+        )
+        prefix = "" if self.line is not None else f"{self.name_task(task)}: "
+        return self.error(task, f"{prefix}rank {self.rank[task]} receives from {sender} with {tags}: {reason}")
 
     def check_values(self) -> None:
         count, longest = f"0 to {self.ranks - 1}", f"{MAX_SECONDS:g} s"
@@ -142,22 +150,22 @@ class Tasks:
             if wrong.any():
                 task = int(wrong.argmax())
                 values = {name: getattr(self, name)[task] for name in ("kind", "peer", "size")}
-                where = "" if self.line is not None else f"{self.name_task(task)}: "
-                raise self.error(task, where + text.format(**values))
+                prefix = "" if self.line is not None else f"{self.name_task(task)}: "
+                raise self.error(task, prefix + text.format(**values))
         check_rows(int((self.kind == SEND).sum()))
 
 
 def make_cycle_error(
-    tasks: Tasks, before: np.ndarray, after: np.ndarray, unresolved: np.ndarray, what: str
+    tasks: Tasks, before: np.ndarray, after: np.ndarray, unresolved: np.ndarray, kind: str
 ) -> UserError:
     """Return the error for tasks that wait for each other in a cycle of the edges from `before` to `after`."""
     nodes = find_cycle(before, after, unresolved)
-    return tasks.error(nodes[0], f"a {what}: {describe_cycle([tasks.name_task(node) for node in nodes])}")
+    return tasks.error(nodes[0], f"a {kind}: {describe_cycle([tasks.name_task(node) for node in nodes])}")
 
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """For each task: the round in which it begins (see above), and the other end of its message (−1: none)."""
+    """For each task: the round in which it begins (see the module), and the other end of its message (−1: none)."""
 
     round: np.ndarray
     other_end: np.ndarray
@@ -166,10 +174,10 @@ class Matching:
 def match_messages(tasks: Tasks) -> Matching:
     """Match sends and receives. Refuse messages without another end, and tasks that wait for each other."""
     slots = _Slots.of(tasks)
-    needs, kind = tasks.needs, tasks.kind
-    immediate = needs.on_start | (kind[needs.before] != RECEIVE)
+    dependencies, kind = tasks.dependencies, tasks.kind
+    immediate = dependencies.on_start | (kind[dependencies.before] != RECEIVE)
     begins, ends = (_Followers.of(tasks, edges) for edges in (immediate, ~immediate))
-    waiting = np.bincount(needs.after, minlength=len(kind))
+    waiting = np.bincount(dependencies.after, minlength=len(kind))
     round, number = np.full(len(kind), -1), 0
     ready = np.flatnonzero(waiting == 0)
     while len(ready):
@@ -185,15 +193,15 @@ def match_messages(tasks: Tasks) -> Matching:
 
 
 def _refuse_cycles(tasks: Tasks, other_end: np.ndarray) -> None:
-    needs = tasks.needs
-    received = ~needs.on_start & (tasks.kind[needs.before] == RECEIVE)
-    for what, edges in (("circle of requires", np.zeros(0, dtype=int)), ("deadlock", np.flatnonzero(received))):
-        before = np.concatenate([needs.before, other_end[needs.before[edges]]])
-        after = np.concatenate([needs.after, needs.after[edges]])
+    dependencies = tasks.dependencies
+    received = ~dependencies.on_start & (tasks.kind[dependencies.before] == RECEIVE)
+    for kind, edges in (("circle of requires", np.zeros(0, dtype=int)), ("deadlock", np.flatnonzero(received))):
+        before = np.concatenate([dependencies.before, other_end[dependencies.before[edges]]])
+        after = np.concatenate([dependencies.after, dependencies.after[edges]])
         none = np.zeros(len(tasks.kind), dtype=int)
         _, unresolved = find_longest_paths(before, after, np.ones(len(before), dtype=int), none)
         if unresolved.any():
-            raise make_cycle_error(tasks, before, after, unresolved, what)
+            raise make_cycle_error(tasks, before, after, unresolved, kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,9 +213,11 @@ class _Followers:
 
     @classmethod
     def of(cls, tasks: Tasks, edges: np.ndarray) -> "_Followers":
-        before = tasks.needs.before[edges]
+        before = tasks.dependencies.before[edges]
         order = np.argsort(before, kind="stable")
-        return cls(np.searchsorted(before[order], np.arange(len(tasks.kind) + 1)), tasks.needs.after[edges][order])
+        return cls(
+            np.searchsorted(before[order], np.arange(len(tasks.kind) + 1)), tasks.dependencies.after[edges][order]
+        )
 
     def list_after(self, tasks: np.ndarray) -> np.ndarray:
         counts = self.first[tasks + 1] - self.first[tasks]
@@ -295,8 +305,8 @@ OPENING, SENDING, WAITING, WORKING = range(4)  # actions within a step, in this 
 
 
 def make_schedule(tasks: Tasks) -> Schedule:
-    """Return the Schedule of the tasks. If the tasks of all ranks repeat those of the first few, with shifted peers,
-    only those are ordered."""
+    """Return the Schedule of the tasks. If all ranks repeat the tasks of the first few with shifted peers, only these
+    are put in order."""
     tasks = tasks.resolve_wildcards()
     tasks.check_values()
     if (shift := find_shift(tasks)) < tasks.ranks:
@@ -316,17 +326,19 @@ def _schedule_all_ranks(tasks: Tasks) -> Schedule:
     work = Work(steps.post[is_calculation], tasks.rank[is_calculation], compute, np.zeros(len(is_calculation)), seconds)
     ends = steps.post[sends], steps.wait[sends], steps.post[receives], steps.wait[receives]
     with mistakes_in(tasks.path):
-        return rank_local(tasks.ranks, tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends, work=work)
+        return make_rank_local_schedule(
+            tasks.ranks, tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends, work=work
+        )
 
 
 def find_shift(tasks: Tasks) -> int:
     """Return the smallest shift of ranks that maps all tasks onto tasks, with peers shifted too; the number of ranks if
     there is none.
 
-    Complexity: tasks, for each divisor by which the first rank fits.
+    Complexity: O(tasks) for each divisor at which the first rank's tasks repeat.
     """
-    ranks, rank, needs = tasks.ranks, tasks.rank, tasks.needs
-    owner = rank[needs.before]
+    ranks, rank, dependencies = tasks.ranks, tasks.rank, tasks.dependencies
+    owner = rank[dependencies.before]
     counts = np.bincount(rank, minlength=ranks), np.bincount(owner, minlength=ranks)
     if (np.diff(owner) < 0).any():
         return ranks
@@ -334,7 +346,10 @@ def find_shift(tasks: Tasks) -> int:
     distance = np.where(tasks.is_message_end, (tasks.peer - rank) % ranks, 0)
     columns = [
         *((counts[0], column) for column in (tasks.kind, tasks.size, tasks.tag, distance)),
-        *((counts[1], column) for column in (needs.before - first, needs.after - first, needs.on_start)),
+        *(
+            (counts[1], column)
+            for column in (dependencies.before - first, dependencies.after - first, dependencies.on_start)
+        ),
     ]
 
     def is_repeated(shift: int, rank_count: int) -> bool:
@@ -362,8 +377,13 @@ def _select_first_ranks(tasks: Tasks, shift: int) -> Tasks:
         column[:count] for column in (tasks.rank, tasks.kind, tasks.size, tasks.peer, tasks.tag)
     )
     distance = np.where(kind == SEND, peer - rank, rank - peer) % tasks.ranks
-    is_kept = tasks.needs.before < count
-    needs = Dependencies(*(column[is_kept] for column in (tasks.needs.before, tasks.needs.after, tasks.needs.on_start)))
+    is_kept = tasks.dependencies.before < count
+    dependencies = Dependencies(
+        *(
+            column[is_kept]
+            for column in (tasks.dependencies.before, tasks.dependencies.after, tasks.dependencies.on_start)
+        )
+    )
     columns = {
         "rank": rank,
         "kind": kind,
@@ -372,7 +392,7 @@ def _select_first_ranks(tasks: Tasks, shift: int) -> Tasks:
         "tag": tag + (distance << 32),
         "line": None if tasks.line is None else tasks.line[:count],
     }
-    return replace(tasks, ranks=shift, needs=needs, **columns)
+    return replace(tasks, ranks=shift, dependencies=dependencies, **columns)
 
 
 def _repeat_schedule(tasks: Tasks, shift: int, first: Schedule) -> Schedule:
@@ -393,13 +413,13 @@ def _repeat_schedule(tasks: Tasks, shift: int, first: Schedule) -> Schedule:
     source = fill(position, first.src + shift * shifts)
     distance = fill(position, (tasks.peer[send] - tasks.rank[send]) % tasks.ranks)
     step, bytes = (fill(position, column) for column in (first.step, tasks.size[send]))
-    ends = first.ends and Ends(*(fill(position, column) for column in first.ends.columns))
+    ends = first.nonblocking and NonblockingSteps(*(fill(position, column) for column in first.nonblocking.columns))
     position = find_rows(work.step)
     rank = fill(position, work.rank + shift * shifts)
     other_columns = (fill(position, column) for column in (work.kind, work.bytes, work.seconds))
     work = Work(fill(position, work.step), rank, *other_columns)
     target = (source + distance) % tasks.ranks
-    return replace(Schedule.of(tasks.ranks, step, source, target, bytes, work=work, ends=ends), shift=shift)
+    return replace(Schedule.of(tasks.ranks, step, source, target, bytes, work=work, nonblocking=ends), shift=shift)
 
 
 @dataclass(frozen=True, eq=False)
@@ -469,8 +489,8 @@ def _separate_waits(tasks: Tasks, round: np.ndarray, position: np.ndarray) -> np
     Tasks that must come first are in an earlier round of the matching.
     """
     first = np.full(len(position), len(position))  # for each task, the first task that requires it
-    requires = tasks.is_message_end[tasks.needs.before] & ~tasks.needs.on_start
-    before, after = tasks.needs.before[requires], tasks.needs.after[requires]
+    requires = tasks.is_message_end[tasks.dependencies.before] & ~tasks.dependencies.on_start
+    before, after = tasks.dependencies.before[requires], tasks.dependencies.after[requires]
     must_wait = np.zeros(len(position), dtype=bool)
     must_wait[after] = True
     order = np.lexsort((np.arange(len(position)), must_wait, round, position, tasks.rank))
@@ -486,9 +506,9 @@ def _separate_waits(tasks: Tasks, round: np.ndarray, position: np.ndarray) -> np
 
 def _find_wait_positions(tasks: Tasks, position: np.ndarray) -> np.ndarray:
     """Return for each task the position of the task before which it is waited for."""
-    complete = ~tasks.needs.on_start
+    complete = ~tasks.dependencies.on_start
     wait = _find_last_positions(tasks, position) + 1
-    np.minimum.at(wait, tasks.needs.before[complete], position[tasks.needs.after[complete]])
+    np.minimum.at(wait, tasks.dependencies.before[complete], position[tasks.dependencies.after[complete]])
     return wait
 
 
@@ -506,9 +526,9 @@ def _list_edges(
 
     A calculation may have the same position as its predecessor if no wait or post can be needed between them.
     """
-    needs = tasks.needs
-    before, after = needs.before, needs.after
-    is_awaited = tasks.is_message_end[before] & ~needs.on_start
+    dependencies = tasks.dependencies
+    before, after = dependencies.before, dependencies.after
+    is_awaited = tasks.is_message_end[before] & ~dependencies.on_start
     must_wait = np.zeros(len(tasks.rank), dtype=bool)
     must_wait[after[is_awaited]] = True
     follows = ~tasks.is_message_end[after] & ~tasks.is_zero_calc[after] | tasks.is_zero_calc[before]

@@ -1,6 +1,6 @@
-"""Reads GOAL as text (`tasks`), the language of schedules of schedgen and LogGOPSim.
+"""Reader of GOAL as text (`read_tasks`), the schedule language of schedgen and LogGOPSim.
 
-All that txt2bin accepts is read, and blanks, comments and ranks in any order.
+It accepts everything that txt2bin accepts, and also blanks, comments, and ranks in any order.
 
     num_ranks 2
     rank 0 {
@@ -26,13 +26,13 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, decode_line, read_blocks
+from commodel.patterns.pattern_files.tasks import ANY, CALCULATE, RECEIVE, SEND, Dependencies, Tasks, make_schedule
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.written.tasks import ANY, CALCULATE, RECEIVE, SEND, Dependencies, Tasks, make_schedule
 from commodel.units import MAX_COUNT, shown
 
 MAX_FILE = 1024 * MIB
 MAX_LINES = 64 << 20  # of a file
-MAX_CACHED_TASKS = 4096  # task texts of which the parsed values are kept, since most lines repeat an earlier one
+MAX_CACHED_TASKS = 4096  # task texts whose parsed values are cached, since most lines repeat an earlier one
 KINDS = {"send": SEND, "recv": RECEIVE, "calc": CALCULATE}
 UNIT_COMMENT = re.compile(r"//\s*one unit of calc is 1 (ns|ps)")
 UNITS_PER_SECOND = {"ns": 1e9, "ps": 1e12}  # units of calc in a second
@@ -48,10 +48,8 @@ COMMENT, OPEN_COMMENT = re.compile(r"/\*.*?\*/|//.*"), re.compile(r"/\*.*")
 # Blocks of complete ranks are parsed with NumPy if their lines have few forms, and differ only in their numbers.
 MAX_FORMS = 64  # forms of lines in a block; a form is a line with 0 in place of each number
 MAX_DIGITS = 10  # digits of a number in such a block
-MAX_BLOCK_RANKS, MAX_PREFIXES = 1 << 20, 64  # ranks of such a block; texts of labels in front of their number
-LABEL_CODES = (
-    1 << 40
-)  # above every code of a label: a number of MAX_DIGITS digits × MAX_PREFIXES + the number of its prefix
+MAX_BLOCK_RANKS, MAX_PREFIXES = 1 << 20, 64  # ranks of such a block; different prefixes of labels such as l17
+LABEL_CODES = 1 << 40  # upper bound of label codes, which are number × MAX_PREFIXES + index of the prefix
 LINES_IN_RANK = "LABEL: send Xb to R, LABEL: recv Xb from R, LABEL: calc T, LABEL requires LABEL or }"
 GOAL_BEGINNING = re.compile(rb"\s*(?:num_ranks\b|rank[ \t]*[0-9]|//|/\*)")
 
@@ -61,10 +59,10 @@ def is_goal(beginning: bytes) -> bool:
 
 
 def read(path: AnyPath) -> Schedule:
-    return make_schedule(tasks(path))
+    return make_schedule(read_tasks(path))
 
 
-def tasks(path: AnyPath) -> Tasks:
+def read_tasks(path: AnyPath) -> Tasks:
     reader = _Reader(path)
     for first, block in read_blocks(path, MAX_FILE, "GOAL", end=b"}\n", most=MAX_LINES):
         head = 0 if reader.ranks else block.find(b"\nrank ") + 1
@@ -85,7 +83,7 @@ def _strip_comments(line: str, in_comment: bool) -> tuple[str, bool]:
 
 
 class _Reader:
-    """Reads the lines of a file one after the other, with the columns of all tasks read so far."""
+    """The state of reading a file: the columns of all tasks read so far."""
 
     def __init__(self, path: AnyPath) -> None:
         self.path, self.line, self.unit, self.in_comment = path, 0, "", False
@@ -94,11 +92,9 @@ class _Reader:
         self.labels: dict[str, int] = {}  # of the rank
         self.pending: list[tuple[str, str, str, int]] = []  # dependencies of the rank on labels that follow later
         self.rows = array("q")  # rank, kind, size, peer, tag, line
-        self.needs = array("q")  # before, after, on_start (0 or 1)
+        self.dependencies = array("q")  # before, after, on_start (0 or 1)
         self.other_units = self.count = 0
-        self.known: dict[
-            str, tuple[int, ...]
-        ] = {}  # kind, size, peer and tag of cached tasks, by the text after the label
+        self.cached: dict[str, tuple[int, ...]] = {}  # kind, size, peer and tag of tasks, by the text after the label
 
     def error(self, text: str, line: int | None = None) -> UserError:
         return UserError(text, file=self.path, line=line or self.line)
@@ -119,9 +115,9 @@ class _Reader:
             return False
         self.seen |= opened_ranks
         ranks.rows[:, 5] += first_line
-        ranks.needs[:, :2] += self.count
+        ranks.dependencies[:, :2] += self.count
         self.rows.frombytes(ranks.rows.tobytes())
-        self.needs.frombytes(ranks.needs.tobytes())
+        self.dependencies.frombytes(ranks.dependencies.tobytes())
         self.count += len(ranks.rows)
         self.other_units += ranks.other_units
         self.line = first_line + ranks.lines - 1
@@ -153,7 +149,7 @@ class _Reader:
             raise self.error(f"found {shown(text)}, wanted {LINES_IN_RANK}")
 
     def _read_cached(self, text: str) -> bool:
-        """Read a line without regular expressions, which is faster: a dependency between known labels, or a cached
+        """Read a line without regular expressions, which is faster: a dependency between defined labels, or a cached
         task. Return False for any other line."""
         label, colon, rest = text.partition(":")
         if not colon:
@@ -163,12 +159,12 @@ class _Reader:
             after, before = self.labels.get(words[0]), self.labels.get(words[2])
             if after is None or before is None:
                 return False
-            self.needs.extend((before, after, words[1] == "irequires"))
+            self.dependencies.extend((before, after, words[1] == "irequires"))
             return True
-        known = self.known.get(rest)
-        if known is None or label in self.labels or not (label.isascii() and label.isidentifier() and label[0] != "_"):
+        cached = self.cached.get(rest)
+        if cached is None or label in self.labels or not (label.isascii() and label.isidentifier() and label[0] != "_"):
             return False
-        self.rows.extend((self.rank, *known, self.line))
+        self.rows.extend((self.rank, *cached, self.line))
         self.labels[label] = self.count
         self.count += 1
         return True
@@ -182,8 +178,8 @@ class _Reader:
             missing = next(rank for rank in range(self.ranks) if rank not in self.seen)
             raise self.error(f"found no rank {missing}, wanted all of {self.ranks}; is the file cut?")
         rows = np.frombuffer(self.rows, dtype=np.int64).reshape(-1, 6)
-        needs = np.frombuffer(self.needs, dtype=np.int64).reshape(-1, 3)
-        before, after, on_start = needs.T
+        dependencies = np.frombuffer(self.dependencies, dtype=np.int64).reshape(-1, 3)
+        before, after, on_start = dependencies.T
         if (np.diff(rows[:, 0]) < 0).any():
             order = np.argsort(rows[:, 0], kind="stable")
             new_number = np.empty(len(order), dtype=np.int64)
@@ -226,9 +222,9 @@ class _Reader:
         on_other_unit = int(cpu or 0) > 0 or int(nic or 0) > 0
         self.other_units += on_other_unit
         if label and not on_other_unit:
-            if len(self.known) >= MAX_CACHED_TASKS:
-                self.known.clear()
-            self.known[match.string.partition(":")[2]] = task
+            if len(self.cached) >= MAX_CACHED_TASKS:
+                self.cached.clear()
+            self.cached[match.string.partition(":")[2]] = task
         if label:
             if label in self.labels:
                 raise self.error(f"found label {label} twice in rank {self.rank}, wanted it once")
@@ -243,7 +239,7 @@ class _Reader:
 
     def _add_dependency(self, after: str, prefix: str, before: str, line: int, last: bool = False) -> None:
         if after in self.labels and before in self.labels:
-            self.needs.extend((self.labels[before], self.labels[after], prefix == "i"))
+            self.dependencies.extend((self.labels[before], self.labels[after], prefix == "i"))
         elif last:
             unknown = after if after not in self.labels else before
             raise self.error(f"found label {shown(unknown)}, which rank {self.rank} does not have", line)
@@ -262,7 +258,7 @@ class _RankBlock:
 
     opened: np.ndarray  # numbers of the ranks
     rows: np.ndarray  # (tasks, 6) rank, kind, size, peer, tag, line
-    needs: np.ndarray  # (needs, 3) before, after, on_start
+    dependencies: np.ndarray  # (dependencies, 3) before, after, on_start
     other_units: int
     lines: int
 
@@ -276,7 +272,7 @@ def _read_rank_block(block: bytes) -> _RankBlock | None:
         return None
     count = len(lines.length)
     opens, closes = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
-    tasks, needs, prefixes, other_units = [], [], {}, 0
+    tasks, dependencies, prefixes, other_units = [], [], {}, 0
     for text, line_numbers in forms:
         if RANK_OPENING.fullmatch(text):
             opens[line_numbers] = True
@@ -297,14 +293,16 @@ def _read_rank_block(block: bytes) -> _RankBlock | None:
             label_codes = [lines.labels(line_numbers, match, group, prefixes) for group in (3, 1)]
             if label_codes[0] is None or label_codes[1] is None:
                 return None
-            needs.append(np.stack([line_numbers, *label_codes, np.full(len(line_numbers), match[2] == "i")], axis=1))
+            dependencies.append(
+                np.stack([line_numbers, *label_codes, np.full(len(line_numbers), match[2] == "i")], axis=1)
+            )
         elif text:
             return None
-    return _join_lines(lines, opens, closes, tasks, needs, other_units)
+    return _join_lines(lines, opens, closes, tasks, dependencies, other_units)
 
 
 def _join_lines(
-    lines: "_Lines", opens: np.ndarray, closes: np.ndarray, tasks: list, needs: list, other_units: int
+    lines: "_Lines", opens: np.ndarray, closes: np.ndarray, tasks: list, dependencies: list, other_units: int
 ) -> _RankBlock | None:
     """Put the lines of all forms into the order of the text, and resolve the labels of tasks."""
     start, stop = np.flatnonzero(opens), np.flatnonzero(closes)
@@ -313,7 +311,7 @@ def _join_lines(
     if (stop < start).any() or (start[1:] < stop[:-1]).any():
         return None
     opened = lines.value[lines.first_number[start]]
-    task, need = np.concatenate(tasks), np.concatenate(needs or [np.zeros((0, 4), dtype=np.int64)])
+    task, need = np.concatenate(tasks), np.concatenate(dependencies or [np.zeros((0, 4), dtype=np.int64)])
     task, need = task[np.argsort(task[:, 0])], need[np.argsort(need[:, 0])]
     block, block_of_need = (np.searchsorted(start, rows[:, 0]) - 1 for rows in (task, need))
     for block_of_row, line in ((block, task[:, 0]), (block_of_need, need[:, 0])):
@@ -330,8 +328,8 @@ def _join_lines(
     if len(required) and (slot.max() == len(codes) or (codes[slot] != required).any()):
         return None
     rows = np.column_stack([opened[block], task[:, 1:5], task[:, 0]])
-    needs = np.column_stack([labelled[order[slot]], need[:, 3]])
-    return _RankBlock(opened, rows, needs, other_units, len(lines.length))
+    dependencies = np.column_stack([labelled[order[slot]], need[:, 3]])
+    return _RankBlock(opened, rows, dependencies, other_units, len(lines.length))
 
 
 @dataclass(frozen=True, eq=False)

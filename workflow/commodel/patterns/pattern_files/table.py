@@ -1,4 +1,4 @@
-"""Reads the table of messages and local work that `commodel show schedule` prints (see `schedule_files`).
+"""Reader of the table of messages and local work that `commodel show schedule` prints (see `schedule_files`).
 
 Rows may be in any order; messages that a rank posts in one step are posted in row order.
 """
@@ -11,7 +11,7 @@ import numpy as np
 from commodel.errors import UserError, mistakes_in, suggest
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, read_lines
-from commodel.patterns.rank_local_steps import rank_local
+from commodel.patterns.rank_local_steps import make_rank_local_schedule
 from commodel.patterns.schedule import KINDS, Schedule, Work
 from commodel.patterns.schedule_files import COLUMNS
 from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
@@ -50,9 +50,9 @@ class Row:
     def read_message(self) -> tuple[int, ...]:
         rank, peer = self.read_whole("rank", MAX_COUNT - 1), self.read_whole("peer", MAX_COUNT - 1)
         step = self.read_whole("step", MAX_STEP)
-        there = self.read_whole("peer_step", MAX_STEP, step)
-        waits = self.read_wait("wait", step), self.read_wait("peer_wait", there)
-        return rank, peer, self.read_whole("bytes", MAX_BYTES), step, waits[0], there, waits[1]
+        peer_step = self.read_whole("peer_step", MAX_STEP, step)
+        waits = self.read_wait("wait", step), self.read_wait("peer_wait", peer_step)
+        return rank, peer, self.read_whole("bytes", MAX_BYTES), step, waits[0], peer_step, waits[1]
 
     def read_work(self, kind: str) -> tuple[int, int, int, int, float]:
         for column in ("wait", "peer_step", "peer_wait"):
@@ -95,7 +95,7 @@ def read(path: AnyPath) -> Schedule:
     if ranks > MAX_IDLE_RANKS + MAX_IDLE_RANKS_PER_ROW * (len(src) + len(work.rank)):
         raise UserError(f"found rank {ranks - 1} in a table of {len(src) + len(work.rank)} rows", file=path)
     with mistakes_in(path):
-        return rank_local(ranks, src, dst, bytes, src_step, src_wait, dst_step, dst_wait, work=work)
+        return make_rank_local_schedule(ranks, src, dst, bytes, src_step, src_wait, dst_step, dst_wait, work=work)
 
 
 def _make_work(rows: list[tuple]) -> Work:
@@ -104,7 +104,7 @@ def _make_work(rows: list[tuple]) -> Work:
 
 
 def _read_rows(path: AnyPath) -> Iterator[Row]:
-    """Yield the rows; no cell has several lines."""
+    """Yield the rows. Cells with line breaks are not supported."""
     header: list[str] = []
     for number, line in read_lines(path, MAX_FILE, "a table of messages"):
         if not line.strip():
@@ -133,6 +133,6 @@ def _check_header(path: AnyPath, line: int, cells: list[str]) -> list[str]:
             raise UserError(f"found column {shown(name)}; {suggest(name, COLUMNS)}", file=path, line=line)
         if cells.count(name) > 1:
             raise UserError(f"found column {name} twice, wanted it once", file=path, line=line)
-    if lacking := [name for name in REQUIRED_COLUMNS if name not in cells]:
-        raise UserError(f"found no column {lacking[0]}, wanted {','.join(COLUMNS)}", file=path, line=line)
+    if missing := [name for name in REQUIRED_COLUMNS if name not in cells]:
+        raise UserError(f"found no column {missing[0]}, wanted {','.join(COLUMNS)}", file=path, line=line)
     return cells
