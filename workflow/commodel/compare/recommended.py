@@ -17,7 +17,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -72,6 +72,10 @@ MIN_GAIN_ERRORS = (
 NOISE = 0.02  # of a residual, in the unit of `Scales`
 LEAST_DEVIATION = 1e-3  # of residuals: a smaller one is rounding
 MAX_DISAGREEMENT = 4.0  # of predicted times, between a model and the one with the largest weight
+# Columns of a comparison that decide about the recommended prediction. All others would be copied with every fold.
+PLACE_COLUMNS = ["point", "workload", "operation", "alternative", "layout", "ranks", "leaves", "bytes", "nodes"]
+PLACE_COLUMNS += ["levels_crossed", "waves", "batch", "setting", "measured", "held_out"]
+MODEL_COLUMNS = ["family", "predicted", "single_message_ratio", "validity"]
 OPERATION = "operation"
 WORKLOAD, ALGORITHM = "workload", "algorithm"
 
@@ -218,8 +222,12 @@ class Recommender:
     def fit(cls, rows: pd.DataFrame, families: Collection[str] | None = None) -> Recommender | None:
         """Return the recommender of some models, or of all; None if too little was measured. `rows` are held-out rows
         of a comparison on one platform and placement, of single waves."""
-        rows = _usable(rows)
-        rows = rows if families is None else rows[rows["family"].isin(families)]
+        rows = _usable(rows)[PLACE_COLUMNS + MODEL_COLUMNS]
+        return cls.fit_usable(rows if families is None else rows[rows["family"].isin(families)])
+
+    @classmethod
+    def fit_usable(cls, rows: pd.DataFrame) -> Recommender | None:
+        """Return the recommender from rows that all have a residual and a weight."""
         if rows["workload"].nunique() < FEWEST_WORKLOADS:
             return None
         about, logs = _tabulate_residuals(_thin_out(rows))
@@ -439,7 +447,7 @@ def evaluate(comparison: pd.DataFrame) -> pd.DataFrame:
     rows = rows[(rows["waves"] == 1) & rows["measured"].notna()]
     usable = _usable(rows)
     parts = [part for _, part in usable.groupby(["platform", _find_sides(usable)], sort=False)]
-    made = [made.dropna(subset="predicted") for part in parts for made in _evaluate_folds(part)]
+    made = [_evaluate_folds(part).dropna(subset="predicted") for part in parts]
     if not any(map(len, made)):
         return rows.iloc[:0]
     library = rows[is_library_default(rows)]
@@ -486,16 +494,29 @@ def _find_sides(rows: pd.DataFrame) -> pd.Series:
     return sides.where(rows[NODES].notna(), "")
 
 
-def _evaluate_folds(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    fold = number_labels(rows["workload"].to_numpy(str)) % FOLDS
-    for number in range(fold.max() + 1):
-        if (recommender := Recommender.fit(rows[fold != number])) is not None:
-            yield recommend_rows(recommender, rows[fold == number])
+def _evaluate_folds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of all points, each predicted by a fit without its workload."""
+    fold, used = number_labels(rows["workload"].to_numpy(str)) % FOLDS, rows[PLACE_COLUMNS + MODEL_COLUMNS]
+    folds = range(fold.max() + 1)
+    fits = ((Recommender.fit_usable(used[fold != number]), used[fold == number]) for number in folds)
+    found = [_recommend(recommender, left_out) for recommender, left_out in fits if recommender is not None]
+    return _replace_predictions(rows, pd.concat(found)) if found else rows.iloc[:0]
 
 
 def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each point with the recommended prediction in place of those of models."""
     rows = add_default_columns(rows, COMPARISON)
+    return _replace_predictions(rows, _recommend(recommender, rows[PLACE_COLUMNS + MODEL_COLUMNS]))
+
+
+def _replace_predictions(rows: pd.DataFrame, recommended: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each point that `_recommend` has returned, with all columns."""
+    about = rows.drop_duplicates("point").set_index("point", drop=False)
+    return about.loc[recommended.index].assign(**recommended, family=RECOMMENDED, held_out=True)
+
+
+def _recommend(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the recommended prediction of each point (index), with its interval and validity."""
     about = rows.drop_duplicates("point").set_index("point", drop=False)
     scaled = scale_predictions(rows).groupby([rows["point"], rows["family"]]).first().unstack().reindex(about.index)
     scaled = scaled.reindex(columns=list(recommender.weights))
@@ -516,16 +537,15 @@ def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame
     known = [basis.of_residuals for basis in bases]
     validity = rows.assign(share=rows["family"].map(recommender.weights)).sort_values("share", ascending=False)
     heaviest = validity.drop_duplicates("point").set_index("point")["validity"].reindex(about.index)
-    return about.assign(
-        family=RECOMMENDED,
-        predicted=seconds,
-        corrected=seconds,
-        predicted_low=np.where(known, seconds / factor, np.nan),
-        predicted_high=np.where(known, seconds * factor, np.nan),
-        interval_basis=[basis.text for basis in bases],
-        validity=[assess_recommended(basis, v).text for basis, v in zip(bases, heaviest, strict=True)],
-        held_out=True,
-    )
+    columns = {
+        "predicted": seconds,
+        "corrected": seconds,
+        "predicted_low": np.where(known, seconds / factor, np.nan),
+        "predicted_high": np.where(known, seconds * factor, np.nan),
+        "interval_basis": [basis.text for basis in bases],
+        "validity": [assess_recommended(basis, v).text for basis, v in zip(bases, heaviest, strict=True)],
+    }
+    return pd.DataFrame(columns, about.index)
 
 
 def assess_recommended(basis: IntervalBasis, heaviest: str) -> Validity:

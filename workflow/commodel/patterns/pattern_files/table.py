@@ -20,10 +20,7 @@ MAX_FILE = 1024 * MIB
 REQUIRED_COLUMNS = ("step", "kind", "rank")
 MAX_STEP = 2**31 - 1
 MAX_IDLE_RANKS, MAX_IDLE_RANKS_PER_ROW = 1024, 16  # ranks without rows: a fixed number, and more for each row
-MESSAGE_COLUMNS, WORK_COLUMNS = (
-    ("rank", "peer", "bytes", "step", "wait", "peer_step", "peer_wait"),
-    ("step", "rank", "kind", "bytes"),
-)
+MESSAGE_COLUMNS = ("rank", "peer", "bytes", "step", "wait", "peer_step", "peer_wait")
 
 
 class Row:

@@ -63,7 +63,7 @@ from commodel.reports.shape import (
 )
 from commodel.units import format_seconds
 
-LIBRARY, BLANK, FLAGGED_COLOUR = "#FEFEFE", "#F1F3F4", "#E4E7EA"
+LIBRARY, FLAGGED_COLOUR = "#FEFEFE", "#E4E7EA"
 USE_NOTE = "Colour: algorithm. ≈: statistically tied with others. Outlined: the MPI default is the fastest."
 TRUST_NOTE = "Factor between predicted and measured time of held-out points. Grey: most are flagged."
 DEFAULT_LABEL = "MPI default"  # the MPI library's own selection, in a cell
