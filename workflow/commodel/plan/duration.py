@@ -27,7 +27,7 @@ START_SECONDS = 0.3  # start of a program, in each pass
 UNCERTAINTY_FACTOR = 3.0  # ratio of the upper bound to an estimate
 # Ratio of the sample time on a noisy machine to its estimate. The maximum number of samples is assumed there.
 NOISY_SLOWDOWN = 10.0
-# Wall seconds of simulations, fitted to 1,400 cases on up to 128 ranks, from 8 B to 1 MiB
+# Wall seconds of simulations, fitted to 800 cases on up to 128 ranks, from 8 B to 1 MiB
 SIMULATED_START_SECONDS = 0.07  # of a program
 SIMULATED_CASE_SECONDS = 3e-3  # to write the schedule of a case, and to join its samples
 SIMULATED_PAIR_SECONDS = 5e-4  # the same for two ranks alone, without a schedule
