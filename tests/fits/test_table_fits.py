@@ -169,7 +169,7 @@ def test_a_value_reaches_as_far_as_its_loss_may_grow():
     task = SimpleNamespace(
         **known,
         noise=lambda misfit: 1.0,
-        profile_value=lambda best, number: (offsets, CHI_SQUARED_95 * (offsets / 2) ** 2),
+        profile_values=lambda best: (offsets, CHI_SQUARED_95 * (offsets[None] / 2) ** 2),
     )
     reach = compute_intervals(task, np.zeros((3, 1)), np.zeros((1, 1)))
     assert reach["a"] == pytest.approx((np.exp(-2), np.exp(2)))
