@@ -7,11 +7,11 @@ import numpy as np
 
 from commodel.advice.evidence import Evidence, find_placement
 from commodel.compare.model_ranking import rank_models
-from commodel.compare.recommended import RECOMMENDED, Places, assess_recommended
+from commodel.compare.recommended import Places, assess_recommended
 from commodel.errors import UserError
 from commodel.predictions.prediction_intervals import PointSeries
 from commodel.predictions.predictions import Prediction, predict
-from commodel.records import Point
+from commodel.records import RECOMMENDED, Point
 
 
 def recommend_times(evidence: Evidence, points: Sequence[Point]) -> list[Prediction]:

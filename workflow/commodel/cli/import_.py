@@ -160,11 +160,11 @@ def net_gauge(file: Path, out: Path) -> None:
 def from_goal(file: Path, unit: str | None, out: Path) -> None:
     """Read a pattern in GOAL, text or binary, into a table of messages."""
     from commodel.files.atomic import write_text
-    from commodel.patterns import written
+    from commodel.patterns import pattern_files
     from commodel.patterns.schedule_files import format_csv
 
     with show_waiting(f"reading {file.name}"):
-        tasks, schedule = written.read_goal(file, unit)
+        tasks, schedule = pattern_files.read_goal(file, unit)
         write_text(out, format_csv(schedule) + "\n")
     work = format_seconds(float(schedule.work.seconds.sum()))
     click.echo(f"{out}: {len(schedule.src)} messages of {schedule.ranks} ranks, {work} of work")

@@ -264,7 +264,7 @@ def _describe_intervals(rows: list[dict]) -> list[str]:
 def _format_answer_sentence(rows: list[dict]) -> str:
     """Return the fastest alternative of a workload by each model, the predicted times of a single alternative, or the
     range of predictions over several workloads; by the recommended prediction and valid ones if there are any."""
-    from commodel.compare.recommended import RECOMMENDED
+    from commodel.records import RECOMMENDED
 
     alternatives = {(row["algorithm"], row["topology"], row["layout"]) for row in rows}
     workloads = {(row["operation"], row["ranks"], row["bytes"]) for row in rows}

@@ -102,7 +102,7 @@ def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
     """Return rows by platform and model, measured platforms first, and the recommended prediction before models: mean
     proportional error over all points and over the valid ones, and how often the choice is the fastest alternative."""
     from commodel.compare.comparison import summarize, summarize_choices
-    from commodel.compare.recommended import RECOMMENDED
+    from commodel.records import RECOMMENDED
 
     by = ["platform", "simulated", "family"]
     rows = summarize(comparison, by).merge(summarize_choices(comparison, by), on=by, how="left")

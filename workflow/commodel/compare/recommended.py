@@ -49,10 +49,9 @@ from commodel.predictions.residuals import (
     number_labels,
 )
 from commodel.predictions.validity import VALID, Validity, ValidityKind, have_weight
-from commodel.records import Point
+from commodel.records import RECOMMENDED, Point
 from commodel.stats import NORMAL_QUANTILE
 
-RECOMMENDED = "recommended"
 FEWEST_WORKLOADS = 3  # measured: with fewer nothing can be left out
 FEWEST_OF_OPERATION = 6  # points, from which on the bias of an operation is its own
 MOST_POINTS = 400  # of a fit; of more, some workloads are left out

@@ -27,11 +27,11 @@ from commodel.compare.model_ranking import (
     sort_by_error,
 )
 from commodel.compare.network import Network, classes
-from commodel.compare.recommended import RECOMMENDED
 from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import Validity, ValidityKind
+from commodel.records import RECOMMENDED
 from commodel.reports.charts import PALE_COLOURS, name_without_argument
 from commodel.reports.frames import select_salient
 from commodel.reports.sections import conditions, standings

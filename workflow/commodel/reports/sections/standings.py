@@ -30,8 +30,9 @@ from commodel.compare.model_ranking import (
     find_tied_models,
     sort_by_error,
 )
-from commodel.compare.recommended import RECOMMENDED, evaluate, summarize_recommended
+from commodel.compare.recommended import evaluate, summarize_recommended
 from commodel.predictions.prediction_intervals import MAX_INFORMATIVE_WIDTH, NO_INFORMATION
+from commodel.records import RECOMMENDED
 from commodel.reports.frames import PLATFORM_COLUMNS, list_models, scale_to_shown_units
 from commodel.reports.shape import (
     ALL_OPERATIONS,

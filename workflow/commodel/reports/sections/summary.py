@@ -22,8 +22,8 @@ from commodel.compare.model_ranking import (
     rank_by_class,
     rank_models,
 )
-from commodel.compare.recommended import RECOMMENDED
 from commodel.predictions.prediction_intervals import IntervalBasis
+from commodel.records import RECOMMENDED
 from commodel.reports.frames import scale_to_shown_units, select_salient
 from commodel.reports.sections import conditions, standings
 from commodel.reports.shape import (
