@@ -88,6 +88,13 @@ def find_evidence(
     )
 
 
+def describe_evidence_folder(evidence: Evidence, folder: Path) -> str:
+    """Return a line that names the folder and the platform of the evidence, and the other platforms there."""
+    others = [name for name in Results.of(folder).platforms() if name != evidence.setting.name]
+    more = f"; --platform {' or '.join(others)} has results, too" if others else ""
+    return f"evidence: {folder}, platform {evidence.setting.name}{more}"
+
+
 def gather_evidence(sources: Source | Sequence[Source], platform: str | None = None) -> Evidence:
     """Return the parameter sets of the sources, with the points measured on the platform if a source is a run."""
     sources = list(sources) if isinstance(sources, list | tuple) else [sources]

@@ -158,7 +158,7 @@ def advise(
     from commodel.advice import advise as rank
     from commodel.advice.decision_tables import decide
     from commodel.advice.evidence import replace_values
-    from commodel.api.recommendations import find_evidence, list_workloads
+    from commodel.api.recommendations import describe_evidence_folder, find_evidence, list_workloads
     from commodel.interchange.rules import SIZE_INDEPENDENT_OPERATIONS, Assumptions
 
     if out and out.suffix not in OUT_SUFFIXES:
@@ -170,7 +170,7 @@ def advise(
     workloads = [] if score else list_workloads(**pattern)
     evidence, folder = find_evidence(params, platform, experiment)
     if folder:
-        click.echo(f"evidence: {folder}, platform {evidence.setting.name}", err=True)
+        click.echo(describe_evidence_folder(evidence, folder), err=True)
     if score:
         _show_score(evidence, style)
         return

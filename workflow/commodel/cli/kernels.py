@@ -63,7 +63,7 @@ def predict_kernel(
     """
     from commodel.advice.evidence import replace_values
     from commodel.api.kernels import KernelPredictions, add_speeds
-    from commodel.api.recommendations import find_evidence
+    from commodel.api.recommendations import describe_evidence_folder, find_evidence
     from commodel.patterns.points import make_point
 
     if name != "summa" and (wrong := [key for key in ("iteration", "overlapped") if parameters[key] is not None]):
@@ -73,7 +73,7 @@ def predict_kernel(
     style = choose_style(style, out, STYLES)
     evidence, folder = find_evidence(params, platform, experiment)
     if folder:
-        click.echo(f"evidence: {folder}, platform {evidence.setting.name}", err=True)
+        click.echo(describe_evidence_folder(evidence, folder), err=True)
     evidence = replace_values(evidence, settings)
     operation = ":".join([name, *(f"{key}={value}" for key, value in parameters.items() if value is not None)])
     combination = {"operation": operation, "algorithm": "paper", "bytes": parse_bytes(size or DEFAULT_UNIT_SIZES[name])}
@@ -312,7 +312,7 @@ def advise_kernel(
         rank_configurations,
         write_core_layouts,
     )
-    from commodel.api.recommendations import find_evidence
+    from commodel.api.recommendations import describe_evidence_folder, find_evidence
     from commodel.files.quantities import expand_axis
     from commodel.models.speeds import read_speeds
 

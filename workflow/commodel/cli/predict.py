@@ -187,12 +187,12 @@ def _predict_patterns(
     if not (params or family or recommended):
         raise UserError("--set without --params needs --family")
     if recommended:
-        from commodel.api.recommendations import find_evidence
+        from commodel.api.recommendations import describe_evidence_folder, find_evidence
 
         evidence, folder = find_evidence((), platform, experiment)
         setting, sets = evidence.setting, list(evidence.by_family().values())
         points = list_points(**pattern | ({"sizes": find_only_size(sets)} if size_from_models else {}), setting=setting)
-        click.echo(f"evidence: {folder}, platform {setting.name}", err=True)
+        click.echo(describe_evidence_folder(evidence, folder), err=True)
     else:
         sets = choose_sets(params, family, settings)
     if size_from_models and not recommended:
