@@ -312,7 +312,7 @@ def advise_kernel(
         rank_configurations,
         write_core_layouts,
     )
-    from commodel.api.recommendations import describe_evidence_folder, find_evidence
+    from commodel.api.recommendations import find_evidence
     from commodel.files.quantities import expand_axis
     from commodel.models.speeds import read_speeds
 
