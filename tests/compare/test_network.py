@@ -121,7 +121,7 @@ def test_where_no_two_nodes_are_alike_the_classes_say_so(seed):
         assert distances.classes == 1
 
 
-@pytest.mark.parametrize("nodes", [8, 12, 16])
+@pytest.mark.parametrize("nodes", [4, 5, 8, 12, 16])
 @pytest.mark.parametrize("draw", ["normal", "uniform"])
 def test_random_times_of_pairs_form_groups_in_at_most_one_of_twenty_networks(nodes, draw):
     pairs, found = all_pairs(nodes), 0
@@ -153,6 +153,15 @@ def test_true_groups_are_found_although_paths_differ_from_pair_to_pair(network, 
         distances = learn_distances(pairs, times * paths, noise, hierarchy.nodes)
         assert list(distances.hierarchy.settings.values()) == list(hierarchy.settings.values())
         assert set(slow) <= set(distances.slow)
+
+
+def test_four_nodes_on_two_switches_are_found_although_latencies_differ():
+    """Latencies as measured between namespaces of a busy machine: they differ by a third, bandwidths are constant."""
+    pairs, far = all_pairs(4), np.array([0, 1, 1, 1, 1, 0], dtype=bool)
+    latencies = np.array([27.2, 67.9, 83.0, 91.4, 84.0, 35.1]) * 1e-6
+    times = np.stack([latencies, latencies + np.where(far, 1 / 1.2, 1 / 11.3)], axis=1)
+    distances = learn_distances(pairs, times, np.full(times.shape, 0.02), 4)
+    assert list(distances.hierarchy.settings.values()) == [[0, 0, 1, 1]]
 
 
 @pytest.mark.parametrize("nodes", [2, 3])
