@@ -112,8 +112,8 @@ def advise(
 ) -> Advice:
     """Rank the alternatives of a workload; `only` names those to consider; `streams`: times between waves too."""
     sets = evidence.by_family()
-    setting = evidence.setting.extended(workload.ranks or workload.leaves + 1)
-    points, missing = _points(workload, setting, sets, layouts, only)
+    ranks = workload.ranks or workload.leaves + 1
+    points, missing = _points(workload, evidence.setting.extended(ranks), sets, layouts, only)
     points, patterns = _distinct(points)
     panel = assess_alternatives(sets, patterns, streams)
     if not panel.models:
@@ -123,8 +123,10 @@ def advise(
     placements = [find_placement(point) for point in points]
     deciding = select_deciding(select_placement(held_out, placements), workload.operation)
     weights, notes = {}, describe_origins(evidence.sets, evidence.setting.name)  # first: never left out
-    notes += evidence.setting.describe_extension(setting)
-    notes += [f"{missing} more need more room than there is"] if missing else []
+    notes += evidence.setting.describe_extension(ranks)
+    notes += (
+        [f"left out: {missing} alternatives that need more nodes or cores than the platform has"] if missing else []
+    )
     notes += [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
     recommenders = {place: evidence.find_recommender(models, place) for place in dict.fromkeys(placements)}
     for place, recommender in recommenders.items():

@@ -321,7 +321,7 @@ def _by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 def assess_alternatives(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams: bool = True) -> Panel:
     """Predict all alternatives by every model, and streams of them if wanted. A model that cannot predict one, or that
-    ignores message size, is missing. Long schedules get fewer draws."""
+    ignores message size, is left out. Long schedules get fewer draws."""
     draws = max(FEWEST_DRAWS, CELLS // max(*(pattern.messages for pattern in patterns), 1))
     models, missing = {}, {}
     assessments: dict[str, list[Assessment]] = {name: [] for name in sets}

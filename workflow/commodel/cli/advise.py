@@ -67,7 +67,7 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
 @option_group("Models", params_option, set_option, experiment_option)
 @option_group(
     "Where",
-    click.option("--platform", help="Platform of a run.  [default: the only one that is not simulated]"),
+    click.option("--platform", help="Platform of a run.  [default: its only one, or the one not simulated]"),
 )
 @option_group(
     "For Open MPI's rules",

@@ -207,8 +207,7 @@ def _predict_patterns(
     rows = tabulate_predictions(predictions, sets, waves=bool(waves))
     sources = [f"{line}." for line in describe_origins(sets, setting.name if setting else "")]
     if setting:
-        extended = setting.extended(max(point.ranks for point in points))
-        sources += [f"{line}." for line in setting.describe_extension(extended)]
+        sources += [f"{line}." for line in setting.describe_extension(max(point.ranks for point in points))]
     if style != "table" or out:
         print_rows([_plain_row(row) if style == "json" else row for row in rows], style, out)
         for line in sources:

@@ -29,7 +29,7 @@ FIRST_PERMUTATIONS = 9  # they suffice if the level gains twice as much as in an
 CHANCE_MARGIN = 1.25  # permutations do not include the choice of slow nodes
 MIN_PERMUTED_NODES = 6  # too few permutations of the times of fewer nodes differ
 MIN_TESTED_NODES = 4  # fewer nodes show no level unless the classes explain all but noise
-UNEXPLAINED = 0.04  # of the variance of a latency or a bandwidth: a level of few nodes leaves at most this
+MAX_UNEXPLAINED = 0.04  # share of the variance of latencies or bandwidths that a level of few nodes leaves
 NODE_EFFECT = 3.0  # nats that a constant of a node costs
 NODE_EFFECT_STEPS = 12  # of the iteration that finds these constants
 BRANCHES = 12  # cuts of a clustering that are candidates
@@ -219,13 +219,13 @@ def _find_level(levels: list[np.ndarray], times: PairTimes) -> tuple[float, list
 
 def _occurs_by_chance(gain: float, levels: list[np.ndarray], times: PairTimes) -> bool:
     """Return whether one more level gains nearly as much in one of PERMUTATIONS of the times. The residuals, in units
-    of the spread of their class, are exchanged between pairs of which the same messages were measured. Of few nodes, it
-    does unless the level explains nearly all the variance of latencies or of bandwidths."""
+    of the spread of their class, are exchanged between pairs of which the same messages were measured. A level of few
+    nodes counts as chance unless it explains nearly all the variance of latencies or of bandwidths."""
     residuals = _describe_times(levels, times, times.measured)[1]
     if (nodes := times.nodes - len(times.slow)) < MIN_PERMUTED_NODES:
-        left = _describe_times(_find_level(levels, times)[1], times, times.measured)[1]
-        shares = np.nanmean(left**2, axis=0) / np.maximum(np.nanmean(residuals**2, axis=0), 1e-12)
-        return nodes < MIN_TESTED_NODES or bool((shares > UNEXPLAINED).all())
+        unexplained = _describe_times(_find_level(levels, times)[1], times, times.measured)[1]
+        shares = np.nanmean(unexplained**2, axis=0) / np.maximum(np.nanmean(residuals**2, axis=0), 1e-12)
+        return nodes < MIN_TESTED_NODES or bool((shares > MAX_UNEXPLAINED).all())
     of, rng = _classify(levels, times.pairs), np.random.default_rng(1)
     spreads = np.ones_like(residuals)
     for number in np.unique(of):

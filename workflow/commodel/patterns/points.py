@@ -54,12 +54,11 @@ class Setting:
             return self
         return replace(self, nodes=needed, hosts=())
 
-    def describe_extension(self, extended: "Setting") -> list[str]:
-        """Return a note if the extended setting has more nodes than this one."""
-        if extended.nodes <= self.nodes:
-            return []
+    def describe_extension(self, ranks: int) -> list[str]:
+        """Return a note if the setting is extended for these ranks."""
+        nodes = self.extended(ranks).nodes
         reason = f"platform {self.name} has {self.nodes}; the others are assumed to be like these"
-        return [f"EXTRAPOLATED to {extended.nodes} nodes: {reason}"]
+        return [f"EXTRAPOLATED to {nodes} nodes: {reason}"] if nodes > self.nodes else []
 
     @classmethod
     def unlimited(cls) -> "Setting":
