@@ -18,7 +18,7 @@ import pandas as pd
 from commodel.cli._output import format_table
 from commodel.compare.baselines import BASELINES, predict_baselines
 from commodel.compare.comparison import add_choices, add_errors, summarize_choices
-from commodel.compare.held_out import Split, fit_seen, predict_held_out, recommend_held_out, split
+from commodel.compare.held_out import Split, fit_without_held_out, predict_held_out, recommend_held_out, split
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.settings import choose_reference, list_settings, select_points
@@ -94,7 +94,7 @@ def predicted(parts: Split, families: list[str], name: str) -> Iterator[pd.DataF
     sets = []
     for family in families:
         try:
-            sets.append(fit_seen(parts, family, name))
+            sets.append(fit_without_held_out(parts, family, name))
             yield predict_held_out(sets[-1], parts.unseen)
         except UserError as error:
             print(f"{family}: {error.message}", file=sys.stderr)

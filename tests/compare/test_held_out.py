@@ -18,7 +18,7 @@ from commodel.compare.baselines import (
     predict_by_regression,
     score_choices,
 )
-from commodel.compare.held_out import errors, fit_seen, predict_held_out, recommend_held_out, split
+from commodel.compare.held_out import errors, fit_without_held_out, predict_held_out, recommend_held_out, split
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.interchange import StatedProperties, pico
@@ -45,7 +45,7 @@ def exact(truth=LOGGP) -> Measured:
 
 def held_out(measured, where, family):
     parts = split(measured, where)
-    return predict_held_out(fit_seen(parts, family, "t.csv"), parts.unseen)
+    return predict_held_out(fit_without_held_out(parts, family, "t.csv"), parts.held_out)
 
 
 def test_the_recommended_prediction_corrects_an_algorithm_at_other_sizes():
@@ -54,13 +54,13 @@ def test_the_recommended_prediction_corrects_an_algorithm_at_other_sizes():
     slow = [entry.operation == "scatter" for entry in table.points]
     measured = Measured(table.points, [s * (2 if own else 1) for s, own in zip(table.seconds, slow, strict=True)], 0)
     parts = split(measured, OTHER_SIZES)
-    known = predict_held_out(LOGGP, parts.unseen).query("operation == 'scatter'")
+    known = predict_held_out(LOGGP, parts.held_out).query("operation == 'scatter'")
     made = recommend_held_out([LOGGP], parts)
-    assert len(made) == len(parts.unseen.points)
+    assert len(made) == len(parts.held_out.points)
     assert known["mu"].min() == pytest.approx(2)
     assert made["mu"].max() < 1.3
     assert made["predicted"].between(made["predicted_low"], made["predicted_high"]).all()
-    changed = replace(parts, unseen=replace(parts.unseen, seconds=[9 * time for time in parts.unseen.seconds]))
+    changed = replace(parts, held_out=replace(parts.held_out, seconds=[9 * time for time in parts.held_out.seconds]))
     again = recommend_held_out([LOGGP], changed)
     assert again["predicted"].tolist() == made["predicted"].tolist()
 
@@ -75,7 +75,7 @@ def test_every_point_is_fitted_or_held_out(name, sign, limit):
         return
     parts = split(measured, f"{name} {sign} {limit}")
     pairs = list(zip(measured.points, measured.seconds, strict=True))
-    for part, flag in ((parts.unseen, True), (parts.seen, False)):
+    for part, flag in ((parts.held_out, True), (parts.seen, False)):
         kept = list(zip(part.points, part.seconds, strict=True))
         assert kept == [pair for pair, want in zip(pairs, wanted, strict=True) if want is flag]
 
@@ -95,7 +95,7 @@ def test_names_are_those_of_the_matrix(where, count):
     bcast = {"operation": "bcast", "algorithm": "binomial", "ranks": 6, "bytes": 8}
     entries = (bcast | {"layout": "block:4"}, bcast, {"operation": "reduce", "topology": "flat:4", "bytes": 8})
     points = [make_point(Setting.unlimited(), entry) for entry in entries]
-    assert len(split(Measured(points, [1.0, 2.0, 3.0], 0), where).unseen.points) == count
+    assert len(split(Measured(points, [1.0, 2.0, 3.0], 0), where).held_out.points) == count
 
 
 @pytest.mark.parametrize("where", ["bytes > 0", "bytes < 0", "rank > 4", "log2(bytes - 8) > 1", "bytes >"])
@@ -131,12 +131,12 @@ def test_the_fit_does_not_see_the_times_that_are_held_out():
         time * (10 if entry.ranks > 4 else 1) for entry, time in zip(measured.points, measured.seconds, strict=True)
     ]
     parts, changed = split(measured, "ranks > 4"), split(replace(measured, seconds=later), "ranks > 4")
-    assert changed.unseen.seconds == [10 * time for time in parts.unseen.seconds]
-    assert fit_seen(changed, "hockney", "t.csv") == fit_seen(parts, "hockney", "t.csv")
+    assert changed.held_out.seconds == [10 * time for time in parts.held_out.seconds]
+    assert fit_without_held_out(changed, "hockney", "t.csv") == fit_without_held_out(parts, "hockney", "t.csv")
 
 
 def test_the_set_states_what_was_held_out():
-    parameters = fit_seen(split(exact(), "ranks > 4"), "hockney", "t.csv")
+    parameters = fit_without_held_out(split(exact(), "ranks > 4"), "hockney", "t.csv")
     source = "fitted from 20 points of t.csv; these points are not held out; the other 20, where ranks > 4, are"
     assert parameters.source == source
     assert parameters.provenance["held_out_where"] == "ranks > 4"
@@ -220,9 +220,9 @@ def test_a_regression_is_of_one_algorithm_alone():
     ]
     known = table(rows)
     parts = split(known, "ranks == 16 and bytes == 512")
-    assert predict_by_regression(parts.seen, parts.unseen) == pytest.approx(parts.unseen.seconds, rel=0.02)
+    assert predict_by_regression(parts.seen, parts.held_out) == pytest.approx(parts.held_out.seconds, rel=0.02)
     few = replace(parts.seen, points=parts.seen.points[:2], seconds=parts.seen.seconds[:2])
-    assert np.isnan(predict_by_regression(few, parts.unseen)).all()
+    assert np.isnan(predict_by_regression(few, parts.held_out)).all()
 
 
 WORKLOADS = [
@@ -243,8 +243,8 @@ def test_always_one_is_the_choice_that_was_best_before_and_the_library_is_beside
     measured = read_points(path)
     assert measured.unpredicted == 4
     parts = split(measured, "ranks == 8")
-    rows = predict_held_out(fit_seen(parts, "hockney", "t"), parts.unseen)
-    judgement = score_choices(rows, parts.seen, parts.unseen).set_index("family")
+    rows = predict_held_out(fit_without_held_out(parts, "hockney", "t"), parts.held_out)
+    judgement = score_choices(rows, parts.seen, parts.held_out).set_index("family")
     assert judgement.loc[ALWAYS, "workloads"] == 2
     assert judgement.loc[ALWAYS, "over_fastest"] == pytest.approx(np.sqrt(1.5))
     assert judgement.loc[ALWAYS, "over_fastest_worst"] == pytest.approx(1.5)

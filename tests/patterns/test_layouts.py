@@ -174,7 +174,7 @@ def test_nodes_of_a_type_may_have_fewer_cores(tmp_path):
     setting = platform(tmp_path, text + "simgrid: {file: net.xml}\n")
 
     def fits(spec, ranks):
-        return complete_layout(setting, spec, ranks).misfit
+        return complete_layout(setting, spec, ranks).obstacle
 
     assert not fits("block:4", 10)
     assert fits("block:4", 11) == "block:4 need 3 cores of node 2; platform 'mine' has 2 there"

@@ -16,7 +16,7 @@ class UserError(click.ClickException):
     """A mistake in the user's input: its place, the value found, and the wanted one."""
 
     exit_code = 2
-    others: tuple["UserError", ...] = ()  # further mistakes of the same file
+    further_errors: tuple["UserError", ...] = ()  # further mistakes of the same file
     uncounted = 0  # number of further mistakes, which are not stored
 
     def __init__(self, message: str, *, file: str | Path | None = None, line: int | None = None, key: str = ""):
@@ -30,8 +30,8 @@ class UserError(click.ClickException):
 
     def lines(self) -> list[str]:
         """Return a line for each mistake, at most ten, then the number of further mistakes."""
-        shown = [self, *self.others][:MAX_SHOWN_MISTAKES]
-        hidden = 1 + len(self.others) + self.uncounted - len(shown)
+        shown = [self, *self.further_errors][:MAX_SHOWN_MISTAKES]
+        hidden = 1 + len(self.further_errors) + self.uncounted - len(shown)
         more = [f"and {hidden} more mistake{'s' * (hidden > 1)} in this file"] if hidden else []
         return [error.format_message() for error in shown] + more
 
@@ -60,7 +60,7 @@ class Mistakes:
     def raise_any(self) -> None:
         if self.errors:
             first, *others = self.errors
-            first.others, first.uncounted = tuple(others), self.count - len(self.errors)
+            first.further_errors, first.uncounted = tuple(others), self.count - len(self.errors)
             raise first
 
 
@@ -94,9 +94,9 @@ def one_line(text: object, limit: int = 400) -> str:
 
 def near(found: str, wanted: Iterable[str]) -> str:
     """Return the name that the user probably meant, ignoring case; empty if none is similar."""
-    known = {name.lower(): name for name in wanted}
-    nearest = difflib.get_close_matches(found.lower(), known, n=1, cutoff=0.6)
-    return known[nearest[0]] if nearest else ""
+    spellings = {name.lower(): name for name in wanted}
+    nearest = difflib.get_close_matches(found.lower(), spellings, n=1, cutoff=0.6)
+    return spellings[nearest[0]] if nearest else ""
 
 
 def suggest(found: str, wanted: Iterable[str]) -> str:

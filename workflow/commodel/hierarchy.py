@@ -99,8 +99,8 @@ class Hierarchy:
         one, two = np.asarray(one), np.asarray(two)
         distance = (one != two).astype(np.int64)
         if self.groups:
-            if (most := max((int(ends.max()) for ends in (one, two) if ends.size), default=-1)) >= self.nodes:
-                raise UserError(f"the levels have {self.nodes} nodes, found node {most}")
+            if (largest_node := max((int(ends.max()) for ends in (one, two) if ends.size), default=-1)) >= self.nodes:
+                raise UserError(f"the levels have {self.nodes} nodes, found node {largest_node}")
             for column in self.columns:
                 distance += column[one] != column[two]
         return distance
@@ -120,8 +120,8 @@ class Hierarchy:
             nodes = nodes[order][~third[: len(order)]]
         else:
             nodes = nodes[:2]
-        apart = np.unique(self.distance(nodes[:, None], nodes[None, :]))
-        return [distance for distance in apart.tolist() if distance or (ranks > 1).any()]
+        classes = np.unique(self.distance(nodes[:, None], nodes[None, :]))
+        return [distance for distance in classes.tolist() if distance or (ranks > 1).any()]
 
 
 FLAT = Hierarchy()
@@ -170,8 +170,8 @@ def _check_nesting(groups: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]
         first = np.unique(inside, return_index=True)[1]
         if (wrong := around != around[first][inside]).any():
             node = int(wrong.argmax())
-            apart = f"nodes {first[inside[node]]} and {node}"
-            raise UserError(f"found {apart} in one {name} but not in one {outer}; levels nest, innermost first")
+            node_names = f"nodes {first[inside[node]]} and {node}"
+            raise UserError(f"found {node_names} in one {name} but not in one {outer}; levels nest, innermost first")
     return groups
 
 

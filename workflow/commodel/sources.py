@@ -58,7 +58,7 @@ def list_imported_files(path: Path) -> tuple[Path, ...]:
     Syntax trees of all files would add most of a second to each call of Snakemake.
     """
     names: list[str] = []
-    for module, given in IMPORT.findall(COMMENT.sub("", path.read_text(encoding="utf-8"))):
-        names += [module, *(f"{module}.{name}" for name in NAME.findall(given))]
+    for module, names_text in IMPORT.findall(COMMENT.sub("", path.read_text(encoding="utf-8"))):
+        names += [module, *(f"{module}.{name}" for name in NAME.findall(names_text))]
     stems = [name.partition(".")[2] for name in names]
     return tuple(file for stem in stems if stem and (file := find_module_file(stem)))

@@ -51,9 +51,9 @@ def estimate_noise(samples: Sequence[float]) -> float:
     return max(MIN_NOISE, MEDIAN_TO_MEAN_NOISE * float(np.std(np.log(samples), ddof=1)) / len(samples) ** 0.5)
 
 
-def select_evenly(count: int, most: int) -> list[int]:
-    """Return at most `most` of `count` indices, including the first and the last, at about equal distances."""
-    return np.linspace(0, count - 1, min(most, count)).round().astype(int).tolist()
+def select_evenly(count: int, max_count: int) -> list[int]:
+    """Return at most `max_count` of `count` indices, including the first and the last, at about equal distances."""
+    return np.linspace(0, count - 1, min(max_count, count)).round().astype(int).tolist()
 
 
 def count_omitted(count: int) -> int:

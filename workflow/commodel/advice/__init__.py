@@ -237,8 +237,8 @@ def _correct(
             residuals.corrected[here] = 0.0
     moved = np.where(of_residuals, residuals.corrected, 0.0)
     factors = np.exp(np.where(of_residuals, logs, 0.0) + local + moved)
-    known = all(recommender is not None for recommender in recommenders.values())
-    return Corrections(factors, moved, residuals, covariance if known else None)
+    all_fitted = all(recommender is not None for recommender in recommenders.values())
+    return Corrections(factors, moved, residuals, covariance if all_fitted else None)
 
 
 def _residuals(
@@ -251,17 +251,27 @@ def _residuals(
 ) -> tuple[Interval, np.ndarray]:
     """Return the range of the residuals of the combined prediction at points measured here, else from those that the
     sets keep; and the logarithm of its single-message ratio. `ratios`: each model's ratio at each point."""
-    kept, intervals = {name: parameters.errors for name, parameters in sets.items()}, {}
+    errors_of_sets, intervals = {name: parameters.errors for name, parameters in sets.items()}, {}
     logs = np.zeros(len(points))
     for place, of_models in weights.items():
         shares = {name: weight.weight for name, weight in of_models.items()}
-        known = combined_residuals(held_out, shares) if recommenders[place] is None else None
-        bands = recommenders[place].bands if recommenders[place] else fit_bands(known) if known is not None else {}
+        measured_residuals = combined_residuals(held_out, shares) if recommenders[place] is None else None
+        bands = (
+            recommenders[place].bands
+            if recommenders[place]
+            else fit_bands(measured_residuals)
+            if measured_residuals is not None
+            else {}
+        )
         common = sum(share * np.log(ratios[name]) for name, share in shares.items() if share > 0)
         for number, point in enumerate(points):
             if find_placement(point) == place:
                 logs[number], series = common[number], PointSeries.of(point)
-                interval = find_residual_interval(bands, series) if bands else combine_intervals(kept, shares, series)
+                interval = (
+                    find_residual_interval(bands, series)
+                    if bands
+                    else combine_intervals(errors_of_sets, shares, series)
+                )
                 intervals[number] = interval
     ordered = [intervals[number] for number in range(len(points))]
     ends = (np.concatenate([getattr(interval, end) for interval in ordered]) for end in ("low", "high", "corrected"))
@@ -304,9 +314,9 @@ def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
     distinct: dict[bytes, tuple[Point, Schedule]] = {}
     for point in points:
         if len(list_parts(point)) > 1:
-            what = "is a sum of iterations, each begun by all ranks at once"
+            reason = "is a sum of iterations, each begun by all ranks at once"
             raise UserError(
-                f"'{point.operation}' {what}: `commodel predict --kernel` predicts it; here give iteration=K"
+                f"'{point.operation}' {reason}: `commodel predict --kernel` predicts it; here give iteration=K"
             )
         pattern = build_schedule(point)
         same = hashlib.blake2b(pattern.encode() + encode_integers(pattern.node)).digest()

@@ -64,8 +64,8 @@ def list_trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
 
 
 def _spread(specs: list[str]) -> list[str]:
-    picks = np.unique(np.linspace(0, len(specs) - 1, min(MOST_TREES, len(specs))).astype(int)) if specs else []
-    return [specs[pick] for pick in picks]
+    indices = np.unique(np.linspace(0, len(specs) - 1, min(MOST_TREES, len(specs))).astype(int)) if specs else []
+    return [specs[index] for index in indices]
 
 
 def list_balanced_trees(leaves: int) -> Iterator[str]:
@@ -79,8 +79,8 @@ def _factors(number: int) -> Iterator[tuple[int, ...]]:
     yield (number,)
     for first in range(2, number // 2 + 1):
         if number % first == 0:
-            for rest in _factors(number // first):
-                yield (first, *rest)
+            for cofactors in _factors(number // first):
+                yield (first, *cofactors)
 
 
 def list_two_level_trees(leaves: int) -> Iterator[str]:
@@ -114,9 +114,9 @@ def find_growing_trees(kind: str, leaves: int) -> list[str]:
 def list_algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()) -> list[str]:
     """Return every algorithm for an operation, with all arguments that can make a difference, the usual ones first.
     `windows` are the windows of a windowed gather."""
-    known = find_algorithms(operation)
-    ordered = [known[name] for name in PREFERRED_NAMES if name in known]
-    ordered += [entry for name, entry in known.items() if name not in PREFERRED_NAMES]
+    algorithms = find_algorithms(operation)
+    ordered = [algorithms[name] for name in PREFERRED_NAMES if name in algorithms]
+    ordered += [entry for name, entry in algorithms.items() if name not in PREFERRED_NAMES]
     return [spec for entry in ordered for spec in _spellings(entry, ranks, bytes, windows)]
 
 
@@ -274,8 +274,10 @@ class Panel:
         named = ", ".join(f"{choice} {100 * (1 - share):.0f} %" for choice, share in list(lossy.items())[:SEVERAL])
         more = f" and {len(lossy) - SEVERAL} more" if len(lossy) > SEVERAL else ""
         unaware = [name for name in self.models if name not in through]
-        rest = f"; {', '.join(unaware)} {'does' if len(unaware) == 1 else 'do'} not see that" if unaware else ""
-        return [f"by {', '.join(through)} a buffer overflows and packets have to be sent again: {named}{more}{rest}"]
+        unaware_note = f"; {', '.join(unaware)} {'does' if len(unaware) == 1 else 'do'} not see that" if unaware else ""
+        return [
+            f"by {', '.join(through)} a buffer overflows and packets have to be sent again: {named}{more}{unaware_note}"
+        ]
 
     @cached_property
     def find_limited_streams(self) -> dict[str, str]:
@@ -290,8 +292,8 @@ class Panel:
     def streaming(self) -> list[str]:
         """Models that predict the time between waves; of these the valid ones, if any."""
         periods = self.values("period")
-        known = [name for name, times in periods.items() if np.isfinite(times).all() and (times > 0).all()]
-        return [name for name in known if name not in self.find_limited_streams] or known
+        predicting = [name for name, times in periods.items() if np.isfinite(times).all() and (times > 0).all()]
+        return [name for name in predicting if name not in self.find_limited_streams] or predicting
 
     def describe_streams(self) -> list[str]:
         end = (

@@ -49,16 +49,23 @@ def decide(
             advised[workload] = advise(workload, evidence, layouts, only(workload), streams=False)
     common = _common_choices(advised, one_for_all_sizes)
     of_all = {workload: _put_first(advice, common.get(_where(workload))) for workload, advice in advised.items()}
-    kept = {where: _keeps_default(a for w, a in of_all.items() if _where(w) == where) for where in common}
+    default_is_kept = {where: _keeps_default(a for w, a in of_all.items() if _where(w) == where) for where in common}
     for workload, advice in of_all.items():
         best = advice.rows.iloc[0]
-        keeps = kept.get(_where(workload), advice.keeps_default)
+        keeps = default_is_kept.get(_where(workload), advice.keeps_default)
         choice = LIBRARY if keeps else best["alternative"]
         if keeps and advice.default:
             default = advice.default
             best = best.copy()
             best[["seconds", "low", "high"]] = default.seconds, default.low, default.high
-        what = workload.operation, int(best["ranks"]), workload.leaves, workload.bytes, choice, best["layout"]
+        workload_columns = (
+            workload.operation,
+            int(best["ranks"]),
+            workload.leaves,
+            workload.bytes,
+            choice,
+            best["layout"],
+        )
         prediction = best["seconds"], best["low"], best["high"], list_tied(advice), best["doubt"]
         grounds = (
             platform,
@@ -68,7 +75,7 @@ def decide(
             describe_weights(advice),
             NOTES.join(advice.notes),
         )
-        rows.append((*what, *prediction, *grounds))
+        rows.append((*workload_columns, *prediction, *grounds))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -92,11 +99,11 @@ def _common_choices(
 def _keeps_default(advised: Iterable[Advice]) -> bool:
     """Return whether the MPI default is kept for all sizes: the mean gain of the common choice is within its
     uncertainty."""
-    known = [advice for advice in advised if advice.default]
-    if not known:
+    with_default = [advice for advice in advised if advice.default]
+    if not with_default:
         return False
-    gains = np.log([advice.gain_over_default for advice in known])
-    deviations = [np.hypot(advice.deviation, advice.default.deviation) for advice in known]
+    gains = np.log([advice.gain_over_default for advice in with_default])
+    deviations = [np.hypot(advice.deviation, advice.default.deviation) for advice in with_default]
     return bool(is_default_kept(np.exp(gains.mean()), 1.0, np.mean(deviations)))
 
 

@@ -121,8 +121,8 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
         reach = f"{_span(*ranks)} ranks and {_span(*map(format_bytes, sizes))}"
         notes.append(f"EXTRAPOLATED by {beyond:.1f} doublings: measured were {reach}; intervals are wider for that")
     if changed := describe_manual_values(evidence):
-        rest = "" if deciding.empty else "; weights are by the errors of what was fitted"
-        notes.append(f"SET BY HAND: {changed}, all else as in the sets{rest}")
+        weights_note = "" if deciding.empty else "; weights are by the errors of what was fitted"
+        notes.append(f"SET BY HAND: {changed}, all else as in the sets{weights_note}")
     if sheets := sorted(
         parameters.family for parameters in evidence.sets if DATA_SHEET_SOURCE in parameters.provenance
     ):
@@ -181,16 +181,16 @@ def find_library_default(
     rows = held_out[is_library_default(held_out) & (held_out["operation"] == operation)]
     axis, wanted = ("leaves", leaves) if leaves else ("ranks", ranks)
     rows = rows[(rows["leaves"] > 0) == bool(leaves)]
-    found = {int(count): _interpolate_sizes(part, size) for count, part in rows.groupby(axis)}
-    counts = [count for count, default in found.items() if default is not None]
+    default_of_count = {int(count): _interpolate_sizes(part, size) for count, part in rows.groupby(axis)}
+    counts = [count for count, default in default_of_count.items() if default is not None]
     below, above = [n for n in counts if n <= wanted], [n for n in counts if n >= wanted]
     if not below or not above:
         return None
     ends = tuple(sorted({max(below), min(above)}))
     if len(ends) == 1:
-        return found[ends[0]]
+        return default_of_count[ends[0]]
     share = float(np.log(wanted / ends[0]) / np.log(ends[1] / ends[0]))
-    one, other = (found[count] for count in ends)
+    one, other = (default_of_count[count] for count in ends)
     sizes = max(one.sizes, other.sizes, key=len)
     return LibraryDefault(*_interpolate(*(((e.seconds, e.low, e.high)) for e in (one, other)), share), sizes, ends)
 

@@ -47,8 +47,8 @@ class Gain:
         """Whether the gain is below WORST, and the whole interval below 1."""
         return self.times < MIN_ALLOWED_GAIN and self.high < 1
 
-    def widened(self, by: float) -> "Gain":
-        return replace(self, low=self.low * exp(-by), high=self.high * exp(by))
+    def widened(self, log_margin: float) -> "Gain":
+        return replace(self, low=self.low * exp(-log_margin), high=self.high * exp(log_margin))
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,10 @@ def pool_variances(gains: Sequence[Gain]) -> list[Gain]:
     """Return the gains with intervals from the pairs of all workloads: three pairs determine a variance badly, twenty
     workloads of three pairs determine it well. Variances are assumed to be scaled inverse χ². The variance of a
     workload is shrunk towards the usual one; the less variances differ, the more (as limma does for genes)."""
-    usual = _estimate_usual_variance([variance(gain.pairs) for gain in gains], [len(gain.pairs) - 1 for gain in gains])
-    intervals = [_interval(gain.pairs, usual) for gain in gains]
+    usual_variance = _estimate_usual_variance(
+        [variance(gain.pairs) for gain in gains], [len(gain.pairs) - 1 for gain in gains]
+    )
+    intervals = [_interval(gain.pairs, usual_variance) for gain in gains]
     return [replace(gain, low=low, high=high) for gain, (_, low, high) in zip(gains, intervals, strict=True)]
 
 
@@ -107,21 +109,23 @@ def _estimate_usual_variance(variances: Sequence[float], freedoms: Sequence[int]
         return NO_USUAL_VARIANCE
     half = np.array(freedoms) / 2
     logs = np.log(np.maximum(variances, MIN_VARIANCE)) - polygamma(0, half) + np.log(half)
-    apart = float(np.var(logs, ddof=1) - polygamma(1, half).mean())  # what chance does not explain
-    if apart >= polygamma(1, LEAST_FREEDOM / 2):
+    excess_variance = float(np.var(logs, ddof=1) - polygamma(1, half).mean())  # what chance does not explain
+    if excess_variance >= polygamma(1, LEAST_FREEDOM / 2):
         return NO_USUAL_VARIANCE
     freedom = 2 * brentq(
-        lambda at: polygamma(1, at) - max(apart, polygamma(1, MOST_FREEDOM / 2)), LEAST_FREEDOM / 2, MOST_FREEDOM / 2
+        lambda at: polygamma(1, at) - max(excess_variance, polygamma(1, MOST_FREEDOM / 2)),
+        LEAST_FREEDOM / 2,
+        MOST_FREEDOM / 2,
     )
     return UsualVariance(float(np.exp(logs.mean() + polygamma(0, freedom / 2) - np.log(freedom / 2))), freedom)
 
 
-def _interval(logs: Sequence[float], usual: UsualVariance = NO_USUAL_VARIANCE) -> tuple[float, float, float]:
+def _interval(logs: Sequence[float], usual_variance: UsualVariance = NO_USUAL_VARIANCE) -> tuple[float, float, float]:
     """Return the geometric mean and its confidence interval."""
-    middle, freedom = mean(logs), len(logs) - 1 + usual.freedom
+    middle, freedom = mean(logs), len(logs) - 1 + usual_variance.freedom
     half = float("inf")
     if len(logs) > 1:
-        spread = ((len(logs) - 1) * variance(logs) + usual.freedom * usual.variance) / freedom
+        spread = ((len(logs) - 1) * variance(logs) + usual_variance.freedom * usual_variance.variance) / freedom
         half = t.ppf((1 + CONFIDENCE) / 2, freedom) * sqrt(spread / len(logs))
     low, high = (exp(min(max(end, -700), 700)) for end in (middle - half, middle + half))
     return exp(middle), low, high
@@ -212,14 +216,14 @@ def prove(
     if not rules_of(choices.items()):
         return Stage()
     place = place.with_seconds(PROOF_SECONDS)
-    apart = {row.operation for row in rules_of(choices.items())}
+    separate = {row.operation for row in rules_of(choices.items())}
     cases = {workload: workload._replace(bytes=size) for workload, size in _sizes(choices).items()}
     times: dict[bool, list[Mapping[PlacedWorkload, float]]] = {True: [], False: []}
     took = 0.0
     for number, ruled in enumerate(order_starts(pairs)):
         progress(f"{stage}: start {number + 1} of {2 * pairs}, {'with' if ruled else 'without'} rules")
         rules = rules_of(choices.items()) if ruled else ()
-        timed = place.time(f"{stage}-{number}", list(cases.values()), rules, apart)
+        timed = place.time(f"{stage}-{number}", list(cases.values()), rules, separate)
         times[ruled].append(timed.seconds)
         took += timed.took
     rows = []
@@ -298,16 +302,16 @@ def drop_wrong(
 
 
 def _describe_failure(case: tuple[str, int, int], why: str) -> str:
-    given, ranks, size = case
-    return f"input {given}, {ranks} ranks, {size} B: {why}"
+    input_name, ranks, size = case
+    return f"input {input_name}, {ranks} ranks, {size} B: {why}"
 
 
 def select_for_trial(choices: Mapping[PlacedWorkload, str], spread: bool = False) -> dict[PlacedWorkload, str]:
     """Return the choices for operations that have rules. If a rule changes the library default of its whole operation,
     some workloads of other operations are added as controls."""
     ruled = {workload.operation for workload, algorithm in choices.items() if algorithm != LIBRARY}
-    others = sorted(workload for workload in choices if workload.operation not in ruled) if spread else []
-    controls = others[:: -(-len(others) // MAX_CONTROLS)] if others else []
+    unruled = sorted(workload for workload in choices if workload.operation not in ruled) if spread else []
+    controls = unruled[:: -(-len(unruled) // MAX_CONTROLS)] if unruled else []
     return {
         workload: algorithm
         for workload, algorithm in choices.items()
@@ -330,7 +334,7 @@ def confirm_rules(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str]
     tried = {row.workload: row.gain for row in trial.rows}
     both = [row for row in proof.rows if row.workload in tried]
     gains = pool_variances([join_gains(tried[row.workload], row.gain) for row in both])
-    sure = {row.workload for row, seen in zip(both, gains, strict=True) if seen.widened(proof.control.wider).pays}
+    sure = {row.workload for row, gain in zip(both, gains, strict=True) if gain.widened(proof.control.wider).pays}
     before = {row.workload for row in find_slowed_workloads(trial.rows)}
     spoilt = {row.workload.operation for row in find_slowed_workloads(proof.rows) if row.workload in before}
     faster = {row.workload for row in proof.rows if log(row.gain.times) > proof.control.wider} & sure

@@ -18,12 +18,12 @@ def recommend_times(evidence: Evidence, points: Sequence[Point]) -> list[Predict
     """Return for each point the recommended prediction, then that of the model with the lowest mean μ."""
     sets = evidence.by_family()
     by_family = {name: predict(parameters, points, strict=False) for name, parameters in sets.items()}
-    found: dict[int, Prediction] = {}
+    recommended: dict[int, Prediction] = {}
     for place in dict.fromkeys(map(find_placement, points)):
         numbers = [number for number, point in enumerate(points) if find_placement(point) == place]
-        found |= dict(zip(numbers, _recommend(evidence, place, numbers, by_family), strict=True))
+        recommended |= dict(zip(numbers, _recommend(evidence, place, numbers, by_family), strict=True))
     best = next((name for name in rank_models(evidence.predicted_points())["family"] if name in sets), None)
-    rows = [[found[number], *([by_family[best][number]] if best else [])] for number in range(len(points))]
+    rows = [[recommended[number], *([by_family[best][number]] if best else [])] for number in range(len(points))]
     return [prediction for row in rows for prediction in row]
 
 

@@ -64,7 +64,7 @@ class Place(Protocol):
         name: str,
         workloads: Collection[PlacedWorkload],
         choices: Iterable[Choice] = (),
-        apart: Collection[str] = (),
+        separate: Collection[str] = (),
     ) -> StartTimings: ...
 
     def with_seconds(self, seconds: float) -> "Place": ...
@@ -129,8 +129,8 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
             break
         if measured:
             progress(
-                f"{len(belief.seen)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to take "
-                f"{100 * expected:.1f} % more than the best"
+                f"{len(belief.measured_arms)} of {len(arms.arms)} points in {took:.0f} s; the choice is expected to "
+                f"take {100 * expected:.1f} % more than the best"
             )
         first = checks[number] if number < len(checks) else []
         costs = _costs(place.measure, belief, least)
@@ -198,9 +198,9 @@ def _choose_check_pairs(arms: Arms) -> dict[str, tuple[int, int]]:
         slow = max(ours, key=lambda arm: arms.arms[arm].prediction)
         fast = min(ours, key=lambda arm: arms.arms[arm].prediction)
         predictions = arms.arms[slow].prediction, arms.arms[fast].prediction
-        apart = predictions[0] / predictions[1] if predictions[1] else 1.0
-        if slow != fast and apart > MIN_PREDICTED_RATIO:
-            effort = predictions[0] / log(apart)
+        ratio = predictions[0] / predictions[1] if predictions[1] else 1.0
+        if slow != fast and ratio > MIN_PREDICTED_RATIO:
+            effort = predictions[0] / log(ratio)
             pairs[workload.operation] = min(
                 pairs.get(workload.operation, (np.inf, (0, 0))), (effort, (int(slow), int(fast)))
             )
@@ -222,9 +222,9 @@ def _same_times(belief: Belief, operation: str) -> bool:
 def _differ_significantly(times: Sequence[tuple[float, float]]) -> bool:
     """Return whether the extremes of some times, logarithms with noise, differ by more than equal times would in so
     many starts."""
-    (least, first), (most, second) = min(times), max(times)
+    (smallest, first), (largest, second) = min(times), max(times)
     by_chance = norm.isf(0.025 / comb(len(times), 2)) * hypot(first, second)
-    return most - least > max(log(MIN_DISTINCT_RATIO), by_chance)
+    return largest - smallest > max(log(MIN_DISTINCT_RATIO), by_chance)
 
 
 def _estimate_full_search(settings: Measure, belief: Belief, took: float, starts: int) -> float:
@@ -241,9 +241,9 @@ def _estimate_full_search(settings: Measure, belief: Belief, took: float, starts
 def rules_of(choices: Iterable[tuple[PlacedWorkload, str]]) -> list[Choice]:
     """Return the rows of a rules file; none if all workloads keep the library default."""
     rows = [Choice(workload.operation, workload.ranks, workload.bytes, algorithm) for workload, algorithm in choices]
-    kept = {(row.operation, row.ranks) for row in rows if row.algorithm != LIBRARY}
+    ruled = {(row.operation, row.ranks) for row in rows if row.algorithm != LIBRARY}
     own = [replace(row, algorithm=LIBRARY) if row.algorithm == DEFAULT_BESIDE_RULES else row for row in rows]
-    return [row for row in own if (row.operation, row.ranks) in kept]
+    return [row for row in own if (row.operation, row.ranks) in ruled]
 
 
 def choose_algorithms(

@@ -85,9 +85,9 @@ class Run:
 
     def parameter_set(self, platform: str, model: str) -> ParameterSet:
         """Return the fitted values of a model on a platform, with its errors on held-out points where it has any."""
-        for name, known in ((platform, self.platforms), (model, self.models)):
-            if name not in known:
-                raise UserError(f"found no '{name}' in {self.folder}; {suggest(name, known)}")
+        for name, names in ((platform, self.platforms), (model, self.models)):
+            if name not in names:
+                raise UserError(f"found no '{name}' in {self.folder}; {suggest(name, names)}")
         return read_set(self._results.find_set(platform, model))
 
     def parameter_sets(self, platform: str | None = None) -> list[ParameterSet]:
@@ -318,8 +318,8 @@ def require_compilers(plan: Plan, batches: Iterable[Batch]) -> None:
     missing = {of.platform: missing_compiler(plan, of.name) for of in {of.platform: of for of in batches}.values()}
     for platform, compiler in missing.items():
         if compiler:
-            others = [name for name in plan.platforms if not missing.get(name)]
-            instead = f"; without it: commodel run {plan.experiment} --only {others[0]}" if others else ""
+            compilable = [name for name in plan.platforms if not missing.get(name)]
+            instead = f"; without it: commodel run {plan.experiment} --only {compilable[0]}" if compilable else ""
             raise UserError(f"no {compiler} found, which platform '{platform}' needs: see commodel doctor{instead}")
 
 

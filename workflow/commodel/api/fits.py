@@ -20,7 +20,7 @@ import pandas as pd
 from commodel import sources
 from commodel.api.campaigns import load_altair, tabulate_parameters
 from commodel.compare.baselines import predict_baselines, score_choices
-from commodel.compare.held_out import fit_seen, predict_held_out, split
+from commodel.compare.held_out import fit_without_held_out, predict_held_out, split
 from commodel.errors import UserError
 from commodel.files.atomic import MAX_FILE_BYTES
 from commodel.files.parameter_sets import read_parameters, write_parameters
@@ -94,8 +94,8 @@ def fit(
     if hold_out is None:
         return Fit(fit_in_settings(measured, name, source, setting))
     parts = split(measured, hold_out)
-    parameters = fit_seen(parts, name, source, setting)
-    return Fit(parameters, predict_held_out(parameters, parts.unseen))
+    parameters = fit_without_held_out(parts, name, source, setting)
+    return Fit(parameters, predict_held_out(parameters, parts.held_out))
 
 
 def _read_measured(table: str | Path | pd.DataFrame) -> tuple[Measured, str]:
@@ -167,9 +167,9 @@ def fit_collectives(
     if measured.streams:
         say(f"left out {measured.streams} rows of several waves: one wave is fitted")
     parts = split(measured, where) if where else None
-    seen = parts.seen if parts else measured
-    reference = choose_reference(seen, setting)
-    fit = partial(fit_seen, parts) if parts else partial(fit_in_settings, measured)
+    fitted_points = parts.fitted if parts else measured
+    reference = choose_reference(fitted_points, setting)
+    fit = partial(fit_without_held_out, parts) if parts else partial(fit_in_settings, measured)
     sets, rows = [], []
     for number, name in enumerate(names, 1):
         digest, path = (
@@ -192,16 +192,16 @@ def fit_collectives(
                 write_parameters(path, signed)
             for remark in (
                 *describe_factors(fitted),
-                *describe_fit(fitted, select_setting(seen, reference), table.name),
+                *describe_fit(fitted, select_setting(fitted_points, reference), table.name),
             ):
                 say(f"{name}: {remark}")
             sets.append(fitted)
             if parts:
-                rows.append(predict_held_out(fitted, parts.unseen))
+                rows.append(predict_held_out(fitted, parts.held_out))
     if not rows:
         return FitEvaluation(sets, *(pd.DataFrame() for _ in range(3)))
     together, baselines = pd.concat(rows, ignore_index=True), predict_baselines(parts, reference)
-    chosen = score_choices(pd.concat([together, baselines]), parts.seen, parts.unseen)
+    chosen = score_choices(pd.concat([together, baselines]), parts.fitted, parts.held_out)
     return FitEvaluation(sets, together, baselines, chosen)
 
 

@@ -94,13 +94,13 @@ class KernelPredictions:
                 else (MESSAGES_RULE,)
             ):
                 cost = predict_by_sums if rule == SUMS_RULE else None
-                (whole,) = predict(fitted, [point], strict=False, cost=cost)
+                (total,) = predict(fitted, [point], strict=False, cost=cost)
                 by_hand = {BY_HAND_KEY: describe_changes(fitted)} if any(map(describe_changes, sets)) else {}
-                times = {name: _none_if_nan(getattr(whole, name)) for name in ("seconds", "low", "high")}
-                rows.append({"family": whole.family, "rule": rule, **by_hand, **times, "validity": whole.validity_text})
+                times = {name: _none_if_nan(getattr(total, name)) for name in ("seconds", "low", "high")}
+                rows.append({"family": total.family, "rule": rule, **by_hand, **times, "validity": total.validity_text})
                 if len(parts) > 1:
                     predictions = predict(fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost)
-                    columns[whole.family, rule] = [_none_if_nan(prediction.seconds) for prediction in predictions]
+                    columns[total.family, rule] = [_none_if_nan(prediction.seconds) for prediction in predictions]
         by_name = {_column_name(*names): column for names, column in columns.items()}
         iterations = [
             {"iteration": _first_iteration(part), "count": count}
@@ -130,7 +130,7 @@ class KernelPredictions:
         predicted = ({**entry, "times": _weighted_times(entry, weighted)} for entry in self.iterations)
         timed = [entry for entry in predicted if entry["times"]]
         timed.sort(key=lambda entry: -median(entry["times"]))
-        whole = sum(entry["count"] * median(entry["times"]) for entry in timed)
+        total = sum(entry["count"] * median(entry["times"]) for entry in timed)
         return [
             {
                 "iterations": _format_iterations(entry),
@@ -138,7 +138,7 @@ class KernelPredictions:
                 "median": median(entry["times"]),
                 "least": min(entry["times"]),
                 "most": max(entry["times"]),
-                "share": entry["count"] * median(entry["times"]) / whole if whole else 0.0,
+                "share": entry["count"] * median(entry["times"]) / total if total else 0.0,
             }
             for entry in timed[:ITERATIONS_SHOWN]
         ]
@@ -201,12 +201,12 @@ def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[
     with TemporaryDirectory(prefix="commodel-") as folder:
         path = Path(folder) / "partition.csv"
         write_text(path, format_rectangles(replace(tiling, speed=predict_computation(tiling, curves).speed)))
-        rest = [
+        other_arguments = [
             f"{name}={value}"
             for name, value in _list_spelled_parameters(point.operation)
             if name not in ("n", "grid", "partition")
         ]
-        spelled = canonical_operation(":".join(["summa", f"partition={path}", *rest]))
+        spelled = canonical_operation(":".join(["summa", f"partition={path}", *other_arguments]))
         yield replace(point, operation=spelled), declared.simulated
 
 
@@ -250,10 +250,10 @@ def read_process_speeds(processes: Processes, speeds: Path, kernel: str, form: s
     return replace(processes, curves=curves, simulated=declared.simulated)
 
 
-def balance(processes: Processes, side: int, by: str, within: float) -> tuple[Rectangles, str]:
+def balance(processes: Processes, side: int, method: str, within: float) -> tuple[Rectangles, str]:
     """Return the rectangles in whole blocks, and how they were computed."""
-    curves, total, how = processes.curves, side * side, by
-    if by == "dynamic":
+    curves, total, how = processes.curves, side * side, method
+    if method == "dynamic":
 
         def measure(shares: np.ndarray) -> np.ndarray:
             return np.array([float(c.seconds(n)) for c, n in zip(curves, shares, strict=True)])
@@ -261,7 +261,7 @@ def balance(processes: Processes, side: int, by: str, within: float) -> tuple[Re
         balanced = partition_dynamic(len(curves), total, measure, Speed.of, within)
         rounds = f"{balanced.rounds} rounds that take their times from the file of speeds"
         shares, how = balanced.shares, f"dynamic, {rounds}, {_describe_convergence(balanced)}"
-    elif by == "constant":
+    elif method == "constant":
         # The baseline uses only these speeds, also for rounding to whole blocks.
         even, shares = total / len(curves), partition_constant(curves, total)
         curves = [Speed.of(((even, float(curve.at(even))),)) for curve in curves]
@@ -304,7 +304,7 @@ class Partition:
     """A partition of a matrix, with the predicted computing time of each process."""
 
     kernel: str
-    by: str
+    method: str
     form: str
     processes: Processes
     tiling: Rectangles
@@ -338,7 +338,7 @@ class Partition:
             "platform": self.processes.platform.name,
             "simulated": self.processes.simulated,
             "kernel": self.kernel,
-            "by": self.by,
+            "by": self.method,
             "interpolation": self.form,
             "side": self.tiling.side,
             "ranks": self.tiling.ranks,
@@ -368,13 +368,13 @@ def measure_speeds(
     kernel: Kernel,
     sizes: tuple[int, int],
     within: float,
-    most: int,
+    max_sizes: int,
     settings: Measure,
     say: Say,
 ) -> dict[str, Rows]:
     """Measure the speeds of every kind of process and return their rows."""
     with _prepare_measuring(processes, kernel, settings, say) as run:
-        return sample_speeds(list(dict.fromkeys(processes.kinds)), run, *sizes, within, most)
+        return sample_speeds(list(dict.fromkeys(processes.kinds)), run, *sizes, within, max_sizes)
 
 
 @contextmanager

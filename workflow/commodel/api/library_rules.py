@@ -84,8 +84,8 @@ class Dialect:
     def _text(self, choices: Iterable[Choice], assumptions: Assumptions) -> str:
         """Return the rules file. Numbers of ranks above the measured ones get no rule."""
         choices = list(choices)
-        most = {row.operation: max(row.ranks, 0) for row in sorted(choices)}
-        beyond = (Choice(name, ranks + 1, 0, LIBRARY) for name, ranks in most.items())
+        max_ranks = {row.operation: max(row.ranks, 0) for row in sorted(choices)}
+        beyond = (Choice(name, ranks + 1, 0, LIBRARY) for name, ranks in max_ranks.items())
         return self.write([*choices, *beyond], assumptions)
 
 

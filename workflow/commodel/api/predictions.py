@@ -159,8 +159,8 @@ def list_points(
     setting = setting or Setting.unlimited()
     repeats = [{"waves": count} for count in expand_axis(waves, parse_waves)] if waves is not None else [{}]
     if is_pattern_file(operation):
-        given = {"algorithm": algorithm, "topology": topology, "ranks": ranks, "bytes": sizes}
-        if wrong := [key for key, value in given.items() if value]:
+        pattern_options = {"algorithm": algorithm, "topology": topology, "ranks": ranks, "bytes": sizes}
+        if wrong := [key for key, value in pattern_options.items() if value]:
             raise UserError(f"{wrong[0]}: the file of '{operation}' has all messages; leave it out")
         return [make_point(setting, {"operation": operation, "layout": layout} | count) for count in repeats]
     name = canonical_operation(operation)

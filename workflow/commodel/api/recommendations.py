@@ -90,8 +90,8 @@ def find_evidence(
 
 def describe_evidence_folder(evidence: Evidence, folder: Path) -> str:
     """Return a line that names the folder and the platform of the evidence, and the other platforms there."""
-    others = [name for name in Results.of(folder).platforms() if name != evidence.setting.name]
-    more = f"; --platform {' or '.join(others)} has results, too" if others else ""
+    other_platforms = [name for name in Results.of(folder).platforms() if name != evidence.setting.name]
+    more = f"; --platform {' or '.join(other_platforms)} has results, too" if other_platforms else ""
     return f"evidence: {folder}, platform {evidence.setting.name}{more}"
 
 

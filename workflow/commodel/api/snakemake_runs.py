@@ -57,12 +57,12 @@ def snakemake_command(
     words += ["--nocolor"] if os.environ.get("NO_COLOR") else []
     if profile:
         words += ["--profile", find_profile(profile)]
-    given = [
+    config_texts = [
         f"{name}={json.dumps(value) if isinstance(value, list) else value}"
         for name, value in settings.items()
         if value is not None
     ]
-    return [*words, "--config", *given, "--cores", str(cores or "all")]
+    return [*words, "--config", *config_texts, "--cores", str(cores or "all")]
 
 
 def find_profile(name: str) -> str:
@@ -180,7 +180,7 @@ def run_snakemake(
     stop_file = log.with_name(f"{log.stem}.stop")
     stop_file.unlink(missing_ok=True)
     shared = [hold.fileno()] if hold else []
-    with log.open("wb", buffering=0) as kept:
+    with log.open("wb", buffering=0) as log_file:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -201,7 +201,7 @@ def run_snakemake(
 
             for line in _read_lines(process, update):
                 with suppress(OSError):  # the jobs report a full disk
-                    kept.write(line)
+                    log_file.write(line)
                 if not stopped:
                     show(line.decode(errors="replace").rstrip("\n"))
     return process.returncode, stopped[0].number if stopped else 0
@@ -209,7 +209,7 @@ def run_snakemake(
 
 def _read_lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[bytes]:
     """Yield the lines that a process prints until it ends; its children may keep the pipe open for longer."""
-    pipe, rest, due = process.stdout, b"", 0.0
+    pipe, unfinished, due = process.stdout, b"", 0.0
     os.set_blocking(pipe.fileno(), False)
     with selectors.DefaultSelector() as waiting:
         waiting.register(pipe, selectors.EVENT_READ)
@@ -219,16 +219,16 @@ def _read_lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator
             if not ended:
                 waiting.select(POLL_INTERVAL)
             while chunk := pipe.read(1 << 16):
-                *lines, rest = (rest + chunk).splitlines(keepends=True)
+                *lines, unfinished = (unfinished + chunk).splitlines(keepends=True)
                 yield from lines
-                if rest.endswith(b"\n"):
-                    yield rest
-                    rest = b""
+                if unfinished.endswith(b"\n"):
+                    yield unfinished
+                    unfinished = b""
             if time.monotonic() >= due:
                 tick()
                 due = time.monotonic() + POLL_INTERVAL
-    if rest:
-        yield rest + b"\n"
+    if unfinished:
+        yield unfinished + b"\n"
 
 
 @contextmanager
@@ -250,15 +250,15 @@ def _forward_signals(process: subprocess.Popen, stop_file: AnyPath) -> Iterator[
             stop_file.touch()
 
     before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    taken = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
-    for number in taken:
+    forwarded = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in forwarded:
         signal.signal(number, stop)
     try:
         yield stopped
     finally:
         if process.poll() is None:  # an error of this process's own
             os.killpg(process.pid, signal.SIGINT)
-        for number, handler in taken.items():
+        for number, handler in forwarded.items():
             signal.signal(number, handler)
 
 

@@ -35,16 +35,16 @@ def find_network(plan: Plan, survey: Batch, own: Results) -> LearnedNetwork:
     observations, _ = collect(part, own.all_raw, unfinished=True)
     note = own.provenance(survey.name)
     notes = {survey.name: read_json(note)} if note.exists() else {}
-    found = networks(summarize_raw(observations), places(part, notes)) if len(observations) else []
+    learned = networks(summarize_raw(observations), places(part, notes)) if len(observations) else []
     about = LearnedNetwork(
         platform=survey.platform,
         digest=plan.platforms[survey.platform].digest,
         experiment=plan.experiment,
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         pairs=0,
-        notes=() if found else ("the survey has no usable samples",),
+        notes=() if learned else ("the survey has no usable samples",),
     )
-    return _describe(about, found[0]) if found else about
+    return _describe(about, learned[0]) if learned else about
 
 
 def _describe(about: LearnedNetwork, network: Network) -> LearnedNetwork:

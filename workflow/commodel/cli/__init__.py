@@ -106,12 +106,12 @@ class Verbs(VerbGroup):
         verb, *words = OLD_VERBS[old].split()
         if not ctx.resilient_parsing:
             click.echo(f"commodel {old} is now commodel {OLD_VERBS[old]}", err=True)
-        command, rest = self.get_command(ctx, verb), args[1:]
-        if words[0].startswith("-") and any(word in rest for word in ("-h", "--help")):
+        command, remaining = self.get_command(ctx, verb), args[1:]
+        if words[0].startswith("-") and any(word in remaining for word in ("-h", "--help")):
             return verb, command, ["--help"]
         if words == ["--matrix"]:  # the experiment could stand anywhere among the options
-            return verb, take_as_argument(command, "matrix"), rest
-        return verb, command, [*words, *rest]
+            return verb, take_as_argument(command, "matrix"), remaining
+        return verb, command, [*words, *remaining]
 
     def make_context(self, *arguments, **settings) -> click.Context:
         with one_line_errors():
@@ -131,8 +131,8 @@ def take_as_argument(command: click.Command, name: str) -> click.Command:
     """Return a copy of a command that takes one of its options without the option's name."""
     changed = copy.copy(command)
     option = next(parameter for parameter in command.params if parameter.name == name)
-    others: Sequence[click.Parameter] = [parameter for parameter in command.params if parameter is not option]
-    changed.params = [click.Argument([name], type=option.type), *others]
+    parameters: Sequence[click.Parameter] = [parameter for parameter in command.params if parameter is not option]
+    changed.params = [click.Argument([name], type=option.type), *parameters]
     return changed
 
 

@@ -38,10 +38,10 @@ class HelpPage:
     """Writes examples, arguments and titled groups of options below the sentence, which is the docstring."""
 
     def __init__(
-        self, *given, examples: Sequence[str] = (), arguments: Mapping[str, str] | None = None, **settings
+        self, *args, examples: Sequence[str] = (), arguments: Mapping[str, str] | None = None, **settings
     ) -> None:
         self.examples, self.arguments = tuple(examples), dict(arguments or {})
-        super().__init__(*given, **settings)
+        super().__init__(*args, **settings)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         params = super().get_params(ctx)
@@ -50,8 +50,8 @@ class HelpPage:
             params.append(click.Option(["--help-all"], **every, help="Show this message with every option explained."))
         return params
 
-    def show_every_option(self, ctx: click.Context, _option: click.Parameter, given: bool) -> None:
-        if given and not ctx.resilient_parsing:
+    def show_every_option(self, ctx: click.Context, _option: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
             ctx.meta[EVERY_OPTION] = True
             click.echo(self.get_help(ctx), color=ctx.color)
             ctx.exit()

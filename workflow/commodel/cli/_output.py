@@ -251,13 +251,13 @@ class ProgressLine:
             self.shown = ""
 
 
-def count_progress(items: Sequence[Item], what: str) -> Iterator[Item]:
+def count_progress(items: Sequence[Item], activity: str) -> Iterator[Item]:
     """Yield the items unchanged. If they take long, a line on the terminal counts those done."""
     line, due = ProgressLine(quiet=not can_rewrite_line()), time.monotonic() + PROGRESS_DELAY
     try:
         for number, item in enumerate(items):
             if time.monotonic() >= due:
-                line.show_progress(f"{what}: {number:,} of {len(items):,}")
+                line.show_progress(f"{activity}: {number:,} of {len(items):,}")
                 due = time.monotonic() + REFRESH_INTERVAL
             yield item
     finally:
@@ -265,7 +265,7 @@ def count_progress(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 
 @contextmanager
-def show_waiting(what: str, plain_lines: bool = False) -> Iterator[None]:
+def show_waiting(activity: str, plain_lines: bool = False) -> Iterator[None]:
     """Show on a terminal the running work, its duration and its step, if it takes long. With `plain_lines`, a line is
     printed every 30 seconds if there is no terminal, except in jobs, whose logs have no progress."""
     line, start, done = ProgressLine(quiet=False), time.monotonic(), threading.Event()
@@ -281,7 +281,7 @@ def show_waiting(what: str, plain_lines: bool = False) -> Iterator[None]:
         pause = PROGRESS_DELAY if line.live else PLAIN_PROGRESS_DELAY
         while not done.wait(pause):
             pause = REFRESH_INTERVAL
-            line.show_progress(f"{what}: {time.monotonic() - start:.0f} s{texts[0]}")
+            line.show_progress(f"{activity}: {time.monotonic() - start:.0f} s{texts[0]}")
 
     thread = threading.Thread(target=show_elapsed_time, daemon=True)
     thread.start()

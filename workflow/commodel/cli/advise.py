@@ -153,8 +153,8 @@ def advise(
             style,
         )
         return
-    others = [parameter.name for parameter in click.get_current_context().command.params]
-    check_mode("without --kernel", [name for name in others if name not in KERNEL_OPTIONS])
+    names = [parameter.name for parameter in click.get_current_context().command.params]
+    check_mode("without --kernel", [name for name in names if name not in KERNEL_OPTIONS])
     from commodel.advice import advise as rank
     from commodel.advice.decision_tables import decide
     from commodel.advice.evidence import replace_values
@@ -327,8 +327,8 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
         return [*lines, *notes, f"Weights of models: {describe_weights(advice)}."]
     heavy = sorted((entry for entry in weights if entry[1].weight > MIN_WEIGHT), key=lambda entry: -entry[1].weight)
     named = ", ".join(f"{name} {100 * weight.weight:.0f} %" for name, weight in heavy)
-    rest = f"; {len(weights) - len(heavy)} others at most 1 % each" if len(weights) > len(heavy) else ""
-    return [*lines, *notes, f"Weights of models: {named}{rest}."]
+    small_weights = f"; {len(weights) - len(heavy)} others at most 1 % each" if len(weights) > len(heavy) else ""
+    return [*lines, *notes, f"Weights of models: {named}{small_weights}."]
 
 
 def _name_settling_points(advice: Advice) -> str:

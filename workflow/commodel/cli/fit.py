@@ -66,14 +66,14 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
     if out is None and not where:
         raise UserError("--out is missing; without it give --hold-out")
     if data_sheet:
-        others = {**probed, "--points": table, "--hold-out": where, "--setting": setting, "--platform": None}
-        if given := [option for option, value in others.items() if value is not None]:
-            raise UserError(f"--data-sheet takes only --family, --platform and --out: found {given[0]}")
+        other_options = {**probed, "--points": table, "--hold-out": where, "--setting": setting, "--platform": None}
+        if conflicting := [option for option, value in other_options.items() if value is not None]:
+            raise UserError(f"--data-sheet takes only --family, --platform and --out: found {conflicting[0]}")
         _write_data_sheet(families, platform, out)
         return
     if table:
-        if given := [option for option, value in probed.items() if value is not None]:
-            raise UserError(f"found {given[0]} together with --points, wanted one of them")
+        if conflicting := [option for option, value in probed.items() if value is not None]:
+            raise UserError(f"found {conflicting[0]} together with --points, wanted one of them")
         from commodel.api.fits import fit_collectives
 
         def print_note(text: str) -> None:
@@ -85,8 +85,8 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
             show_errors(evaluation.rows, style, evaluation.baselines, evaluation.choices)
         return
     only_with_points = {"--hold-out": where, "--setting": setting, "more than one --family": len(families) > 1 or None}
-    if given := [option for option, value in only_with_points.items() if value is not None]:
-        raise UserError(f"{given[0]} needs --points")
+    if conflicting := [option for option, value in only_with_points.items() if value is not None]:
+        raise UserError(f"{conflicting[0]} needs --points")
     if missing := [option for option, value in probed.items() if value is None]:
         raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
     results = plan_file.parent
@@ -133,11 +133,11 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
     """Print the errors: a row for each operation and alternative, and one for all. Several models have a row each,
     unless the format is for programs. Baselines have a table of their own."""
     if style != "table":
-        by = ["family", "operation", "kind", "alternative"]
+        group_columns = ["family", "operation", "kind", "alternative"]
         plain = [
             _plain_row(row, baseline)
             for part, baseline in ((rows, False), (baselines, True))
-            for row in _summarize_errors(part, by)
+            for row in _summarize_errors(part, group_columns)
         ]
         plain += [_plain_row(row, row["baseline"]) for row in choices.to_dict("records")]
         print_rows(plain, style)
@@ -149,12 +149,18 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
     if rows["family"].nunique() == 1:
         every = ["operation", "kind", "alternative"]
         parts = [
-            format_table([_detailed_row(row) for by in (every, ["family"]) for row in _summarize_errors(rows, by)])
+            format_table(
+                [
+                    _detailed_row(row)
+                    for group_columns in (every, ["family"])
+                    for row in _summarize_errors(rows, group_columns)
+                ]
+            )
         ]
     else:
         parts = [format_table(_model_rows(rows))]
-    if len(judged := baselines.dropna(subset=["mu"])):
-        lines = [_without_range(row) for row in _model_rows(judged)]
+    if len(evaluated := baselines.dropna(subset=["mu"])):
+        lines = [_without_range(row) for row in _model_rows(evaluated)]
         parts.append("Baselines, without a model of communication:\n" + format_table(lines))
     if len(choices):
         ordered = choices.sort_values(["baseline", "over_fastest"], kind="stable").to_dict("records")
@@ -171,19 +177,23 @@ NOTES = (
 
 def _plain_row(row: dict, baseline: bool) -> dict:
     """Return the row for programs with all columns: model or baseline, its prediction or choice, and its error."""
-    what = {name: row.get(name, "") for name in ("operation", "kind", "alternative")}
+    point_columns = {name: row.get(name, "") for name in ("operation", "kind", "alternative")}
     figures = {name: row.get(name) for name in (*ERROR_COLUMNS, *CHOICE_COLUMNS)}
     finite = {
         name: None if isinstance(figure, float) and not math.isfinite(figure) else figure
         for name, figure in figures.items()
     }
-    return {"family": "" if baseline else row["family"], "baseline": row["family"] if baseline else ""} | what | finite
+    return (
+        {"family": "" if baseline else row["family"], "baseline": row["family"] if baseline else ""}
+        | point_columns
+        | finite
+    )
 
 
-def _summarize_errors(rows: pd.DataFrame, by: list[str]) -> list[dict]:
+def _summarize_errors(rows: pd.DataFrame, group_columns: list[str]) -> list[dict]:
     from commodel.compare.held_out import errors
 
-    return errors(rows, by).to_dict("records")
+    return errors(rows, group_columns).to_dict("records")
 
 
 def _detailed_row(row: dict) -> dict:
@@ -219,9 +229,9 @@ def _without_range(row: dict) -> dict:
 
 
 def _choice_row(row: dict) -> dict:
-    by = f"baseline: {row['family']}" if row["baseline"] else row["family"]
+    chooser = f"baseline: {row['family']}" if row["baseline"] else row["family"]
     times = {"time / fastest": f"{row['over_fastest']:.4g}", "worst": f"{row['over_fastest_worst']:.4g}"}
-    return {"chosen by": by, "workloads": row["workloads"], "fastest [%]": round(100 * row["fastest"]), **times}
+    return {"chosen by": chooser, "workloads": row["workloads"], "fastest [%]": round(100 * row["fastest"]), **times}
 
 
 def _format_errors(row: dict) -> dict:

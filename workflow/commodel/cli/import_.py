@@ -76,22 +76,22 @@ def import_() -> None:
 
 
 def _make_time_command(entry: Format) -> click.Command:
-    what = [OPTIONS[name] for name in ("algorithm", "ranks", "layout", *entry.extra_options)]
+    pattern_options = [OPTIONS[name] for name in ("algorithm", "ranks", "layout", *entry.extra_options)]
 
     @click.command(
         name=entry.name,
         cls=Verb,
         help=f"Read times of {entry.title} into a table for fit --points.",
-        examples=[f"commodel import {entry.name} {rest}" for rest in EXAMPLES[entry.name]],
+        examples=[f"commodel import {entry.name} {arguments}" for arguments in EXAMPLES[entry.name]],
     )
     @click.argument("files", nargs=-1, required=True, type=PATH)
-    @option_group("What", *what)
+    @option_group("What", *pattern_options)
     @option_group("Output", TABLE_OPTION)
-    def command(files, out: Path, ranks: str | None, **given) -> None:
+    def command(files, out: Path, ranks: str | None, **properties) -> None:
         from commodel.files.atomic import write_text
         from commodel.interchange import StatedProperties, describe_left_out, read_times
 
-        options = StatedProperties(**given, ranks=parse_count(ranks, 2) if ranks else 0)
+        options = StatedProperties(**properties, ranks=parse_count(ranks, 2) if ranks else 0)
         with show_waiting("reading"):
             imported = read_times(entry, files, options)
         write_text(out, format_csv([asdict(time) for time in imported.times]) + "\n")

@@ -97,8 +97,8 @@ def predict_kernel(
 
 
 def _prediction_table(predicted: KernelPredictions) -> str:
-    known = [row for row in predicted.rows if row["seconds"] is not None]
-    ends = [pick(known, key=lambda row: row["seconds"]) for pick in (min, max)] if known else []
+    finite = [row for row in predicted.rows if row["seconds"] is not None]
+    ends = [select(finite, key=lambda row: row["seconds"]) for select in (min, max)] if finite else []
     times = " to ".join(f"{format_seconds(row['seconds'])} ({row['family']})" for row in ends)
     first, *notes = predicted.sentences
     parts = [format_table([_prediction_row(row) for row in predicted.rows], TIME_COLUMNS)]
@@ -106,7 +106,7 @@ def _prediction_table(predicted: KernelPredictions) -> str:
         rows = [row | {"share": round(100 * row["share"])} for row in predicted.slowest_iterations]
         shown = [{"share [%]" if name == "share" else name: value for name, value in row.items()} for row in rows]
         parts.append("Slowest iterations, time over all models:\n" + format_table(shown, ("median", "least", "most")))
-    answer = f"Communication takes {times}." if known else "No model has a prediction."
+    answer = f"Communication takes {times}." if finite else "No model has a prediction."
     return format_answer(answer, "\n\n".join(parts), [first, *notes])
 
 
@@ -155,6 +155,7 @@ def _prediction_row(row: dict) -> dict:
     click.option("--within", default="5%", show_default=True, help="Largest difference of times, for --measure."),
     click.option(
         "--by",
+        "method",
         type=click.Choice(["geometric", "constant", "dynamic"]),
         default="geometric",
         show_default=True,
@@ -179,7 +180,7 @@ def _prediction_row(row: dict) -> dict:
     ),
 )
 def partition(
-    speeds, measure, block, kernel, layout, platform, ranks, blocks, by, interpolation, within, source, style, out
+    speeds, measure, block, kernel, layout, platform, ranks, blocks, method, interpolation, within, source, style, out
 ) -> None:
     style = choose_style(style, out, PARTITION_STYLES)
     if (source is None) == (blocks is None):
@@ -208,8 +209,8 @@ def partition(
                 raise UserError(f"found {tiling.ranks} ranks, but the layout has {len(processes.kinds)}", file=source)
         else:
             with show_waiting("balancing"):
-                tiling, how = balance(processes, blocks, by, share)
-    made = Partition(kernel, how, interpolation, processes, tiling)
+                tiling, how = balance(processes, blocks, method, share)
+    result = Partition(kernel, how, interpolation, processes, tiling)
     if style == "xlsx":
         import pandas as pd
 
@@ -217,9 +218,9 @@ def partition(
 
         banner = "SIMULATED: these speeds are declared, not measured." if processes.simulated else ""
         title = f"{kernel} on {processes.platform.name}: a partition"
-        write_partition(pd.DataFrame(made.rows), title, _describe_partition(made), banner, out)
+        write_partition(pd.DataFrame(result.rows), title, _describe_partition(result), banner, out)
     else:
-        write_or_print(_partition_text(made, style), out)
+        write_or_print(_partition_text(result, style), out)
 
 
 def read_partition_input(path: Path) -> Rectangles:
@@ -241,48 +242,48 @@ def read_partition_input(path: Path) -> Rectangles:
     return tiling
 
 
-def _partition_text(made: Partition, style: str) -> str:
+def _partition_text(result: Partition, style: str) -> str:
     from commodel.patterns.partitions.drawing import draw_partition
     from commodel.patterns.rectangles import format_rectangles
 
-    rows, computed = made.rows, made.computed
+    rows, computed = result.rows, result.computed
     if style == "json":
-        return json.dumps(made.summary | {"rows": rows}, indent=1)
+        return json.dumps(result.summary | {"rows": rows}, indent=1)
     if style == "csv":
-        return format_rectangles(replace(made.tiling, speed=computed.speed)).rstrip("\n")
+        return format_rectangles(replace(result.tiling, speed=computed.speed)).rstrip("\n")
     if style == "svg":
         titles = [
             f"rank {row['rank']}: {row['kind']} of node {row['node']}, "
             f"{row['width']}×{row['height']} = {row['area']}, {format_seconds(row['seconds'])}"
             for row in rows
         ]
-        return draw_partition(made.tiling, made.processes.node, titles)
+        return draw_partition(result.tiling, result.processes.node, titles)
     times = TIME_COLUMNS if (computed.low < computed.high).any() else TIME_COLUMNS[:1]
-    speed = f"speed [{UNIT_NAMES[made.kernel]}s/s]"
+    speed = f"speed [{UNIT_NAMES[result.kernel]}s/s]"
     named = {"seconds": "time", "speed": speed, "idle": "idle [%]"}
     shown = [
         {named.get(name, name): value for name, value in row.items() if name not in ("low", "high") or name in times}
         | {"idle [%]": 100 * row["idle"]}
         for row in rows
     ]
-    answer, *notes = _describe_partition(made)
+    answer, *notes = _describe_partition(result)
     return format_answer(answer, format_table(shown, times), notes)
 
 
-def _describe_partition(made: Partition) -> list[str]:
-    summary = made.summary
-    side, unit = summary["side"], UNIT_NAMES[made.kernel]
+def _describe_partition(result: Partition) -> list[str]:
+    summary = result.summary
+    side, unit = summary["side"], UNIT_NAMES[result.kernel]
     where = f"{summary['platform']} (simulated)" if summary["simulated"] else summary["platform"]
-    work = f"{made.kernel}, {side}×{side} {unit}s over {summary['ranks']} processes of {where}"
+    work = f"{result.kernel}, {side}×{side} {unit}s over {summary['ranks']} processes of {where}"
     count, perimeters = summary["iterations"], summary["half_perimeters"]
     ratio = perimeters / summary["squares"]
     all_of_them = f", {format_seconds(summary['total'])} in all {count}" if count > 1 else ""
     lines = [
-        f"{work}, by {made.by}: {format_seconds(summary['seconds'])} of computation an iteration{all_of_them}.",
+        f"{work}, by {result.method}: {format_seconds(summary['seconds'])} of computation an iteration{all_of_them}.",
         f"The slowest process takes {100 * summary['imbalance']:.2g} % longer than the mean.",
         f"Half perimeters: {perimeters} {unit}s, {ratio:.3f} times those of squares of these areas.",
     ]
-    if dropped := sum({curve: curve.dropped for curve in made.processes.curves}.values()):
+    if dropped := sum({curve: curve.dropped for curve in result.processes.curves}.values()):
         lines.append(f"{dropped} rows of speeds are ignored: a larger share may not take less time than a smaller one.")
     return lines
 
@@ -355,7 +356,7 @@ def _print_best_configuration(best: Configuration, family: str) -> None:
     """Print the best configuration of a layout, if there is a terminal: a layout of thousands of messages may take
     seconds."""
     if sys.stderr.isatty():
-        click.echo(f"{_layout_name(best)}: {best.way}, {format_seconds(best.total(family))}", err=True)
+        click.echo(f"{_layout_name(best)}: {best.division}, {format_seconds(best.total(family))}", err=True)
 
 
 def _show_configurations(configurations: list[Configuration], family: str, style: str, simulated: bool) -> None:
@@ -385,7 +386,7 @@ def _show_configurations(configurations: list[Configuration], family: str, style
 
 
 def _configuration_row(entry: Configuration, family: str) -> dict[str, object]:
-    others = {
+    details = {
         f"communication {name}": None if isnan(seconds) else seconds  # this model cannot predict it
         for name, seconds in entry.communication.items()
         if name != family
@@ -394,12 +395,12 @@ def _configuration_row(entry: Configuration, family: str) -> dict[str, object]:
         "layout": _layout_name(entry),
         "ranks": entry.ranks,
         "nodes": entry.nodes,
-        "partition": entry.way,
+        "partition": entry.division,
         "computation": entry.computation,
         f"communication {family}": entry.communication[family],
         "validity": entry.validity[family],
         "total": entry.total(family),
-        **others,
+        **details,
     }
 
 
@@ -419,7 +420,7 @@ def _pair_times(entry: Configuration, family: str) -> dict[str, str]:
     cells = {"layout": _layout_name(entry)}
     for name, seconds in _measured_columns(entry).items():
         cells |= {
-            (what := name.removeprefix("measured ")): _format_seconds_or_none(predicted[what]),
+            (quantity := name.removeprefix("measured ")): _format_seconds_or_none(predicted[quantity]),
             name: _format_seconds_or_none(seconds),
         }
     return cells | {"measured/predicted": f"{entry.measured.total / entry.total(family):.2f}"}
@@ -479,7 +480,7 @@ def measure_kernel_speeds(
     block: int,
     sizes: str,
     within: str,
-    most: int,
+    max_sizes: int,
     seconds: float,
     precision: str,
     out: Path,
@@ -500,7 +501,7 @@ def measure_kernel_speeds(
     settings = replace(SPEED_MEASURE, precision=parse_fraction(precision), seconds=seconds)
     areas, share = _parse_size_range(sizes), parse_fraction(within)
     processes = locate_processes(layout, platform, ranks)
-    rows = measure_speeds(processes, computed, areas, share, most, settings, make_progress_printer(quiet))
+    rows = measure_speeds(processes, computed, areas, share, max_sizes, settings, make_progress_printer(quiet))
     write_speeds(out, speeds.joined(kernel, computed.block, rows))
     unit = f"[{UNIT_NAMES[kernel]}s/s]"
     names = (f"size [{UNIT_NAMES[kernel]}s]", f"speed {unit}", f"low {unit}", f"high {unit}")

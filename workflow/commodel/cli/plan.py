@@ -56,28 +56,34 @@ def plan(
     from commodel.results.progress import compare_with_earlier_durations
 
     with show_waiting("planning"):
-        made = make_plan(experiment, Path.cwd(), only, not no_survey)
+        experiment_plan = make_plan(experiment, Path.cwd(), only, not no_survey)
     if write:
-        write_plan(made, experiment, Path.cwd())
+        write_plan(experiment_plan, experiment, Path.cwd())
     if style == "table":
-        answer, *notes = summarize_plan(made, compare_with_earlier_durations(made, Path("results")))
-        print_answer(f"{answer}.", format_table(make_batch_rows(made)), [f"{note}." for note in notes], verbose)
+        answer, *notes = summarize_plan(
+            experiment_plan, compare_with_earlier_durations(experiment_plan, Path("results"))
+        )
+        print_answer(
+            f"{answer}.", format_table(make_batch_rows(experiment_plan)), [f"{note}." for note in notes], verbose
+        )
     elif style == "xlsx":
         from commodel.plan import editable_matrix
         from commodel.plan.config import find
         from commodel.plan.planning import use_received_files
 
-        path, file = out or Path(f"{made.experiment}-plan.xlsx"), find("experiment", experiment)
+        path, file = out or Path(f"{experiment_plan.experiment}-plan.xlsx"), find("experiment", experiment)
         with use_received_files(file):
             small = editable_matrix.is_editable(file)
-            fill = (lambda book: editable_matrix.write_sheets(book, file, Path.cwd(), made)) if small else None
-            write_plan_workbook(made, path, fill)
+            fill = (
+                (lambda book: editable_matrix.write_sheets(book, file, Path.cwd(), experiment_plan)) if small else None
+            )
+            write_plan_workbook(experiment_plan, path, fill)
         click.echo(path)
         if not small:
-            most = f"{editable_matrix.MAX_ROWS:,}"
-            click.echo(f"commodel: more than {most} combinations: without a sheet to edit the matrix", err=True)
+            limit = f"{editable_matrix.MAX_ROWS:,}"
+            click.echo(f"commodel: more than {limit} combinations: without a sheet to edit the matrix", err=True)
     else:
-        print_rows(make_point_rows(made), style)
+        print_rows(make_point_rows(experiment_plan), style)
 
 
 def _read_edited_workbook(workbook: Path, experiment: str | None, out: Path | None) -> None:
@@ -92,18 +98,18 @@ def _read_edited_workbook(workbook: Path, experiment: str | None, out: Path | No
     if out.exists():
         raise UserError("is there already; name another file, or remove it", file=out)
     with open_received(workbook) as book:
-        sheets, most = {}, editable_matrix.MAX_ROWS + editable_matrix.SPARE_ROWS + editable_matrix.HEADER_ROWS
+        sheets, max_rows = {}, editable_matrix.MAX_ROWS + editable_matrix.SPARE_ROWS + editable_matrix.HEADER_ROWS
         for name, width in (
             (editable_matrix.MATRIX_SHEET, len(editable_matrix.COLUMNS)),
             (editable_matrix.EXPERIMENT_SHEET, 1),
         ):
             if name not in book.sheetnames:
                 raise UserError(f"found no sheet {name}, wanted a workbook of plan --format xlsx", file=workbook)
-            sheets[name] = list(read_sheet_rows(book[name], most, width, workbook))
+            sheets[name] = list(read_sheet_rows(book[name], max_rows, width, workbook))
     write_text(out, editable_matrix.convert_to_text(sheets, workbook, Path.cwd()) + "\n")
     try:
-        made = make_plan(str(out), Path.cwd())
+        experiment_plan = make_plan(str(out), Path.cwd())
     except UserError:
         out.unlink()
         raise
-    click.echo(f"{out}: {len(made.points)} points, the library's own among them")
+    click.echo(f"{out}: {len(experiment_plan.points)} points, the library's own among them")

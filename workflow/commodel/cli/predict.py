@@ -134,11 +134,22 @@ def predict(
         )
         from commodel.cli.kernels import predict_kernel
 
-        given = {"iteration": iteration, "overlapped": "yes" if overlapped else None}
+        kernel_arguments = {"iteration": iteration, "overlapped": "yes" if overlapped else None}
         size, layout, ranks = pattern["sizes"], pattern["layout"], pattern["ranks"]
         square = {"n": side, "grid": grid, "partition": partition}
         predict_kernel(
-            kernel, square | given, size, layout, ranks, speeds, platform, params, experiment, settings, style, out
+            kernel,
+            square | kernel_arguments,
+            size,
+            layout,
+            ranks,
+            speeds,
+            platform,
+            params,
+            experiment,
+            settings,
+            style,
+            out,
         )
     elif plan_file:
         check_mode("with --plan", ["plan_file", "family", *SHARED_OPTIONS])
@@ -267,18 +278,19 @@ def _format_answer_sentence(rows: list[dict]) -> str:
 
     alternatives = {(row["algorithm"], row["topology"], row["layout"]) for row in rows}
     workloads = {(row["operation"], row["ranks"], row["bytes"]) for row in rows}
-    known = [row for row in rows if row["seconds"] == row["seconds"]]
-    valid = [row for row in known if row["family"] == RECOMMENDED or not row["validity"].partition(": ")[2]]
-    known = valid or known
-    families = list(dict.fromkeys(row["family"] for row in known))
+    predicted = [row for row in rows if row["seconds"] == row["seconds"]]
+    valid = [row for row in predicted if row["family"] == RECOMMENDED or not row["validity"].partition(": ")[2]]
+    predicted = valid or predicted
+    families = list(dict.fromkeys(row["family"] for row in predicted))
     first = rows[0]
     over = "" if first["topology"] and len(alternatives) > 1 else f" over {first['ranks']} ranks"
     workload = f"{first['operation']}{over}, {format_bytes(first['bytes'])}"
-    if not known:
+    if not predicted:
         return f"No model has a prediction of {workload}."
     if len(alternatives) > 1 and (len(workloads) == 1 or first["topology"]):
         best = [
-            min((row for row in known if row["family"] == name), key=lambda row: row["seconds"]) for name in families
+            min((row for row in predicted if row["family"] == name), key=lambda row: row["seconds"])
+            for name in families
         ]
         by_name: dict[str, list[str]] = {}
         for row in best:
@@ -286,14 +298,14 @@ def _format_answer_sentence(rows: list[dict]) -> str:
         named = [f"{name} by {', '.join(models[:MAX_NAMED])}" for name, models in by_name.items()]
         return f"Fastest {workload}: {'; '.join(named[:MAX_NAMED])}{'; …' if len(named) > MAX_NAMED else ''}."
     if len(workloads) == 1:
-        named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in known]
+        named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in predicted]
         more = ", …" if len(named) > MAX_NAMED else ""
         return f"{_alternative_name(first)} {workload}: {', '.join(named[:MAX_NAMED])}{more}."
-    least, most = (pick(known, key=lambda row: row["seconds"]) for pick in (min, max))
+    fastest, slowest = (select(predicted, key=lambda row: row["seconds"]) for select in (min, max))
     ends = [
         f"{format_seconds(row['seconds'])} "
         f"({_alternative_name(row)}, {row['ranks']} ranks, {format_bytes(row['bytes'])})"
-        for row in (least, most)
+        for row in (fastest, slowest)
     ]
     return f"{first['operation']}, {len(rows)} predictions by {', '.join(families[:MAX_NAMED])}: {' to '.join(ends)}."
 

@@ -50,11 +50,11 @@ def report(
         from commodel.reports import build_stored_report, write_pictures, write_report  # slow to load: not for --help
         from commodel.reports.pictures.render import find_obstacle
 
-        made = build_stored_report(folder, anonymous, output_folder=out, samples=samples)
+        stored_report = build_stored_report(folder, anonymous, output_folder=out, samples=samples)
         if out:
-            written = write_report(made, out)
+            written = write_report(stored_report, out)
         if pictures:
-            written += write_pictures(made, pictures, every_chart)
+            written += write_pictures(stored_report, pictures, every_chart)
     for path in written:
         click.echo(path)
     if out and (obstacle := find_obstacle()):

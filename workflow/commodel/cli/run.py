@@ -104,8 +104,10 @@ def tabulate_scores(comparison: pd.DataFrame) -> list[dict]:
     from commodel.compare.comparison import summarize, summarize_choices
     from commodel.records import RECOMMENDED
 
-    by = ["platform", "simulated", "family"]
-    rows = summarize(comparison, by).merge(summarize_choices(comparison, by), on=by, how="left")
+    group_columns = ["platform", "simulated", "family"]
+    rows = summarize(comparison, group_columns).merge(
+        summarize_choices(comparison, group_columns), on=group_columns, how="left"
+    )
     rows = rows.assign(model=rows["family"] != RECOMMENDED)
     rows = rows.sort_values(["simulated", "platform", "model", "mu_mean", "family"])
 

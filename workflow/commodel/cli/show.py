@@ -44,15 +44,15 @@ def operations(name: str | None, style: str) -> None:
     """List the operations, the meaning of `bytes` in each, and their parameters."""
     from commodel.patterns.operations import find_operation, list_operations
 
-    listed = [find_operation(name)] if name else list_operations().values()
-    rows = [{"operation": entry.name, "bytes": entry.bytes or "none", "mpi": entry.mpi or "none"} for entry in listed]
+    entries = [find_operation(name)] if name else list_operations().values()
+    rows = [{"operation": entry.name, "bytes": entry.bytes or "none", "mpi": entry.mpi or "none"} for entry in entries]
     if style == "table":
         print_rows(rows, style)
-        named = [(entry.name, field) for entry in listed for field in entry.parameters]
+        named = [(entry.name, field) for entry in entries for field in entry.parameters]
         rows = [{"of": of, "parameter": f"{field.name}={field.form}", "meaning": field.title} for of, field in named]
         click.echo(f"\n{format_table(rows)}" if rows else "", nl=bool(rows))
         return
-    texts = ["; ".join(f"{field.name}={field.form}: {field.title}" for field in entry.parameters) for entry in listed]
+    texts = ["; ".join(f"{field.name}={field.form}: {field.title}" for field in entry.parameters) for entry in entries]
     print_rows([row | {"parameters": text} for row, text in zip(rows, texts, strict=True)], style)
 
 
@@ -139,8 +139,8 @@ def models(name: str | None, style: str) -> None:
     if name and style == "table":
         click.echo(_format_model(entries[0]))
     elif style == "json":
-        listed = [_model_fields(entry) for entry in entries]
-        click.echo(json.dumps(listed[0] if name else listed, indent=1, ensure_ascii=False))
+        fields = [_model_fields(entry) for entry in entries]
+        click.echo(json.dumps(fields[0] if name else fields, indent=1, ensure_ascii=False))
     else:
         print_rows([_model_row(entry) for entry in entries], style)
 

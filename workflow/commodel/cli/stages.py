@@ -70,7 +70,9 @@ def build(toolchain: str) -> None:
     ),
     click.option("--sizes", default="16:4096", show_default=True, help="Range of areas, in blocks or cells."),
     click.option("--within", default="5%", show_default=True, help="Largest deviation from straight lines."),
-    click.option("--most", type=click.IntRange(1, 1000), default=20, show_default=True, help="Sizes of each kind."),
+    click.option(
+        "--most", "max_sizes", type=click.IntRange(1, 1000), default=20, show_default=True, help="Sizes of each kind."
+    ),
     click.option(
         "--seconds", type=click.FloatRange(0.01, 3600), default=0.5, show_default=True, help="Time for each size."
     ),

@@ -138,7 +138,7 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
 
     searched, proof, place = outcome.search, outcome.proof, outcome.place
     rows = proof.rows
-    points, full, took = len(searched.belief.seen), len(searched.arms.arms), searched.took
+    points, full, took = len(searched.belief.measured_arms), len(searched.arms.arms), searched.took
     lines = [
         f"Measured {points} of {full} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
         f"The choice is expected to take {100 * mean(searched.belief.regret()):.1f} % more than the best.",

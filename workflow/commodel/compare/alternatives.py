@@ -30,19 +30,21 @@ def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each workload with at least two measured alternatives: the fastest one, the next and its time
     over the fastest, the slowest, the library default, and the alternatives that are statistically tied with the
     fastest."""
-    once = select_measured_points(comparison)
-    once = once.assign(own=is_library_default(once), count=once["leaves"].where(once["leaves"] > 0, once["ranks"]))
-    once = once.sort_values([*ORDER, "bytes", "measured", "way"], kind="stable")
+    points = select_measured_points(comparison)
+    points = points.assign(
+        own=is_library_default(points), count=points["leaves"].where(points["leaves"] > 0, points["ranks"])
+    )
+    points = points.sort_values([*ORDER, "bytes", "measured", "way"], kind="stable")
     rows = []
     columns = [*ORDER, "bytes", "point", "way", "own", "library_default", "measured", "measured_low", "measured_high"]
-    for key, group in groupby(once[columns].to_dict("records"), key=itemgetter(*ORDER, "bytes")):
-        first, *others = group
-        if others:
-            ties = tuple(dict.fromkeys(other["way"] for other in others if not is_clearly_faster(first, other)))
-            times = [row["measured"] / first["measured"] for row in (others[0], others[-1])]
+    for key, group in groupby(points[columns].to_dict("records"), key=itemgetter(*ORDER, "bytes")):
+        first, *slower = group
+        if slower:
+            ties = tuple(dict.fromkeys(other["way"] for other in slower if not is_clearly_faster(first, other)))
+            times = [row["measured"] / first["measured"] for row in (slower[0], slower[-1])]
             own = first["point"], first["way"], first["own"], first["measured"]
-            after = others[0]["way"], others[0]["own"], times[0], first["library_default"] / first["measured"], times[1]
-            rows.append((*key, *own, *after, is_clearly_faster(first, others[0]), ties))
+            after = slower[0]["way"], slower[0]["own"], times[0], first["library_default"] / first["measured"], times[1]
+            rows.append((*key, *own, *after, is_clearly_faster(first, slower[0]), ties))
     return pd.DataFrame(rows, columns=[*COLUMNS, "ties"])
 
 

@@ -93,9 +93,9 @@ def _contrast(ratio: pd.Series, group: pd.Series) -> float:
     """Return the error of the difference of two logarithms: an error that all alternatives of a workload share does not
     change the choice."""
     groups = ratio.groupby(group)
-    rest = (ratio - groups.transform("mean"))[groups.transform("size") > 1]
-    freedom = len(rest) - rest.groupby(group).ngroups
-    squares = np.sum(rest**2) / freedom if freedom > 0 else np.mean(ratio**2)
+    deviations = (ratio - groups.transform("mean"))[groups.transform("size") > 1]
+    freedom = len(deviations) - deviations.groupby(group).ngroups
+    squares = np.sum(deviations**2) / freedom if freedom > 0 else np.mean(ratio**2)
     return float(np.sqrt(2 * squares))
 
 
@@ -141,8 +141,8 @@ def combine_predictions(
     if covariance is None:
         errors = (
             np.sqrt(1 + np.broadcast_to(doublings, shape))
-            * sum(shares[name] * np.nan_to_num(getattr(weights[name], what)) for name in counting)
-            for what in ("error", "contrast")
+            * sum(shares[name] * np.nan_to_num(getattr(weights[name], statistic)) for name in counting)
+            for statistic in ("error", "contrast")
         )
         weighted = np.array([np.broadcast_to(shares[name], shape) for name in counting])
         covariance = _covariance_of_weights(*(np.maximum(error, beyond) for error in errors), weighted)
@@ -199,13 +199,13 @@ def pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
     by rounding are equal."""
     seconds, period = (np.array([float(f"{value:.12g}") for value in column]) for column in (seconds, period))
     order = np.lexsort((period, seconds))
-    kept = np.zeros(len(seconds), dtype=bool)
+    efficient = np.zeros(len(seconds), dtype=bool)
     last = None
     for place in order:
         twin = last is not None and (seconds[place], period[place]) == (seconds[last], period[last])
         if last is None or twin or period[place] < period[last]:
-            kept[place], last = True, place
-    return kept
+            efficient[place], last = True, place
+    return efficient
 
 
 PICK = ["platform", "simulated", "operation", "workload", "alternative", "layout", "measured"]
@@ -228,38 +228,38 @@ def pick_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None
     own = comparison[is_library_default(comparison) & comparison["measured"].notna()]
     own = own.sort_values("measured", kind="stable").drop_duplicates("workload").set_index("workload", drop=False)
     rows = rows[rows.groupby("workload")["point"].transform("nunique") > 1].reset_index(drop=True)
-    picked = rows.loc[rows.groupby("workload", sort=False)["predicted"].idxmin()].set_index("workload", drop=False)
+    choices = rows.loc[rows.groupby("workload", sort=False)["predicted"].idxmin()].set_index("workload", drop=False)
     fastest = (
-        rows.loc[rows.groupby("workload")["measured"].idxmin()].set_index("workload", drop=False).loc[picked.index]
+        rows.loc[rows.groupby("workload")["measured"].idxmin()].set_index("workload", drop=False).loc[choices.index]
     )
-    default = picked["workload"].map(own["measured"]).astype(float)
-    deviation = np.log(picked["predicted_high"] / picked["predicted_low"]).fillna(0.0) / (2 * NORMAL_QUANTILE)
-    kept = is_default_kept(default, picked["predicted"], deviation)
+    default = choices["workload"].map(own["measured"]).astype(float)
+    deviation = np.log(choices["predicted_high"] / choices["predicted_low"]).fillna(0.0) / (2 * NORMAL_QUANTILE)
+    keeps_default = is_default_kept(default, choices["predicted"], deviation)
     columns = [*PICK, "measured_low", "measured_high"]
-    picked, fastest = picked[columns], fastest[columns]
-    library = own.reindex(picked.index)[columns]
-    picked = library.where(kept, picked, axis=0).astype(picked.dtypes)
+    choices, fastest = choices[columns], fastest[columns]
+    library = own.reindex(choices.index)[columns]
+    choices = library.where(keeps_default, choices, axis=0).astype(choices.dtypes)
     fastest = library.where(default < fastest["measured"], fastest, axis=0).astype(fastest.dtypes)
-    both = zip(fastest.to_dict("records"), picked.to_dict("records"), strict=True)
+    both = zip(fastest.to_dict("records"), choices.to_dict("records"), strict=True)
     return (
-        picked[PICK]
+        choices[PICK]
         .assign(
             fastest=fastest["measured"],
             library_default=default,
-            regret=picked["measured"] / fastest["measured"] - 1,
-            right=[not is_clearly_faster(first, pick) for first, pick in both],
+            regret=choices["measured"] / fastest["measured"] - 1,
+            right=[not is_clearly_faster(first, choice) for first, choice in both],
         )
         .reset_index(drop=True)
     )
 
 
-def summarize_picks(picked: pd.DataFrame) -> pd.DataFrame:
+def summarize_picks(choices: pd.DataFrame) -> pd.DataFrame:
     """Return by platform and operation how often the pick is the fastest or tied, its regret, and how much faster than
     the library default the picks are, and could be (geometric means)."""
-    groups = picked.assign(
-        operation=picked["operation"].map(base_name),
-        gain=np.log(picked["library_default"] / picked["measured"]),
-        most=np.log(picked["library_default"] / picked["fastest"]),
+    groups = choices.assign(
+        operation=choices["operation"].map(base_name),
+        gain=np.log(choices["library_default"] / choices["measured"]),
+        most=np.log(choices["library_default"] / choices["fastest"]),
     ).groupby(["platform", "simulated", "operation"], sort=False)
     columns = {
         "workloads": groups.size(),

@@ -196,7 +196,7 @@ def is_clearly_faster(first: Mapping, second: Mapping) -> bool:
     return bool(separated and second["measured"] > (1 + NEGLIGIBLE_DIFFERENCE) * first["measured"])
 
 
-def summarize_choices(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def summarize_choices(comparison: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
     """Return the quality of each model's choices. A choice is right if it is the fastest measured alternative that the
     model predicts, or statistically tied: the intervals overlap, or it is less than 1 % slower. Further columns are the
     regret, and as geometric means its time over the library default (below 1: faster) and over the fastest measured
@@ -208,7 +208,7 @@ def summarize_choices(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         over_default=np.log(chosen["measured"] / chosen["library_default"]),
         over_fastest=np.log(chosen["measured"] / chosen["fastest"]),
     )
-    choices = chosen.groupby(by, sort=False)
+    choices = chosen.groupby(group_columns, sort=False)
     return choices.agg(
         groups=("regret", "size"),
         right=("right", "mean"),
@@ -225,13 +225,13 @@ def geometric_mean(logarithms: pd.Series) -> float:
     return float(np.exp(logarithms.mean()))
 
 
-def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def summarize(comparison: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
     """Return the errors of each group of held-out rows: mean μ of all predictions and of the valid ones, median
     absolute and median signed error, and the share of measurements inside the interval."""
-    needed = list(dict.fromkeys([*by, *ERRORS]))  # of wide tables the rest would be copied for nothing
+    needed = list(dict.fromkeys([*group_columns, *ERRORS]))  # of wide tables the rest would be copied for nothing
     rows = comparison.loc[comparison["held_out"] & comparison["mu"].notna(), needed]
     valid_mu = rows["mu"].where(rows["validity"] == ValidityKind.VALID.value)
-    groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_valid=valid_mu).groupby(by, sort=False)
+    groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_valid=valid_mu).groupby(group_columns, sort=False)
     columns = {  # one by one, without what `agg` adds to each
         "points": groups.size(),
         "mu_mean": groups["mu"].mean(),

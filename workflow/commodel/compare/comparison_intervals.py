@@ -37,18 +37,18 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     # Predictions that ignore message size are groups of their own: their residuals do not inform others.
     rows = frame[frame["family"] != ""]
     for _, part in rows.groupby(["platform", "family", have_weight(rows["validity"])], sort=False):
-        judged = _has_residual(part)
-        seen, unmeasured = part[judged], part[~judged & part["predicted"].gt(0) & part["held_out"]]
-        if seen.empty:
+        has_residual = _has_residual(part)
+        measured, unmeasured = part[has_residual], part[~has_residual & part["predicted"].gt(0) & part["held_out"]]
+        if measured.empty:
             continue
-        known, center = collect_residuals(seen), scale_predictions(seen)
-        interval = cross_validate(known)
+        residuals, center = collect_residuals(measured), scale_predictions(measured)
+        interval = cross_validate(residuals)
         unknown = np.array([not basis.of_residuals for basis in interval.bases])
         logs = {"predicted_low": interval.low, "predicted_high": interval.high, "corrected": interval.corrected}
         for name, log in logs.items():
-            frame.loc[seen.index, name] = seen[name].where(unknown, center * np.exp(log))
-        frame.loc[seen.index, "interval_basis"] = [basis.text for basis in interval.bases]
-        bands = fit_bands(known) if len(unmeasured) else {}
+            frame.loc[measured.index, name] = measured[name].where(unknown, center * np.exp(log))
+        frame.loc[measured.index, "interval_basis"] = [basis.text for basis in interval.bases]
+        bands = fit_bands(residuals) if len(unmeasured) else {}
         for row in unmeasured.assign(expected=scale_predictions(unmeasured)).itertuples():
             times = row.predicted, row.predicted_low, row.predicted_high, row.expected / row.predicted
             prediction = PredictedTimes(*np.array(times)[:, None], [Validity.parse(row.validity)])
@@ -111,8 +111,8 @@ def combined_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Resid
     total = share.groupby(points).sum()
     logs = (np.log(rows["measured"] / scale_predictions(rows)) * share).groupby(points).sum() / total
     logs = logs[total > MAJORITY * sum(shares.values())]
-    once = rows.drop_duplicates("point").set_index("point", drop=False)
-    return collect_residuals(once.loc[logs.index], logs.to_numpy(float)) if len(logs) else None
+    first_rows = rows.drop_duplicates("point").set_index("point", drop=False)
+    return collect_residuals(first_rows.loc[logs.index], logs.to_numpy(float)) if len(logs) else None
 
 
 def combine_intervals(

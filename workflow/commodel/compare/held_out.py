@@ -1,6 +1,7 @@
 """Held-out points of a table of measured collectives: `split` selects them by an expression over the names of a point,
-`fit_seen` fits a model to the others, and `predict_held_out` returns its predictions with the measured times.
-`recommend_held_out` returns those of the recommended prediction, from all these models and the points they fit."""
+`fit_without_held_out` fits a model to the other points, and `predict_held_out` returns its predictions with the
+measured times. `recommend_held_out` returns those of the recommended prediction, from all these models and the points
+that they fit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,8 +28,8 @@ class Split:
     """Which points are fitted and which are held out, with the expression that is true for the latter."""
 
     where: str
-    seen: Measured
-    unseen: Measured
+    fitted: Measured
+    held_out: Measured
 
 
 def split(measured: Measured, where: str) -> Split:
@@ -37,8 +38,8 @@ def split(measured: Measured, where: str) -> Split:
         both = zip(measured.points, list_settings(measured), strict=True)
         flags = [bool(held_out(_names(point) | {"setting": setting})) for point, setting in both]
     if all(flags) or not any(flags):
-        what = f"all {len(flags)} points, wanted some to fit" if all(flags) else f"none of the {len(flags)} points"
-        raise UserError(f"'{held_out.text}' holds out {what}", key="--hold-out")
+        problem = f"all {len(flags)} points, wanted some to fit" if all(flags) else f"none of the {len(flags)} points"
+        raise UserError(f"'{held_out.text}' holds out {problem}", key="--hold-out")
     seen, unseen = (select_points(measured, [flag is wanted for flag in flags]) for wanted in (False, True))
     return Split(held_out.text, seen, unseen)
 
@@ -48,9 +49,9 @@ def _names(point: Point) -> dict[str, str | int]:
     return names | {"ranks_per_node": point.per_node}
 
 
-def fit_seen(parts: Split, family: str, table: str, setting: str | None = None) -> ParameterSet:
+def fit_without_held_out(parts: Split, family: str, table: str, setting: str | None = None) -> ParameterSet:
     """Fit a model to the points that are not held out. The provenance of the set names the expression."""
-    parameters, count = fit_in_settings(parts.seen, family, table, setting), len(parts.unseen.points)
+    parameters, count = fit_in_settings(parts.fitted, family, table, setting), len(parts.held_out.points)
     return replace(
         parameters,
         source=f"{parameters.source}; the other {count}, where {parts.where}, are",
@@ -83,7 +84,7 @@ def recommend_held_out(sets: Sequence[ParameterSet], parts: Split) -> pd.DataFra
     the models were fitted to; no row if there are too few."""
     seen, unseen = (
         pd.concat([_describe_places(predict_held_out(parameters, part), part) for parameters in sets])
-        for part in (parts.seen, parts.unseen)
+        for part in (parts.fitted, parts.held_out)
     )
     recommender = Recommender.fit(seen)
     return seen.iloc[:0] if recommender is None else add_errors(recommend_rows(recommender, unseen))
@@ -97,15 +98,15 @@ def _describe_places(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
     return rows.assign(**columns, point=names, waves=1, batch="", platform="", simulated=False).reset_index(drop=True)
 
 
-def errors(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def errors(rows: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
     """Return the errors of each group of rows: number of points, mean and median μ, bias, share inside the interval,
     and the worst point."""
     rows = rows.dropna(subset=["mu"]).reset_index(drop=True)
-    groups = rows.groupby(by, sort=False)["mu"]
-    worst = rows.loc[groups.idxmax()].set_index(by, drop=False)
-    summary = summarize(rows, by).set_index(by)
+    groups = rows.groupby(group_columns, sort=False)["mu"]
+    worst = rows.loc[groups.idxmax()].set_index(group_columns, drop=False)
+    summary = summarize(rows, group_columns).set_index(group_columns)
     named = worst.assign(alternative=worst["kind"].map({"topology": "topology "}).fillna("") + worst["alternative"])
-    called = named[[name for name in ("operation", "alternative") if name not in by]].agg(" ".join, axis=1)
+    called = named[[name for name in ("operation", "alternative") if name not in group_columns]].agg(" ".join, axis=1)
     size = worst["ranks"].map("{} ranks, ".format) + worst["bytes"].map(format_bytes)
     points = (called + " " + size).str.strip()
     return summary.assign(mu_median=groups.median(), mu_worst=worst["mu"], worst=points).reset_index()

@@ -55,13 +55,13 @@ def partitions(plan: Plan) -> tuple[list[Partition], list[str]]:
     for point in plan.points:
         if is_kernel(point.operation):
             points.setdefault((_rectangles(point.operation), point.layout, point.ranks), []).append(point)
-    made, unread = [], {}
+    readable, unread = [], {}
     for (divided, _, _), same in points.items():
         try:
-            made.append(_partition(divided, same, plan))
+            readable.append(_partition(divided, same, plan))
         except UserError as error:
             unread[f"{divided} is not shown: {error.message}."] = None
-    return made, list(unread)
+    return readable, list(unread)
 
 
 def _rectangles(text: str) -> str:

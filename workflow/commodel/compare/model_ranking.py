@@ -45,10 +45,10 @@ def group_by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]
     return part.groupby(base_operations(part))
 
 
-def sort_by_error(rows: pd.DataFrame, by: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Return the rows of models in ascending order of mean μ, within each value of the columns `by`."""
+def sort_by_error(rows: pd.DataFrame, group_columns: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Return the rows of models in ascending order of mean μ, within each value of the columns `group_columns`."""
     keyed = rows.assign(rounded=rows["mu_mean"].round(9), length=rows["family"].str.len())
-    order = [*by, "rounded", "length", "family"]
+    order = [*group_columns, "rounded", "length", "family"]
     return keyed.sort_values(order, kind="stable").drop(columns=["rounded", "length"]).reset_index(drop=True)
 
 
@@ -75,20 +75,20 @@ def find_equal_models(part: pd.DataFrame, family: str) -> list[str]:
     of_family = predictions[:, [families.index(family)]]
     equal = np.abs(predictions - of_family) <= EQUALITY_TOLERANCE * of_family
     equal |= np.isnan(predictions) & np.isnan(of_family)
-    others = (name for name, same in zip(families, equal.all(axis=0), strict=True) if same and name != family)
-    return sorted(others, key=name_order)
+    equal_names = (name for name, same in zip(families, equal.all(axis=0), strict=True) if same and name != family)
+    return sorted(equal_names, key=name_order)
 
 
-def drop_equal_models(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list[str]:
-    """Return at most `most` models of `rank_models`, without models whose predictions equal those of an earlier one."""
-    kept, same = [], set()
+def drop_equal_models(part: pd.DataFrame, rows: pd.DataFrame, limit: int) -> list[str]:
+    """Return at most `limit` models of `rank_models`, none with the same predictions as an earlier one."""
+    distinct, same = [], set()
     for family in rows["family"]:
-        if len(kept) == most:
+        if len(distinct) == limit:
             break
         if family not in same:
-            kept.append(family)
+            distinct.append(family)
             same |= set(find_equal_models(part, family))
-    return kept
+    return distinct
 
 
 def find_best_model(part: pd.DataFrame) -> pd.Series | None:
@@ -159,8 +159,8 @@ def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
                 find_equal_models(part, best["family"]),
             )
             row |= {"best": best["family"], "mu": best["mu_mean"], "same": same, "tied": tied, "enough": enough}
-            others = rows_of_class[~rows_of_class["family"].isin([best["family"], *tied, *same])]
-            following = others.iloc[0] if enough and len(others) else {"family": "", "mu_mean": None}
+            remaining = rows_of_class[~rows_of_class["family"].isin([best["family"], *tied, *same])]
+            following = remaining.iloc[0] if enough and len(remaining) else {"family": "", "mu_mean": None}
             row |= {"next": following["family"], "mu_next": following["mu_mean"]}
         rows.append(row)
     columns = [*CLASS, "order", "points", "best", "mu", "same", "tied", "next", "mu_next", "enough"]

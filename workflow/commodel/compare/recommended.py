@@ -162,11 +162,11 @@ class Places:
         """Return some of the points."""
         return Places(*(getattr(self, entry.name)[flags] for entry in fields(self)))
 
-    def extrapolate(self, known: Places) -> Array:
+    def extrapolate(self, measured: Places) -> Array:
         """Return the variance of the residual of each point for being beyond all known ones."""
         variances = np.zeros(len(self.workload))
         for name, deviation in EXTRAPOLATION_DEVIATIONS.items():
-            own, theirs = (np.log2(np.maximum(getattr(places, name), 1)) for places in (self, known))
+            own, theirs = (np.log2(np.maximum(getattr(places, name), 1)) for places in (self, measured))
             doublings = np.maximum(np.maximum(own - theirs.max(), theirs.min() - own), 0.0)
             variances += deviation**2 * doublings
         return variances
@@ -268,10 +268,10 @@ class Recommender:
             prior = prior - across @ self._inverse @ across.T
         own = places.extrapolate(self.places) + (NOISE * self.scales.unit) ** 2
         covariance = (prior + prior.T) / 2 + np.diag(own)
-        factors, known = np.full(len(logs), self.factors[WORKLOAD]), self.places.labels()
+        factors, known_labels = np.full(len(logs), self.factors[WORKLOAD]), self.places.labels()
         for name, label in places.labels().items():
             if name != WORKLOAD:
-                factors = np.maximum(factors, np.where(np.isin(label, known[name]), 0.0, self.factors[name]))
+                factors = np.maximum(factors, np.where(np.isin(label, known_labels[name]), 0.0, self.factors[name]))
         half_width = factors * np.sqrt(np.diag(covariance))
         return Corrections(logs, covariance * np.outer(factors, factors) / NORMAL_QUANTILE**2, half_width)
 
@@ -297,8 +297,8 @@ def _thin_out(rows: pd.DataFrame) -> pd.DataFrame:
     if (points := rows["point"].nunique()) <= MOST_POINTS:
         return rows
     groups = rows["workload"].drop_duplicates().to_numpy()
-    kept = groups[np.linspace(0, len(groups) - 1, max(len(groups) * MOST_POINTS // points, 1)).astype(int)]
-    return rows[rows["workload"].isin(kept)]
+    kept_workloads = groups[np.linspace(0, len(groups) - 1, max(len(groups) * MOST_POINTS // points, 1)).astype(int)]
+    return rows[rows["workload"].isin(kept_workloads)]
 
 
 def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -316,11 +316,11 @@ def _stack(logs: pd.DataFrame, places: Places) -> Array:
     model, that has all the weight."""
     from scipy.optimize import nnls  # here, because it is slow to load
 
-    whole = logs.notna().all(axis=1).to_numpy()
-    if not whole.any():
+    complete = logs.notna().all(axis=1).to_numpy()
+    if not complete.any():
         return np.full(logs.shape[1], 1 / logs.shape[1])
-    values, operation, workload = logs.to_numpy()[whole], places.operation[whole], places.workload[whole]
-    labels = [label[whole] for label in places.labels().values()]
+    values, operation, workload = logs.to_numpy()[complete], places.operation[complete], places.workload[complete]
+    labels = [label[complete] for label in places.labels().values()]
     labels = [label for label in labels if len(np.unique(label)) > 1] or labels[:1]
     groups, errors = number_labels(workload), [np.sqrt(BIAS_SHARE) * values]
     for label in labels:
@@ -349,11 +349,11 @@ def _exceeds_scatter(gains: Array, groups: np.ndarray) -> bool:
 def _combine(logs: Array, weights: Array) -> Array:
     """Return the weighted mean of each row of logarithms, by model. Models are limited to MAX_DISAGREEMENT around the
     heaviest one: beyond the fitted range, a regression may be wrong by orders of magnitude."""
-    known = np.isfinite(logs)
-    heaviest = np.where(known[:, [weights.argmax()]], logs[:, [weights.argmax()]], 0.0)
-    limit = np.where(known[:, [weights.argmax()]], np.log(MAX_DISAGREEMENT), np.inf)
-    limited = np.clip(np.where(known, logs, 0.0), heaviest - limit, heaviest + limit)
-    share = np.where(known, weights, 0.0)
+    is_predicted = np.isfinite(logs)
+    heaviest = np.where(is_predicted[:, [weights.argmax()]], logs[:, [weights.argmax()]], 0.0)
+    limit = np.where(is_predicted[:, [weights.argmax()]], np.log(MAX_DISAGREEMENT), np.inf)
+    limited = np.clip(np.where(is_predicted, logs, 0.0), heaviest - limit, heaviest + limit)
+    share = np.where(is_predicted, weights, 0.0)
     total = share.sum(axis=1)
     return np.where(total > MAJORITY, (limited * share).sum(axis=1) / np.maximum(total, MAJORITY), np.nan)
 
@@ -365,9 +365,9 @@ def _subtract_bias(values: Array, label: np.ndarray, operation: np.ndarray) -> A
         out = label == value
         for name in np.unique(operation[out]):
             same = ~out & (operation == name)
-            others = same if same.sum() >= FEWEST_OF_OPERATION else ~out
-            if others.any():
-                errors[out & (operation == name)] -= np.median(values[others], axis=0)
+            is_reference = same if same.sum() >= FEWEST_OF_OPERATION else ~out
+            if is_reference.any():
+                errors[out & (operation == name)] -= np.median(values[is_reference], axis=0)
     return errors
 
 
@@ -375,15 +375,15 @@ def choose_scales(places: Places, residuals: Array) -> Scales:
     """Return the scales with the largest marginal likelihood; their unit in closed form."""
     from scipy.linalg import solve_triangular  # here, because it is slow to load
 
-    alike = {reach: places.compare_with(places, reach) for reach in {scales.reach for scales in CANDIDATES}}
-    found, eye = [], np.eye(len(residuals))
+    similarity = {reach: places.compare_with(places, reach) for reach in {scales.reach for scales in CANDIDATES}}
+    scored, eye = [], np.eye(len(residuals))
     for number, scales in enumerate(CANDIDATES):
-        factor = np.linalg.cholesky(alike[scales.reach].covariance(scales) + NOISE**2 * eye)
+        factor = np.linalg.cholesky(similarity[scales.reach].covariance(scales) + NOISE**2 * eye)
         white = solve_triangular(factor, residuals, lower=True)
         unit = max(float(np.sqrt(np.mean(white**2))), LEAST_DEVIATION)
         length = len(residuals) * np.log(unit) + np.sum(white**2) / (2 * unit**2) + np.sum(np.log(np.diag(factor)))
-        found.append((float(f"{length:.6g}"), number, replace(scales, unit=float(f"{unit:.6g}"))))
-    return min(found)[2]
+        scored.append((float(f"{length:.6g}"), number, replace(scales, unit=float(f"{unit:.6g}"))))
+    return min(scored)[2]
 
 
 def _invert(covariance: Array, scales: Scales) -> Array:
@@ -396,12 +396,12 @@ def _leave_out_all(places: Places, residuals: Array, scales: Scales) -> tuple[bo
     inverse, labels = _invert(places.covariance(places, scales), scales), places.labels()
     corrected = {name: _leave_out(inverse, residuals, label) for name, label in labels.items()}
     if is_local := _helps({name: errors for name, (errors, _) in corrected.items()}, residuals, places):
-        found = corrected
+        error_of_label = corrected
     else:
         prior = np.diag(places.covariance(places, scales)) + (NOISE * scales.unit) ** 2
-        found = dict.fromkeys(labels, (residuals, prior))
+        error_of_label = dict.fromkeys(labels, (residuals, prior))
     beyond = {name: _count_left_out_beyond(places, label) for name, label in labels.items()}
-    return is_local, {name: (e, np.sqrt(v + beyond[name])) for name, (e, v) in found.items()}
+    return is_local, {name: (e, np.sqrt(v + beyond[name])) for name, (e, v) in error_of_label.items()}
 
 
 def _leave_out(inverse: Array, residuals: Array, label: np.ndarray) -> tuple[Array, Array]:
@@ -446,12 +446,12 @@ def evaluate(comparison: pd.DataFrame) -> pd.DataFrame:
     rows = rows[(rows["waves"] == 1) & rows["measured"].notna()]
     usable = _usable(rows)
     parts = [part for _, part in usable.groupby(["platform", _find_sides(usable)], sort=False)]
-    made = [_evaluate_folds(part).dropna(subset="predicted") for part in parts]
-    if not any(map(len, made)):
+    folds = [_evaluate_folds(part).dropna(subset="predicted") for part in parts]
+    if not any(map(len, folds)):
         return rows.iloc[:0]
     library = rows[is_library_default(rows)]
-    found = add_choices(add_errors(pd.concat([*made, library], ignore_index=True)))
-    return found[~is_library_default(found)].reset_index(drop=True)
+    evaluated = add_choices(add_errors(pd.concat([*folds, library], ignore_index=True)))
+    return evaluated[~is_library_default(evaluated)].reset_index(drop=True)
 
 
 SUMMARY = ("points", "mu_mean", "mu_max", "regret_mean", "regret_max", "coverage", "width")
@@ -498,8 +498,8 @@ def _evaluate_folds(rows: pd.DataFrame) -> pd.DataFrame:
     fold, used = number_labels(rows["workload"].to_numpy(str)) % FOLDS, rows[PLACE_COLUMNS + MODEL_COLUMNS]
     folds = range(fold.max() + 1)
     fits = ((Recommender.fit_usable(used[fold != number]), used[fold == number]) for number in folds)
-    found = [_recommend(recommender, left_out) for recommender, left_out in fits if recommender is not None]
-    return _replace_predictions(rows, pd.concat(found)) if found else rows.iloc[:0]
+    predicted = [_recommend(recommender, left_out) for recommender, left_out in fits if recommender is not None]
+    return _replace_predictions(rows, pd.concat(predicted)) if predicted else rows.iloc[:0]
 
 
 def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
@@ -533,14 +533,14 @@ def _recommend(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
             )
         ]
     )
-    known = [basis.of_residuals for basis in bases]
+    has_interval = [basis.of_residuals for basis in bases]
     validity = rows.assign(share=rows["family"].map(recommender.weights)).sort_values("share", ascending=False)
     heaviest = validity.drop_duplicates("point").set_index("point")["validity"].reindex(about.index)
     columns = {
         "predicted": seconds,
         "corrected": seconds,
-        "predicted_low": np.where(known, seconds / factor, np.nan),
-        "predicted_high": np.where(known, seconds * factor, np.nan),
+        "predicted_low": np.where(has_interval, seconds / factor, np.nan),
+        "predicted_high": np.where(has_interval, seconds * factor, np.nan),
         "interval_basis": [basis.text for basis in bases],
         "validity": [assess_recommended(basis, v).text for basis, v in zip(bases, heaviest, strict=True)],
     }

@@ -82,7 +82,7 @@ def _results(path: Path, name: str) -> Snapshot:
     sets = [read_parameters(file) for platform in plan.platforms for file in results.sets(platform)]
     for parameters in sets:
         quantities |= dict(values_of(parameters))
-    seen: dict[tuple[str, str], set[str]] = {}
+    texts_of_batch: dict[tuple[str, str], set[str]] = {}
     for batch in plan.batches:
         if (file := results.provenance(batch.name)).exists():
             about = {key: _text(value) for key, value in read_json(file).items() if key not in IGNORED}
@@ -90,8 +90,8 @@ def _results(path: Path, name: str) -> Snapshot:
             about |= {key: ", ".join(sorted({getattr(program, key) for program in programs})) for key in PROGRAM}
             about["hosts"] = ", ".join(sorted({host for program in programs for host in program.hosts}))
             for key, text in about.items():
-                seen.setdefault((batch.platform, key), set()).add(text)
-    about = {where: "; ".join(sorted(texts - {""})) for where, texts in seen.items()}
+                texts_of_batch.setdefault((batch.platform, key), set()).add(text)
+    about = {where: "; ".join(sorted(texts - {""})) for where, texts in texts_of_batch.items()}
     return Snapshot(name, quantities, about, simulated | _marked(sets))
 
 
@@ -177,7 +177,7 @@ def changes(old: Snapshot, new: Snapshot) -> list[Change]:
     there = {(kind, renamed.get(where, where), name): value for (kind, where, name), value in new.quantities.items()}
     if not set(old.quantities) & set(there):
         raise UserError(f"{old.name} and {new.name} have no point and no parameter in common")
-    called = {known: name for name, known in renamed.items()}  # what only the new one has is not of the old platform
+    called = {former: name for name, former in renamed.items()}  # what only the new one has is not of the old platform
     return [
         _change(key, old.quantities.get(key), there.get(key), called.get(key[1], key[1]))
         for key in dict.fromkeys([*old.quantities, *there])
@@ -212,8 +212,8 @@ def _change(key: tuple[str, str, str], old: Quantity | None, new: Quantity | Non
         up, down = (SLOWER, FASTER) if kind == POINT else (LARGER, SMALLER)
         verdict = up if low > 1 else down if high < 1 else SAME
     else:
-        apart = old.high < new.low or new.high < old.low
-        verdict = (LARGER if new.value > old.value else SMALLER) if apart else SAME
+        is_distinct = old.high < new.low or new.high < old.low
+        verdict = (LARGER if new.value > old.value else SMALLER) if is_distinct else SAME
     return Change(*key, old.unit, old.value, new.value, ratio, low, high, verdict)
 
 
@@ -248,7 +248,7 @@ def provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
     if not (old.about and new.about):
         return []
     renamed = _renamed(old, new)
-    there = {(renamed.get(where, where), what): text for (where, what), text in new.about.items()}
+    there = {(renamed.get(where, where), subject): text for (where, subject), text in new.about.items()}
     keys = dict.fromkeys([*old.about, *there])
     rows = [(*key, old.about.get(key, ""), there.get(key, "")) for key in keys]
     return [row for row in rows if row[2] != row[3]]

@@ -116,10 +116,10 @@ def _matches_record(path: AnyPath, file: ArchivedFile) -> bool:
     return False
 
 
-def _digest(stream: IO[bytes], most: int | None = None) -> tuple[str, int]:
-    """Return the SHA-256 and the length of a stream; reading ends when the length exceeds `most`."""
+def _digest(stream: IO[bytes], max_bytes: int | None = None) -> tuple[str, int]:
+    """Return the SHA-256 and the length of a stream; reading ends when the length exceeds `max_bytes`."""
     hashed, size = hashlib.sha256(), 0
-    while (most is None or size <= most) and (part := stream.read(CHUNK_BYTES)):
+    while (max_bytes is None or size <= max_bytes) and (part := stream.read(CHUNK_BYTES)):
         hashed.update(part)
         size += len(part)
     return hashed.hexdigest(), size

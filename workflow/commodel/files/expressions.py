@@ -21,8 +21,8 @@ Value = bool | int | float | str | None | tuple
 
 
 def is_power_of_two(number: float) -> bool:
-    whole = int(number)
-    return whole == number and whole > 0 and whole & (whole - 1) == 0
+    integer = int(number)
+    return integer == number and integer > 0 and integer & (integer - 1) == 0
 
 
 def _accept_only_numbers(function: Callable) -> Callable:
@@ -133,9 +133,11 @@ def _check(node: ast.expr, names: frozenset[str], text: str, depth: int) -> ast.
         case ast.Call(func=ast.Name(id=name), args=parts, keywords=[]):
             if name not in FUNCTIONS:
                 raise refuse(f"unknown function '{one_line(name, 60)}'; {suggest(name, FUNCTIONS)}")
-            _, fewest, most = FUNCTIONS[name]
-            if not fewest <= len(parts) <= most:
-                raise refuse(f"found {len(parts)} values for {name}(), wanted {fewest}{' or more' * (most > fewest)}")
+            _, min_count, max_count = FUNCTIONS[name]
+            if not min_count <= len(parts) <= max_count:
+                raise refuse(
+                    f"found {len(parts)} values for {name}(), wanted {min_count}{' or more' * (max_count > min_count)}"
+                )
             return call(name, *parts)
     try:
         found = f"'{one_line(ast.unparse(node), 60)}'"

@@ -170,8 +170,8 @@ def names_type(everything: str) -> Any:
             raise make_refusal(f"found {shown(value)}, wanted '{everything}' or a list of names")
         return handler([value] if isinstance(value, str) else value)
 
-    listed = TypeAdapter(tuple[NAME, ...]).json_schema() | {"minItems": 1}
-    schema = {"anyOf": [{"const": everything}, TypeAdapter(NAME).json_schema(), listed]}
+    name_list = TypeAdapter(tuple[NAME, ...]).json_schema() | {"minItems": 1}
+    schema = {"anyOf": [{"const": everything}, TypeAdapter(NAME).json_schema(), name_list]}
     return Annotated[tuple[NAME, ...], WrapValidator(parse), WithJsonSchema(schema)]
 
 

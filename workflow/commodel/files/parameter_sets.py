@@ -138,8 +138,8 @@ def _estimate_fields(estimate: Estimate) -> dict:
 
 
 def _errors_fields(errors: Errors) -> dict:
-    given = {name: value for name, value in asdict(errors).items() if value is not None}
-    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    present = {name: value for name, value in asdict(errors).items() if value is not None}
+    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in present.items()}
     return fields | {"measured": {name: list(values) for name, values in errors.measured.items()}}
 
 

@@ -235,8 +235,8 @@ class SafePath:
     def _refusal(self, kind: int, wanted: str = "a file") -> UserError:
         if stat.S_ISLNK(kind):
             return UserError(f"found a link, wanted {wanted}: below {self.root} no link is followed", file=self)
-        what = "a folder" if stat.S_ISDIR(kind) else "a file" if stat.S_ISREG(kind) else "a pipe or a device"
-        return UserError(f"cannot be read: found {what}, wanted {wanted}", file=self)
+        kind_name = "a folder" if stat.S_ISDIR(kind) else "a file" if stat.S_ISREG(kind) else "a pipe or a device"
+        return UserError(f"cannot be read: found {kind_name}, wanted {wanted}", file=self)
 
 
 AnyPath = Path | SafePath

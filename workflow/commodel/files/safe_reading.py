@@ -43,8 +43,8 @@ def open_file(path: str | AnyPath) -> io.BufferedReader:
     kind = os.fstat(number).st_mode
     if not stat.S_ISREG(kind):
         os.close(number)
-        what = "a folder" if stat.S_ISDIR(kind) else "a pipe or a device"
-        raise UserError(f"cannot be read: found {what}, wanted a file", file=path)
+        kind_name = "a folder" if stat.S_ISDIR(kind) else "a pipe or a device"
+        raise UserError(f"cannot be read: found {kind_name}, wanted a file", file=path)
     return os.fdopen(number, "rb")
 
 
@@ -126,7 +126,7 @@ def decode_text(content: bytes, path: str | AnyPath, *, strict: bool = True) -> 
 
 
 def read_lines(
-    path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True, most: int = MAX_LINES
+    path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True, max_lines: int = MAX_LINES
 ) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file, which may be compressed by gzip, with their numbers and without line ends.
 
@@ -139,8 +139,8 @@ def read_lines(
             number, bytes_read = number + 1, bytes_read + len(line)
             if bytes_read > limit:
                 raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
-            if number > most:
-                raise UserError(f"found more than {most:,} lines, wanted {wanted}", file=path)
+            if number > max_lines:
+                raise UserError(f"found more than {max_lines:,} lines, wanted {wanted}", file=path)
             yield number, decode_line(line, path, number, strict=strict)
 
 
@@ -159,33 +159,33 @@ def decode_line(line: bytes, path: str | AnyPath, number: int, *, strict: bool =
     return text.rstrip("\r\n")
 
 
-def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, most: int) -> Iterator[tuple[int, bytes]]:
+def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, max_lines: int) -> Iterator[tuple[int, bytes]]:
     """Yield blocks of whole lines, each with the number of its first line.
 
     A block ends after a line with the text `end`, if there is one within four chunks, else after any line.
     """
-    bytes_read, number, rest = 0, 1, b""
+    bytes_read, number, buffered = 0, 1, b""
     with open_unpacked(path) as stream:
         while part := stream.read(CHUNK_BYTES):
             bytes_read += len(part)
             if bytes_read > limit:
                 raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
-            rest += part
-            cut = rest.rfind(b"\n" + end)
-            if cut < 0 and len(rest) < 4 * CHUNK_BYTES:
+            buffered += part
+            cut = buffered.rfind(b"\n" + end)
+            if cut < 0 and len(buffered) < 4 * CHUNK_BYTES:
                 continue
-            cut = cut + 1 + len(end) if cut >= 0 else rest.rfind(b"\n") + 1
-            if len(rest) - cut > 4 * CHUNK_BYTES:
+            cut = cut + 1 + len(end) if cut >= 0 else buffered.rfind(b"\n") + 1
+            if len(buffered) - cut > 4 * CHUNK_BYTES:
                 raise UserError(f"found a line of more than {MAX_LINE_BYTES // MIB} MiB", file=path)
-            block, rest = rest[:cut], rest[cut:]
+            block, buffered = buffered[:cut], buffered[cut:]
             yield number, block
             number += block.count(b"\n")
-            if number > most:
-                raise UserError(f"found more than {most:,} lines, wanted {wanted}", file=path)
-    if rest:
-        yield number, rest
-        if number + rest.count(b"\n") > most:
-            raise UserError(f"found more than {most:,} lines, wanted {wanted}", file=path)
+            if number > max_lines:
+                raise UserError(f"found more than {max_lines:,} lines, wanted {wanted}", file=path)
+    if buffered:
+        yield number, buffered
+        if number + buffered.count(b"\n") > max_lines:
+            raise UserError(f"found more than {max_lines:,} lines, wanted {wanted}", file=path)
 
 
 def read_text_or_empty(path: Path) -> str:
@@ -286,9 +286,9 @@ class _BoundedStream:
             raise _total_too_large(self.path)
         return content
 
-    def read_exactly(self, size: int, most: int) -> bytes:
-        if size > most:
-            raise UserError(f"found a file of {size:,} bytes in it, wanted at most {most:,}", file=self.path)
+    def read_exactly(self, size: int, limit: int) -> bytes:
+        if size > limit:
+            raise UserError(f"found a file of {size:,} bytes in it, wanted at most {limit:,}", file=self.path)
         content = self.read(size)
         if len(content) < size:
             raise UserError("ends in the middle of a file", file=self.path)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def make_cells_safe(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with safe cells, for a file that a spreadsheet program may open."""
     texts = frame.select_dtypes(include=["object", "string", "category"])
-    replacements = {name: found for name in texts if (found := _find_unsafe_texts(texts[name]))}
-    changed = {name: frame[name].replace(found) for name, found in replacements.items()}
+    replacements = {name: unsafe for name in texts if (unsafe := _find_unsafe_texts(texts[name]))}
+    changed = {name: frame[name].replace(unsafe) for name, unsafe in replacements.items()}
     return frame.assign(**changed) if changed else frame
 
 
@@ -499,12 +499,12 @@ def _find_lines(path: AnyPath, rows: Collection[int]) -> dict[int, int]:
 
 
 def stream_rows(
-    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, once: bool = False, advice: str = ""
+    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, unique_columns: bool = False, advice: str = ""
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the rows of a CSV table from another source, as texts by column, each with its line number.
 
-    Each wanted column must occur exactly once; with `once`, no column may occur twice. `advice` is the end of the error
-    about a missing column.
+    Each wanted column must occur exactly once; with `unique_columns`, no column may occur twice. `advice` is
+    the end of the error about a missing column.
     """
     try:
         lines = (line + "\n" for _, line in read_lines(path, MAX_FILE_BYTES, "a smaller table"))
@@ -515,7 +515,7 @@ def stream_rows(
             if name not in names:
                 hint = f"; wanted {SEPARATORS[separator]} between the cells" if len(names) == 1 else advice
                 raise UserError(f"found no column '{name}' among {', '.join(names) or 'none'}{hint}", file=path, line=1)
-        for name in names if once else wanted:
+        for name in names if unique_columns else wanted:
             if names.count(name) > 1:
                 raise UserError(f"found the column '{name}' twice", file=path, line=1)
         row = None
@@ -531,10 +531,10 @@ def stream_rows(
 
 
 def read_rows(
-    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, once: bool = False, advice: str = ""
+    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, unique_columns: bool = False, advice: str = ""
 ) -> list[tuple[int, dict[str, str]]]:
     """Return the rows of `stream_rows` as a list."""
-    return list(stream_rows(path, wanted, separator, once=once, advice=advice))
+    return list(stream_rows(path, wanted, separator, unique_columns=unique_columns, advice=advice))
 
 
 def parse_cell(row: dict[str, str], column: str, parse: Callable):

@@ -78,18 +78,18 @@ def rename_keys(document: Document, old: Mapping[KeyPath, str]) -> Document:
 
 
 def _rename(data: object, path: KeyPath, now: str) -> object:
-    first, *rest = path
+    first, *remaining = path
     if isinstance(data, list) and first == ANY_KEY:
-        changed = [_rename(value, tuple(rest), now) for value in data]
+        changed = [_rename(value, tuple(remaining), now) for value in data]
         return changed if any(new is not old for new, old in zip(changed, data, strict=True)) else data
     if not isinstance(data, dict):
         return data
-    if not rest:
+    if not remaining:
         if first not in data or now in data:
             return data
         return {now if key == first else key: value for key, value in data.items()}
     changed = {
-        key: _rename(value, tuple(rest), now) if first in (ANY_KEY, key) else value for key, value in data.items()
+        key: _rename(value, tuple(remaining), now) if first in (ANY_KEY, key) else value for key, value in data.items()
     }
     return changed if any(changed[key] is not value for key, value in data.items()) else data
 
@@ -112,8 +112,8 @@ def key_name(path: KeyPath) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
-def read_yaml(file: str | Path | SafePath, most: int = MAX_FILE_BYTES) -> Document:
-    content = read_bytes(file, most, "a smaller YAML file")
+def read_yaml(file: str | Path | SafePath, max_bytes: int = MAX_FILE_BYTES) -> Document:
+    content = read_bytes(file, max_bytes, "a smaller YAML file")
     if content.startswith(ZIP):
         raise UserError("found a workbook (.xlsx) or another zip file, wanted a YAML file", file=file)
     return parse_yaml(decode_text(content, file), file)

@@ -40,12 +40,12 @@ def make_set_from_sheets(name: str, platform: str, times: SheetTimes) -> Paramet
     if name == "shares":
         numbers = _make_shares(times)
     else:
-        nearest, *others = (distance for distance in times.alone if distance != NODE)
+        nearest, *other_distances = (distance for distance in times.alone if distance != NODE)
         numbers = MAKERS_BY_FAMILY[name](*times.alone[nearest], times.overhead)
-        others += [NODE] if NODE in times.alone else []
-        if levels.groups and others:
-            settings["classes"] = others
-            for distance in others:
+        other_distances += [NODE] if NODE in times.alone else []
+        if levels.groups and other_distances:
+            settings["classes"] = other_distances
+            for distance in other_distances:
                 of_class = MAKERS_BY_FAMILY[name](*times.alone[distance], times.overhead)
                 is_function = {text: bool(entry.by_name[text.partition(".")[0]].argument) for text in of_class}
                 numbers |= {in_class(text, distance, is_function[text]): value for text, value in of_class.items()}

@@ -116,9 +116,9 @@ class SearchTask:
         values = dict(zip(self.names, columns, strict=True)) | {name: np.array([[x]]) for name, x in self.fixed.items()}
         model = Model.of(self.family, Values(values, self.forms))
         for numbers, pattern, count in self.stacks:
-            most = max(1, MAX_CELLS // max(pattern.sizes * pattern.width, 1))
-            for first in range(0, len(logs), most):
-                stop = min(first + most, len(logs))
+            batch_size = max(1, MAX_CELLS // max(pattern.sizes * pattern.width, 1))
+            for first in range(0, len(logs), batch_size):
+                stop = min(first + batch_size, len(logs))
                 cost = model.some(first, stop).cost(pattern)
                 predictions[first:stop, numbers] += count * np.broadcast_to(cost, (len(numbers), stop - first)).T
         return predictions
@@ -133,12 +133,12 @@ class SearchTask:
             lambda rows, logs: self.residuals(self.misfit(logs) - target[rows]), start, steps, MIN_GAIN_OF_DRAW
         )
 
-    def refit_without(self, kept: np.ndarray, best: Array) -> Array:
+    def refit_without(self, included: np.ndarray, best: Array) -> Array:
         """Return ln(measured/predicted) of all points for each row of flags, after a fit near `best` to only the
         flagged points."""
-        start = np.tile(best, (len(kept), 1))
+        start = np.tile(best, (len(included), 1))
         logs, _ = _descend(
-            lambda rows, logs: self.residuals(self.misfit(logs)) * kept[rows],
+            lambda rows, logs: self.residuals(self.misfit(logs)) * included[rows],
             start,
             MAX_FIRST_STEPS if self.large else MAX_STEPS_FROM_NEAR,
             MIN_GAIN_OF_DRAW,

@@ -227,25 +227,26 @@ def fit_in_settings(measured: Measured, name: str, where: str, wanted: str | Non
     reference = choose_reference(measured, wanted)
     reference_points = select_setting(measured, reference)
     parameters = fit_measured(reference_points.points, reference_points.seconds, name, where)
-    others = [other for other in dict.fromkeys(list_settings(measured)) if other != reference]
-    if not others:
+    other_settings = [setting for setting in dict.fromkeys(list_settings(measured)) if setting != reference]
+    if not other_settings:
         return replace(
             parameters, provenance={**parameters.provenance, **({SETTING_KEY: reference} if reference else {})}
         )
     factors_of_others = []
-    for other in others:
+    for setting in other_settings:
         try:
             factors_of_others.append(
                 as_json(
-                    _estimate_against_reference(parameters, select_setting(measured, other), reference_points), other
+                    _estimate_against_reference(parameters, select_setting(measured, setting), reference_points),
+                    setting,
                 )
             )
         except UserError as error:
-            factors_of_others.append({SETTING_KEY: other, REASON_KEY: error.message})
+            factors_of_others.append({SETTING_KEY: setting, REASON_KEY: error.message})
     return replace(
         parameters,
         source=f"{parameters.source}, of {name_setting(reference)}",
-        errors=_widen_bands(parameters, measured, others),
+        errors=_widen_bands(parameters, measured, other_settings),
         provenance={**parameters.provenance, SETTING_KEY: reference, FACTORS_KEY: factors_of_others},
     )
 
@@ -274,10 +275,10 @@ def _estimate_against_reference(parameters: ParameterSet, other: Measured, refer
     return estimate_factors(parameters, points, np.log(np.array(other.seconds)[predicted] / reference_times[predicted]))
 
 
-def _widen_bands(parameters: ParameterSet, measured: Measured, others: list[str]) -> dict[str, Errors]:
+def _widen_bands(parameters: ParameterSet, measured: Measured, other_settings: list[str]) -> dict[str, Errors]:
     """Return the residual bands, widened at both ends until they cover 95 % of the points of other settings, each
     setting with equal weight."""
-    other_points = select_points(measured, [setting in others for setting in list_settings(measured)])
+    other_points = select_points(measured, [setting in other_settings for setting in list_settings(measured)])
     logs = np.log(np.array(other_points.seconds) / predict_seconds(parameters, other_points.points))
     operations = [operation_class(point.operation) for point in other_points.points]
     setting, bands = np.array(list_settings(other_points)), {}

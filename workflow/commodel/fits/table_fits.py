@@ -210,9 +210,9 @@ def make_refit(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> 
     def refit(masks: np.ndarray) -> Array:
         return np.array([refit_points(np.flatnonzero(flags)) for flags in masks])
 
-    def refit_points(kept: np.ndarray) -> Array:
+    def refit_points(numbers: np.ndarray) -> Array:
         try:
-            fitted = entry.fit_points([schedules[number] for number in kept], seconds[kept])
+            fitted = entry.fit_points([schedules[number] for number in numbers], seconds[numbers])
         except UserError:  # too few points remain
             return np.full(len(seconds), np.nan)
         model = Model.of_fit(entry, fitted)
@@ -360,19 +360,19 @@ def _search_best(task: SearchTask, guess: Array, rng: np.random.Generator) -> tu
     )  # multiplying all values by a factor multiplies predictions by it
     targets = np.zeros((len(starts), len(task.seconds)))
     logs, loss = task.fit_targets(starts, targets, MAX_FIRST_STEPS if task.large else MAX_STEPS_FROM_FAR)
-    kept = logs[np.argsort(loss, kind="stable")[:kept_count]]
+    candidates = logs[np.argsort(loss, kind="stable")[:kept_count]]
     if task.large:  # only the best starts are searched to the end
-        logs, _ = task.fit_targets(kept, targets[: len(kept)], MAX_STEPS_FROM_FAR)
-        kept = logs
+        logs, _ = task.fit_targets(candidates, targets[: len(candidates)], MAX_STEPS_FROM_FAR)
+        candidates = logs
     for _ in range(MAX_REWEIGHTINGS):
-        before, task = task.weights, task.update_weights(kept[0])
-        kept, loss = task.fit_targets(kept, targets[: len(kept)], MAX_STEPS_FROM_NEAR)
-        kept = kept[np.argsort(loss, kind="stable")]
+        before, task = task.weights, task.update_weights(candidates[0])
+        candidates, loss = task.fit_targets(candidates, targets[: len(candidates)], MAX_STEPS_FROM_NEAR)
+        candidates = candidates[np.argsort(loss, kind="stable")]
         if np.max(np.abs(task.weights - before)) <= MAX_WEIGHT_CHANGE:
             break
     logs, loss = task.fit_targets(logs, targets[: len(logs)], MAX_STEPS_FROM_NEAR)
-    noise = task.noise(task.misfit(kept[:1])[0])
-    kept_count, cost = task.find_minimum(np.vstack([kept, starts[:1]]), starts[0], GUESS_PENALTY * noise)
+    noise = task.noise(task.misfit(candidates[:1])[0])
+    kept_count, cost = task.find_minimum(np.vstack([candidates, starts[:1]]), starts[0], GUESS_PENALTY * noise)
     best = kept_count[cost.argmin()]
     return task, best, logs[loss <= task.loss(task.misfit(best[None])[0]) + CHI_SQUARED_95 * noise]
 
@@ -441,9 +441,9 @@ def _describe_unexplained_rows(predictions: Array, measured: Measured, table: st
     for number in unexplained[:MAX_NAMED_ROWS]:
         point, factor = measured.points[number], math.exp(factors[number])
         lines = ",".join(map(str, measured.lines.get(point, ())))
-        what = f"{point.operation} {point.algorithm or point.topology}, {point.ranks} ranks"
+        workload = f"{point.operation} {point.algorithm or point.topology}, {point.ranks} ranks"
         size = format_bytes(point.bytes)
-        yield f"{table}:{lines}: {what}, {size}: took {factor:.3g} times its prediction, not explained"
+        yield f"{table}:{lines}: {workload}, {size}: took {factor:.3g} times its prediction, not explained"
     if len(unexplained) > MAX_NAMED_ROWS:
         yield f"{table}: {len(unexplained) - MAX_NAMED_ROWS} more rows are not explained"
 
@@ -460,8 +460,8 @@ def _describe_collapse(parameters: ParameterSet, predictions: Array, points: lis
     hockney = ParameterSet(family="hockney", platform="", source="", values=estimates)
     difference = float(np.nanmax(np.abs(np.log(predict_seconds(hockney, points) / predictions))))
     if difference < MAX_RELATIVE_DIFFERENCE:
-        what = f"α = {format_seconds(alpha)}, β = {beta:.3g} s/B"
-        yield f"loggp has collapsed to Hockney: with {what} predictions are equal within {100 * difference:.1g} %"
+        constants = f"α = {format_seconds(alpha)}, β = {beta:.3g} s/B"
+        yield f"loggp has collapsed to Hockney: with {constants} predictions are equal within {100 * difference:.1g} %"
 
 
 def predict_seconds(parameters: ParameterSet, points: Sequence[Point]) -> Array:

@@ -104,11 +104,11 @@ class Readings:
         if operation and has_size(operation) and not size and algorithm_name in ("", LIBRARY):
             self.left_out[f"{name} of 0 bytes"] += 1
             return
-        algorithm_name = source_row.given.algorithm or algorithm_name or LIBRARY
+        algorithm_name = source_row.stated.algorithm or algorithm_name or LIBRARY
         if not operation or (algorithm_name != LIBRARY and not _has_algorithm(operation, algorithm_name)):
             self.left_out[name if algorithm_name == LIBRARY else f"{name} {algorithm_name}"] += 1
             return
-        ranks = source_row.given.ranks or ranks
+        ranks = source_row.stated.ranks or ranks
         if not ranks:
             raise source_row.error("the file does not say how many ranks there were; give --ranks")
         size = size if has_size(operation) else 0
@@ -134,7 +134,7 @@ class Readings:
             raise source_row.error(f"found a size of {size} bytes, wanted 0 to {MAX_BYTES}")
         if not 2 <= ranks <= MAX_COUNT:
             raise source_row.error(f"found {ranks} ranks, wanted 2 to {MAX_COUNT}")
-        layout = source_row.given.layout or source_row.layout
+        layout = source_row.stated.layout or source_row.layout
         if problem := _find_refusal("layout", layout) or _find_refusal("operation", operation):
             raise source_row.error(problem)
         self.times.append(
@@ -150,7 +150,7 @@ class SourceRow:
 
     file: Path
     line: int  # 0: the row is from the file `tool_name` in an archive
-    given: StatedProperties
+    stated: StatedProperties
     layout: str = ""
     tool_name: str = ""  # the tool's name of the algorithm, if several of its names mean one of ours
     setting: str = ""
@@ -164,10 +164,10 @@ class SourceRow:
             message = f"{self.tool_name}: {message}"
         return UserError(message, file=self.file, line=self.line or None)
 
-    def split(self, columns: Sequence[str], cells: Sequence[str], *, what: str = "numbers") -> dict[str, str]:
+    def split(self, columns: Sequence[str], cells: Sequence[str], *, cell_name: str = "numbers") -> dict[str, str]:
         """Return the cells by column; refuse a row with more or fewer cells than columns."""
         if len(cells) != len(columns):
-            raise self.error(f"found {len(cells)} {what}, wanted {' '.join(columns)}")
+            raise self.error(f"found {len(cells)} {cell_name}, wanted {' '.join(columns)}")
         return dict(zip(columns, cells, strict=True))
 
     def parse_number(self, text: str) -> float:
@@ -195,14 +195,16 @@ class Format:
     extra_options: tuple[str, ...] = ()  # fields of `StatedProperties` used besides algorithm, layout and ranks
 
 
-def read_times(entry: Format, files: Iterable[Path], given: StatedProperties) -> Readings:
+def read_times(entry: Format, files: Iterable[Path], stated: StatedProperties) -> Readings:
     """Return all times of some files; a file without any time is refused, since it may have another format."""
     joined = Readings()
     for file in files:
-        readings = entry.times(file, given)
+        readings = entry.times(file, stated)
         if not readings.times:
-            what = f", only {describe_left_out(readings)}" if readings.left_out else f"; is it a file of {entry.title}?"
-            raise UserError(f"found no time of an operation and algorithm known here{what}", file=file)
+            explanation = (
+                f", only {describe_left_out(readings)}" if readings.left_out else f"; is it a file of {entry.title}?"
+            )
+            raise UserError(f"found no time of an operation and algorithm known here{explanation}", file=file)
         joined.times += readings.times
         joined.left_out += readings.left_out
         joined.remarks += readings.remarks
@@ -222,10 +224,10 @@ def read_text_lines(path: Path) -> Iterator[tuple[int, str]]:
     return read_lines(path, MAX_FILE_BYTES, "a table of times", strict=False)
 
 
-def read_source_rows(path: Path, given: StatedProperties) -> Iterator[tuple[SourceRow, str]]:
+def read_source_rows(path: Path, stated: StatedProperties) -> Iterator[tuple[SourceRow, str]]:
     """Yield the lines of a text file, each with its place."""
     for number, line in read_text_lines(path):
-        yield SourceRow(path, number, given), line
+        yield SourceRow(path, number, stated), line
 
 
 def normalize_operation(name: str) -> str:

@@ -189,21 +189,21 @@ def _describe_layout(nodes: list[int]) -> str:
 
 
 def choose_placement(
-    said: Placement, gpu: bool, tests: Sequence[Placement], allocs: Mapping[str, Placement]
+    declared: Placement, gpu: bool, tests: Sequence[Placement], allocs: Mapping[str, Placement]
 ) -> Placement:
-    """Return the placement of a test, by its metadata (`said`) and the allocation files of its run.
+    """Return the placement of a test, by its metadata (`declared`) and the allocation files of its run.
 
     `tests` are the placements of all tests of the run by their metadata. An allocation file has the real placement,
     metadata the wanted one. If they differ, the allocation file is right, provided that it is certainly of this test.
     """
     sized = {name: placement for name, placement in allocs.items() if ALLOCATION_FILE.fullmatch(name)[1]}
     if not sized:
-        return next(iter(allocs.values())) if allocs and said == tests[0] else said
-    right = {name: placement for name, placement in sized.items() if placement.ranks == said.ranks}
+        return next(iter(allocs.values())) if allocs and declared == tests[0] else declared
+    right = {name: placement for name, placement in sized.items() if placement.ranks == declared.ranks}
     if not right and len(sized) == len(set(tests)) == 1:
         right = sized
     of_kind = [placement for name, placement in right.items() if bool(ALLOCATION_FILE.fullmatch(name)[2]) == gpu]
-    return next(iter([*of_kind, *right.values()]), said)
+    return next(iter([*of_kind, *right.values()]), declared)
 
 
 DATA_FILE = re.compile(r"([0-9]{1,12})_(.+)\.csv")
@@ -327,11 +327,11 @@ def _split_lines(content: bytes) -> Iterator[str]:
         yield line[:MAX_LINE_BYTES].decode("utf-8", "replace")
 
 
-def read_metadata(path: Path, given: str) -> tuple[Path, dict[tuple[str, str], TestMetadata]]:
-    """Return the file of metadata, and its tests by run and number; without `given`, PICO's usual places are tried."""
+def read_metadata(path: Path, option: str) -> tuple[Path, dict[tuple[str, str], TestMetadata]]:
+    """Return the file of metadata, and its tests by run and number; without `option`, PICO's usual places are tried."""
     file = (
-        Path(given)
-        if given
+        Path(option)
+        if option
         else next((source_row for source_row in _list_metadata_places(path) if source_row.is_file()), None)
     )
     if file is None:
@@ -416,27 +416,27 @@ class Row:
     tool_name: str
 
 
-def read_file(path: Path, given: StatedProperties) -> Readings:
+def read_file(path: Path, stated: StatedProperties) -> Readings:
     readings = Readings()
     if is_run(path):
-        rows = list(_read_run_rows(path, given, readings))
+        rows = list(_read_run_rows(path, stated, readings))
     else:
-        rows = list(_read_summary_rows(path, given) if _is_summary(path) else _read_table_rows(path, given))
+        rows = list(_read_summary_rows(path, stated) if _is_summary(path) else _read_table_rows(path, stated))
     tests: dict[Test, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         tests[row.test][row.tool_name][row.elements] = row.seconds
     followers = {test: find_equal_to_default(test.collective, measured) for test, measured in tests.items()}
     for row in rows:
         _add_row(row, row.tool_name in followers[row.test], readings)
-    for test, others in followers.items():
-        same = ", ".join(f"{name} takes the time of {other}" for name, other in sorted(others.items()))
-        readings.remarks += [f"{test}: at every size {same}: counted as the library default"] if others else []
+    for test, same_times in followers.items():
+        same = ", ".join(f"{name} takes the time of {other}" for name, other in sorted(same_times.items()))
+        readings.remarks += [f"{test}: at every size {same}: counted as the library default"] if same_times else []
     return readings
 
 
-def _read_table_rows(path: Path, given: StatedProperties) -> Iterator[Row]:
+def _read_table_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
     for number, row in read_rows(path, TABLE_COLUMNS):
-        source_row = SourceRow(path, number, given, tool_name=row["algorithm"])
+        source_row = SourceRow(path, number, stated, tool_name=row["algorithm"])
         per_node, nodes, size = (source_row.parse_whole(row[name]) for name in ("ranks_per_node", "nodes", "bytes"))
         source_row = replace(
             source_row,
@@ -454,10 +454,10 @@ def _is_summary(path: Path) -> bool:
     return set(SUMMARY_COLUMNS) <= {name.strip() for name in first[1].split(",")}
 
 
-def _read_summary_rows(path: Path, given: StatedProperties) -> Iterator[Row]:
+def _read_summary_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
     """Yield the rows of PICO's summary of runs: times in nanoseconds, with the columns of the metadata."""
     for number, row in read_rows(path, SUMMARY_COLUMNS):
-        source_row = SourceRow(path, number, given, tool_name=row["algo_name"])
+        source_row = SourceRow(path, number, stated, tool_name=row["algo_name"])
         with add_line_to_errors(path, number):
             about = parse_metadata(row, row.get("timestamp", ""))
         source_row = replace(source_row, layout=about.placement.layout, setting=about.setting)
@@ -473,15 +473,15 @@ def _read_summary_rows(path: Path, given: StatedProperties) -> Iterator[Row]:
         )
 
 
-def _read_run_rows(path: Path, given: StatedProperties, readings: Readings) -> Iterator[Row]:
+def _read_run_rows(path: Path, stated: StatedProperties, readings: Readings) -> Iterator[Row]:
     runs = read_runs(path)
-    file, metadata = read_metadata(path, given.metadata) if runs else (path, {})
+    file, metadata = read_metadata(path, stated.metadata) if runs else (path, {})
     for name, run in runs.items():
-        for count, what in (
+        for count, cause in (
             (run.empty, "empty file"),
             (len(run.unreadable_files), "file with lines that are no times"),
         ):
-            readings.left_out.update({what: count} if count else {})
+            readings.left_out.update({cause: count} if count else {})
         if run.unreadable_files:
             more = f", and {len(run.unreadable_files) - 1} more like it" if len(run.unreadable_files) > 1 else ""
             readings.remarks.append(f"{name}: {run.unreadable_files[0]}: the file is ignored{more}")
@@ -503,7 +503,7 @@ def _read_run_rows(path: Path, given: StatedProperties, readings: Readings) -> I
                 moved[difference] += [number]
             test = Test(name, number, about.collective, placement.ranks)
             for sample in sorted(samples, key=lambda sample: (sample.tool_name, sample.elements)):
-                source_row = SourceRow(path, 0, given, placement.layout, f"{number}/{sample.file}", about.setting)
+                source_row = SourceRow(path, 0, stated, placement.layout, f"{number}/{sample.file}", about.setting)
                 size, seconds = sample.elements * sample.element, sample.nanoseconds / NANOSECONDS_PER_SECOND
                 yield Row(source_row, test, sample.elements, size, seconds, sample.tool_name)
         for difference, numbers in moved.items():

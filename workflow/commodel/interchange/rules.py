@@ -232,14 +232,14 @@ def find_rule(name: str, spec: str) -> Rule:
     numbers = [routine.number for routine in find_routines(name, algorithm)]
     if not numbers or not numbers[0]:
         return Rule()
-    taken = find_algorithms(name)[algorithm].argument
+    parameter = find_algorithms(name)[algorithm].argument
     if not argument:  # Open MPI's segment of 0 means none
-        return Rule(numbers[0], 0, taken.default or 0 if taken and taken.is_size else 0)
-    if taken is None:
+        return Rule(numbers[0], 0, parameter.default or 0 if parameter and parameter.is_size else 0)
+    if parameter is None:
         return Rule()
-    value = taken.read(argument)
-    if not taken.is_size:  # rules have no radix of a tree: it has its default unless it is set for the whole run
-        return Rule(numbers[0]) if value == taken.default else Rule()
+    value = parameter.read(argument)
+    if not parameter.is_size:  # rules have no radix of a tree: it has its default unless it is set for the whole run
+        return Rule(numbers[0]) if value == parameter.default else Rule()
     return Rule(numbers[-1], 0, value) if value < UNSEGMENTED else Rule(numbers[0])
 
 

@@ -139,8 +139,8 @@ def format_platform(network: Network, nodes: int, file: str, title: str) -> str:
     """Return the text of the platform file, which has one rank on each node."""
     overheads = {"smpi/os": network.send, "smpi/ois": network.send, "smpi/or": network.receive}
     section = {"file": file, "config": NEUTRAL_CONFIG | overheads | dict(network.config)}
-    whole = {"title": title, "launcher": "simgrid", "nodes": nodes, "cores": 1, "simgrid": section}
-    return yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=120)
+    document = {"title": title, "launcher": "simgrid", "nodes": nodes, "cores": 1, "simgrid": section}
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
 
 
 FORMAT = Format("simgrid", "SimGrid")

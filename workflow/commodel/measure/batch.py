@@ -390,10 +390,10 @@ def _require_samples(folder: SafePath, ids: set[str]) -> None:
         )
 
 
-def find_setting(given: str | None) -> str:
+def find_setting(option: str | None) -> str:
     """Return the given setting, else that of the environment; empty if there is none."""
-    with mistakes_in(key="--setting" if given is not None else SETTING_VARIABLE):
-        return parse_setting(os.environ.get(SETTING_VARIABLE, "") if given is None else given)
+    with mistakes_in(key="--setting" if option is not None else SETTING_VARIABLE):
+        return parse_setting(os.environ.get(SETTING_VARIABLE, "") if option is None else option)
 
 
 def measure_now(

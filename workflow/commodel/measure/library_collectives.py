@@ -87,9 +87,9 @@ class LibraryTimer:
         of_barriers = [choice for choice in choices if choice.operation == BARRIER]
         of_others = [choice for choice in choices if choice.operation != BARRIER]
         barriers = [workload for workload in workloads if of_barriers and workload.operation == BARRIER]
-        others = [workload for workload in workloads if workload not in barriers]
+        collectives = [workload for workload in workloads if workload not in barriers]
         starts: dict[str, list[PlacedWorkload]] = {}
-        for workload in others:
+        for workload in collectives:
             starts.setdefault(f"{name}-{workload.operation}" if workload.operation in separate else name, []).append(
                 workload
             )

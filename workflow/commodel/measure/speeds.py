@@ -68,8 +68,8 @@ def make_measurer(
 def _prepare_context(platform: Platform, settings: Measure, folder: SafePath) -> StartContext:
     launcher = LAUNCHERS[platform.launcher]
     if launcher.simulated or platform.overlay:
-        what = "is simulated" if launcher.simulated else "has no MPI of its own"
-        raise UserError(f"platform '{platform.name}' {what}; its speeds are declared in a file")
+        reason = "is simulated" if launcher.simulated else "has no MPI of its own"
+        raise UserError(f"platform '{platform.name}' {reason}; its speeds are declared in a file")
     starter = find_starter(get_toolchain(platform), launcher.starters)
     if starter is None:
         raise UserError(f"no {' or '.join(launcher.starters)} found, which platform '{platform.name}' needs")

@@ -89,11 +89,11 @@ def make_given_set(name: str, texts: Sequence[str]) -> ParameterSet:
     entry = find_family(name)
     settings, values_given = _split_settings(entry, [text.removeprefix(f"{name}:") for text in texts])
     texts: dict[str, str] = {}
-    for given, value in values_given:
-        parameter = entry.by_name.get(parse(given).parameter)
+    for name_text, value in values_given:
+        parameter = entry.by_name.get(parse(name_text).parameter)
         if parameter is None:
-            raise UserError(f"family {name} has no parameter '{given}'; {suggest(given, entry.by_name)}")
-        full_name = entry.full_name(given)
+            raise UserError(f"family {name} has no parameter '{name_text}'; {suggest(name_text, entry.by_name)}")
+        full_name = entry.full_name(name_text)
         if full_name in texts:
             raise UserError(f"found {full_name} twice")
         texts[full_name] = value
@@ -136,7 +136,7 @@ def _replace_values(parameters: ParameterSet, texts: Sequence[str], many_sets: b
     entry = find_family(parameters.family)
     settings, values_given = _split_settings(entry, texts)
     notes = [f"{name}={value}{_describe_previous(parameters.settings.get(name))}" for name, value in settings.items()]
-    names = [_find_name(entry, parameters, given, many_sets) for given, _ in values_given]
+    names = [_find_name(entry, parameters, name_text, many_sets) for name_text, _ in values_given]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UserError(f"--set: found {twice[0]} twice")
     forms = {**infer_forms(entry, [name for name in names if name not in parameters.values]), **parameters.forms}
@@ -171,24 +171,25 @@ def _parameter(name: str) -> str:
     return parse(name).parameter
 
 
-def _find_name(entry: Family, parameters: ParameterSet, given: str, many_sets: bool) -> str:
+def _find_name(entry: Family, parameters: ParameterSet, name_text: str, many_sets: bool) -> str:
     """Return the name of a value in the set: a function's constant may be named by the function.
 
     A value that the set has by node type must be named with the type, or the change would have no effect.
     """
-    if _parameter(given) not in entry.by_name:
-        suggestion = suggest(given, [*entry.by_name, *(entry.settings or {})])
+    if _parameter(name_text) not in entry.by_name:
+        suggestion = suggest(name_text, [*entry.by_name, *(entry.settings or {})])
         hint = "; --set FAMILY:NAME=VALUE is of one family alone" if many_sets else ""
-        raise UserError(f"--set {given}: family {entry.name} has no parameter or setting '{given}'; {suggestion}{hint}")
-    same_parameter = [name for name in parameters.values if _parameter(name) == _parameter(given)]
-    constant = entry.full_name(given, parameters.classes)
-    for name in (given, constant):
+        raise UserError(
+            f"--set {name_text}: family {entry.name} has no parameter or setting '{name_text}'; {suggestion}{hint}"
+        )
+    same_parameter = [name for name in parameters.values if _parameter(name) == _parameter(name_text)]
+    constant = entry.full_name(name_text, parameters.classes)
+    for name in (name_text, constant):
         if name in same_parameter:
             return name
     if same_parameter:
-        raise UserError(
-            f"--set {given}: the set of {entry.name} has no value '{given}'; {suggest(given, same_parameter)}"
-        )
+        suggestion = suggest(name_text, same_parameter)
+        raise UserError(f"--set {name_text}: the set of {entry.name} has no value '{name_text}'; {suggestion}")
     return constant
 
 

@@ -208,13 +208,13 @@ def _list_mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[
     for number, row in enumerate(rows):
         if len(row) not in (2, 4):
             yield (number,), f"found {len(row)} numbers, wanted [size, speed] or [size, speed, low, high]"
-        for place, what in enumerate(("size", "speed", "low", "high")[: len(row)]):
+        for place, quantity in enumerate(("size", "speed", "low", "high")[: len(row)]):
             if row[place] <= 0:
-                yield (number, place), f"found a {what} of {row[place]:g}, wanted more than 0"
+                yield (number, place), f"found a {quantity} of {row[place]:g}, wanted more than 0"
             if not SMALLEST_NUMBER <= row[place] <= LARGEST_NUMBER:
                 yield (
                     (number, place),
-                    f"found a {what} of {row[place]:g}, wanted {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}",
+                    f"found a {quantity} of {row[place]:g}, wanted {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}",
                 )
         if number and row[0] <= rows[number - 1][0]:
             yield (number, 0), f"found size {row[0]:g} after {rows[number - 1][0]:g}, wanted sizes that grow"
@@ -230,5 +230,5 @@ def write_speeds(path: AnyPath, speeds: Speeds) -> None:
         name: {"block": kernel.block, "kinds": {kind: list(map(list, rows)) for kind, rows in kernel.kinds.items()}}
         for name, kernel in speeds.kernels.items()
     }
-    given = {key: value for key, value in document.items() if value not in ("", {})}
-    write_text(path, format_yaml(given))
+    present = {key: value for key, value in document.items() if value not in ("", {})}
+    write_text(path, format_yaml(present))

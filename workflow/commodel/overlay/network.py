@@ -289,9 +289,9 @@ class Network(_NetworkMember):
         filter in place of `filter`, `leaf` filters what back-ends send, `down` filters packets on their way down.
         """
         open_pointer = sync if ".so" in sync else ""
-        for word, known in (("wait" if open_pointer else sync, SYNC_MODES), (on_loss, LOSS_MODES)):
-            if word not in known:
-                raise OverlayError(f"found '{word}', wanted {', '.join(known[:-1])} or {known[-1]}")
+        for word, modes in (("wait" if open_pointer else sync, SYNC_MODES), (on_loss, LOSS_MODES)):
+            if word not in modes:
+                raise OverlayError(f"found '{word}', wanted {', '.join(modes[:-1])} or {modes[-1]}")
         names = [name.encode() for name in (root, leaf, down, open_pointer)]
         waiting = 0 if open_pointer else SYNC_MODES.index(sync)
         options = StreamOptions(filter.encode(), waiting, seconds, LOSS_MODES.index(on_loss), *names)
@@ -354,8 +354,8 @@ def _convert_event(event: Event) -> NetworkEvent:
 def _receive_in_time(seconds: float | None, receive) -> None:
     end = None if seconds is None else time.monotonic() + seconds
     while True:
-        left = MAX_WAIT_SECONDS if end is None else min(MAX_WAIT_SECONDS, max(end - time.monotonic(), 0))
-        if (code := receive(left)) == OK:
+        remaining = MAX_WAIT_SECONDS if end is None else min(MAX_WAIT_SECONDS, max(end - time.monotonic(), 0))
+        if (code := receive(remaining)) == OK:
             return
         if code != TIMEOUT:
             raise make_last_error(code)

@@ -128,10 +128,10 @@ def _encode_text(text: object) -> bytes:
 
 def _make_array(name: str, dtype: np.dtype, value: object) -> np.ndarray:
     """Return a contiguous array of one dimension; it is only copied if necessary. No value is rounded or truncated."""
-    given = value if isinstance(value, np.ndarray) else _array_from_sequence(name, dtype, value)
-    if given.ndim != 1 or not np.can_cast(given.dtype, dtype, "safe"):
-        raise OverlayError(f"found {given.ndim} dimensions of {given.dtype}, wanted one of {dtype}, as %a{name} has")
-    return np.ascontiguousarray(given, dtype)
+    array = value if isinstance(value, np.ndarray) else _array_from_sequence(name, dtype, value)
+    if array.ndim != 1 or not np.can_cast(array.dtype, dtype, "safe"):
+        raise OverlayError(f"found {array.ndim} dimensions of {array.dtype}, wanted one of {dtype}, as %a{name} has")
+    return np.ascontiguousarray(array, dtype)
 
 
 def _array_from_sequence(name: str, dtype: np.dtype, value: object) -> np.ndarray:

@@ -254,7 +254,7 @@ class PlacedLayout:
     nodes: int  # up to the last one in use
     per_node: int  # maximum of ranks on a node
     reach: str  # distance classes of its ranks
-    misfit: str  # why it does not fit the platform; empty if it does
+    obstacle: str  # why it does not fit the platform; empty if it does
 
     @property
     def point_fields(self) -> dict[str, object]:
@@ -262,8 +262,8 @@ class PlacedLayout:
         return {"nodes": self.nodes, "per_node": self.per_node, "reach": self.reach}
 
     def check(self, ranks: int, key: str = "") -> PlacedLayout:
-        if self.misfit:
-            raise UserError(f"{ranks} ranks as {self.misfit}", key=key)
+        if self.obstacle:
+            raise UserError(f"{ranks} ranks as {self.obstacle}", key=key)
         return self
 
 
@@ -280,9 +280,9 @@ def complete_layout(setting: Setting, spec: str, ranks: int, requested: int | No
     entry, arguments = find_layout(layout)
     used, ranks_on = np.unique(node, return_counts=True)
     per_node = entry.ranks_per_node(arguments) or int(ranks_on.max())
-    misfit = _explain_misfit(setting, defaults, layout, used, ranks_on, per_node)
-    reach = "" if misfit else Hierarchy.of(dict(setting.levels)).reach(node)
-    return PlacedLayout(layout, int(node.max()) + 1, per_node, reach, misfit)
+    obstacle = _explain_misfit(setting, defaults, layout, used, ranks_on, per_node)
+    reach = "" if obstacle else Hierarchy.of(dict(setting.levels)).reach(node)
+    return PlacedLayout(layout, int(node.max()) + 1, per_node, reach, obstacle)
 
 
 def complete_layout_and_ranks(setting: Setting, spec: str, ranks: int | None) -> tuple[PlacedLayout, int]:

@@ -98,9 +98,9 @@ def _digest_own_size(operation: str, algorithm: str, topology: str, size: int) -
         _make_size_builder(_sample_summands(operation, ranks)[0], algorithm, ranks),
         _choose_sizes(operation, algorithm),
     )
-    fewest, most = (build(bytes).messages for bytes in (sizes[0], sizes[-1]))
-    if most > fewest:
-        size = min(size, sizes[-1] * MAX_ROWS // most)
+    min_rows, max_rows = (build(bytes).messages for bytes in (sizes[0], sizes[-1]))
+    if max_rows > min_rows:
+        size = min(size, sizes[-1] * MAX_ROWS // max_rows)
     return _digest([_encode_schedule(operation, algorithm, ranks, size)])
 
 

@@ -83,24 +83,24 @@ def wrap_addresses(first: np.ndarray, bytes: np.ndarray, end: int) -> Runs:
     row = np.repeat(np.arange(len(bytes)), 2)
     starts = np.stack([first, np.zeros_like(first)], axis=1).ravel()
     lengths = np.stack([before, bytes - before], axis=1).ravel()
-    kept = lengths > 0
-    return Runs(row[kept], starts[kept], lengths[kept])
+    nonempty = lengths > 0
+    return Runs(row[nonempty], starts[nonempty], lengths[nonempty])
 
 
-def pipeline_phase(whole: Phase, bytes: int, segment: int | None, stride: int = 1, start: int = 0) -> Phase:
+def pipeline_phase(phase: Phase, bytes: int, segment: int | None, stride: int = 1, start: int = 0) -> Phase:
     """Return a phase with each message cut into segments, which follow each other at intervals of `stride` steps.
 
     The messages have `bytes` bytes from address `start` on.
     """
     if segment is None:
-        return whole
-    rows, segments = len(whole.step), max(-(-bytes // segment), 1)
+        return phase
+    rows, segments = len(phase.step), max(-(-bytes // segment), 1)
     check_rows(segments * rows)
     number, row = np.divmod(np.arange(segments * rows), max(rows, 1))
     size = np.minimum(segment, bytes - number * segment)  # the last one is shorter; an empty message is one segment
-    step = whole.step[row] + number * stride
+    step = phase.step[row] + number * stride
     at = start + number * segment
-    return make_phase(step, whole.src[row], whole.dst[row], size, lambda: at, combines=whole.combines)
+    return make_phase(step, phase.src[row], phase.dst[row], size, lambda: at, combines=phase.combines)
 
 
 Stage = Phase | Rounds | tuple[Phase, ...]
@@ -246,9 +246,14 @@ def in_order_tree(ranks: int) -> Edges:
     levels = []
     while len(low):
         middle = low + (high - low + 1) // 2 - 1  # the left child, the last rank of its subtree
-        left, right = high > low, high - 1 > middle
-        levels.append((np.concatenate([high[left], high[right]]), np.concatenate([middle[left], high[right] - 1])))
-        low, high = np.concatenate([low[left], middle[right] + 1]), np.concatenate([middle[left], high[right] - 1])
+        has_left, has_right = high > low, high - 1 > middle
+        levels.append(
+            (np.concatenate([high[has_left], high[has_right]]), np.concatenate([middle[has_left], high[has_right] - 1]))
+        )
+        low, high = (
+            np.concatenate([low[has_left], middle[has_right] + 1]),
+            np.concatenate([middle[has_left], high[has_right] - 1]),
+        )
     step = np.repeat(np.arange(len(levels)), [len(parents) for parents, _ in levels])
     return Edges(step, *(np.concatenate(column) for column in zip(*levels, strict=True)))
 
@@ -414,7 +419,7 @@ class Core:
     """
 
     ranks: int
-    odd: bool = True
+    second_of_pair: bool = True
     bits_reversed: bool = False
 
     @property
@@ -429,7 +434,7 @@ class Core:
     @property
     def inner(self) -> np.ndarray:
         """The core's rank of each pair."""
-        return 2 * np.arange(self.extra) + self.odd
+        return 2 * np.arange(self.extra) + self.second_of_pair
 
     @property
     def outer(self) -> np.ndarray:
@@ -442,7 +447,7 @@ class Core:
         position = np.arange(1 << self.rounds)
         if self.bits_reversed:
             position = sum((position >> bit & 1) << self.rounds - 1 - bit for bit in range(self.rounds)) + 0 * position
-        return np.where(position < self.extra, 2 * position + self.odd, position + self.extra)
+        return np.where(position < self.extra, 2 * position + self.second_of_pair, position + self.extra)
 
     def ends(self, ends: np.ndarray) -> np.ndarray:
         """Return the ends of the blocks of each position: its own block, or both of a pair."""

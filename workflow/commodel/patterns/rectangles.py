@@ -72,8 +72,8 @@ class Rectangles:
         order = working[np.lexsort((self.y[working], self.x[working]))]
         columns = np.split(order, 1 + np.flatnonzero(np.diff(self.x[order])))
         for column in columns:
-            if (others := column[self.width[column] != self.width[column[0]]]).size:
-                first, other = column[0], others[0]
+            if (different := column[self.width[column] != self.width[column[0]]]).size:
+                first, other = column[0], different[0]
                 widths = f"{self.width[first]} of rank {first}, {self.width[other]} of rank {other}"
                 raise UserError(f"found different widths at x={self.x[first]}: {widths}; wanted columns")
         return tuple(columns)
@@ -225,7 +225,7 @@ def _read(path: AnyPath) -> Rectangles:
 
 
 def _read_rows(path: AnyPath) -> Iterator[tuple[int, int, tuple[float, ...]]]:
-    for line, row in stream_rows(path, COLUMNS, once=True):
+    for line, row in stream_rows(path, COLUMNS, unique_columns=True):
         with add_line_to_errors(path, line):
             if unknown := [name for name in row if name not in ALL_COLUMNS]:
                 raise UserError(f"found the column {shown(unknown[0])}, wanted {','.join(ALL_COLUMNS)}")

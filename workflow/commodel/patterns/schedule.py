@@ -338,7 +338,7 @@ class Schedule:
         columns = ("step", "src", "dst", "node", *(("src_wait", "dst_step", "dst_wait") if self.nonblocking else ()))
         pairs = [(getattr(self, name), getattr(other, name)) for name in columns]
         pairs += [(getattr(self.work, name), getattr(other.work, name)) for name in ("step", "rank", "kind")]
-        return all(own is others or np.array_equal(own, others) for own, others in pairs)
+        return all(column is other_column or np.array_equal(column, other_column) for column, other_column in pairs)
 
     def encode(self) -> bytes:
         """Return messages, local work and the root as bytes that are equal on every machine.

@@ -56,9 +56,9 @@ def write_sheets(book, file: Path, root: Path, plan: Plan) -> None:
     """Write the sheets of an experiment's file into an open workbook."""
     experiment = load_experiment(file)
     rows = [
-        {PLATFORM: block.platform or "", **values, KEEP: "yes" if kept else "no"}
+        {PLATFORM: block.platform or "", **values, KEEP: "yes" if is_kept else "no"}
         for block in experiment.matrix
-        for values, kept in list_with_excluded(block)
+        for values, is_kept in list_with_excluded(block)
     ]
     names = _list_names(root)
     for title in NAMED_AXES:  # names in the file come first; the others are forms that show how arguments are written
@@ -97,9 +97,9 @@ def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str
     keep, operation = (
         f"${COLUMN_LETTER[title]}${HEADER_ROWS + 1}:${COLUMN_LETTER[title]}${last}" for title in (KEEP, "operation")
     )
-    kept = sum(row[KEEP] == "yes" for row in rows)
+    kept_count = sum(row[KEEP] == "yes" for row in rows)
     sheet.write_string(0, 0, "combinations kept", bold)
-    sheet.write_formula(0, 2, f'=COUNTIFS({keep},"<>no",{operation},"<>")', bold, kept)
+    sheet.write_formula(0, 2, f'=COUNTIFS({keep},"<>no",{operation},"<>")', bold, kept_count)
     sheet.write_string(
         1, 0, "Change a row, add one below, or set keep to no. An empty platform is that of the experiment."
     )
@@ -149,7 +149,7 @@ def _estimate_costs(
 ) -> list[RowCost | None]:
     """Return the cost of each row; None if it is simulated, impossible, or equal to an earlier row."""
     nodes = {replace(point, pattern=""): batch.nodes for batch in plan.batches for point in batch.points}
-    seen: set[Point] = set()
+    estimated: set[Point] = set()
 
     @cache
     def load_real_platform(name: str):
@@ -165,9 +165,9 @@ def _estimate_costs(
             point = make_point(setting, {name: row[name] for name in AXES if name in row})
         except UserError:  # an excluded combination may be impossible
             return None
-        if point in seen:
+        if point in estimated:
             return None
-        seen.add(point)
+        estimated.add(point)
         seconds, seconds_of_larger = (
             durations.estimate_sample(replace(point, bytes=point.bytes + added)) for added in (0, SIZE_STEP)
         )
@@ -278,8 +278,8 @@ def _read_rows(cells: Sequence[tuple], file: Path, root: Path, default_platform:
 
 def _read_row(row: dict[str, object]) -> dict[str, object]:
     """Return the names and numbers of a row. An error has the column as its key."""
-    if (kept := row.pop(KEEP, "yes")) not in YES_OR_NO:
-        raise UserError(f"found {one_line(kept, 40)!r}, wanted yes or no", key=KEEP)
+    if (keep_text := row.pop(KEEP, "yes")) not in YES_OR_NO:
+        raise UserError(f"found {one_line(keep_text, 40)!r}, wanted yes or no", key=KEEP)
     for name, value in row.items():
         if type(value) not in (str, int, float):  # a formula has a subclass of str
             raise UserError(f"found {one_line(value, 40)!r}, wanted a name or a number", key=name)

@@ -118,7 +118,7 @@ def _keep_order_of_file(value: Any, handler) -> dict[str, tuple]:
     for name in value:
         values = getattr(axes, name)
         is_parameters = name == "parameters"
-        table |= {PARAMETER_PREFIX + key: given for key, given in values.items()} if is_parameters else {name: values}
+        table |= {PARAMETER_PREFIX + key: axis for key, axis in values.items()} if is_parameters else {name: values}
     return table
 
 

@@ -95,9 +95,9 @@ def _with_parameters(values: Values) -> Values:
     parameter_names = [name for name in values if name.startswith(PARAMETER_PREFIX)]
     if not parameter_names:
         return values
-    others = {name: value for name, value in values.items() if name not in parameter_names}
+    axes = {name: value for name, value in values.items() if name not in parameter_names}
     arguments = (f":{name.removeprefix(PARAMETER_PREFIX)}={values[name]}" for name in parameter_names)
-    return others | {"operation": "".join([others["operation"], *arguments])}
+    return axes | {"operation": "".join([axes["operation"], *arguments])}
 
 
 def _with_ranks(combination: Values) -> Values:
@@ -139,7 +139,7 @@ def add_table(block: Block) -> Block:
             raise UserError(f"found no file '{block.table}' in the project")
     except UserError as error:
         raise block.error(("table",), error.found) from None
-    rows = read_rows(file, ("operation",), separator, once=True)
+    rows = read_rows(file, ("operation",), separator, unique_columns=True)
     for name in rows[0][1]:
         if name not in TABLE_COLUMNS and not name.startswith(PARAMETER_PREFIX):
             message = f"found an unknown column; {suggest(name, [*TABLE_COLUMNS, f'{PARAMETER_PREFIX}NAME'])}"

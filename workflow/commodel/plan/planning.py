@@ -82,12 +82,12 @@ def make_batches(
 
     def make_batch(label: str, members: Sequence[Point | Case], likely: Sequence[Case] = ()) -> Batch:
         """Return a batch of points or of cases. If the `likely` cases take longer, the estimates are theirs."""
-        seconds, most = (
+        seconds, upper_seconds = (
             max(durations.estimate_batch(own, limit) for own in (members, likely)) for limit in (False, True)
         )
         kind = "points" if isinstance(members[0], Point) else "cases"
         nodes = max(count_case_nodes(member) if kind == "cases" else member.nodes for member in members)
-        about = {"nodes": nodes, kind: tuple(members), "seconds": seconds, "most": most, "budget": budget}
+        about = {"nodes": nodes, kind: tuple(members), "seconds": seconds, "most": upper_seconds, "budget": budget}
         return Batch(f"{name}{label}-{state_digest}", name, **about)
 
     measured, surveys = [], []
@@ -102,7 +102,7 @@ def make_batches(
         probes = [entry for entry in probes if entry != SURVEY]
         # Before the survey, levels are unknown. The estimates must suffice for the probes of a network with levels.
         likely = site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))
-    left = _limit_probes(measured, platform.simulated) - sum(batch.seconds for batch in surveys)
+    remaining = _limit_probes(measured, platform.simulated) - sum(batch.seconds for batch in surveys)
     for thinning in (1, 2) if _are_automatic(experiment) else (1,):
         cases, likely_cases = (
             [case for entry in probes for case in probe(entry).cases(name, replace(own, thinning=thinning), sizes)]
@@ -111,7 +111,7 @@ def make_batches(
         if not cases:
             return (*surveys, *measured)
         batch = make_batch("-probes", cases, likely_cases)
-        if batch.seconds <= left:
+        if batch.seconds <= remaining:
             break
     return (*surveys, batch, *measured)
 

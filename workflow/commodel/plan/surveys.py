@@ -92,10 +92,10 @@ def _can_be_surveyed(platform: Platform) -> bool:
 
 def write_network(network: LearnedNetwork, root: str | Path = ".") -> Path:
     path = network_file(network.platform, network.digest, root)
-    kept = {name: value for name, value in asdict(network).items() if value}
-    kept["levels"] = {level: list(column) for level, column in network.levels.items()}
-    kept |= {name: list(kept[name]) for name in ("hosts", "slow", "notes") if name in kept}
-    write_text(path, HEADER.format(platform=network.platform) + format_yaml(kept))
+    document = {name: value for name, value in asdict(network).items() if value}
+    document["levels"] = {level: list(column) for level, column in network.levels.items()}
+    document |= {name: list(document[name]) for name in ("hosts", "slow", "notes") if name in document}
+    write_text(path, HEADER.format(platform=network.platform) + format_yaml(document))
     return path
 
 
@@ -104,8 +104,8 @@ def needs_survey(platform: Platform, name: str, experiment: str, root: str | Pat
     experiment."""
     if not _can_be_surveyed(platform):
         return False
-    known = read_learned(name, platform, root)
-    return known is None or known.experiment == experiment
+    learned = read_learned(name, platform, root)
+    return learned is None or learned.experiment == experiment
 
 
 def list_networks_needed(plan: Plan, name: str) -> list[str]:

@@ -62,8 +62,10 @@ def summarize_plan(plan: Plan, progress_lines: Iterable[str] = ()) -> list[str]:
     lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []
     for name, file in plan.files.items():
         if not file.copy:
-            what = f"{name}: {format_bytes(file.bytes)}, of which the results keep the digest and no copy"
-            lines.append(f"{what} (limit {format_bytes(MAX_COPY_BYTES)}): keep the file to predict or play it again")
+            file_size = f"{name}: {format_bytes(file.bytes)}, of which the results keep the digest and no copy"
+            lines.append(
+                f"{file_size} (limit {format_bytes(MAX_COPY_BYTES)}): keep the file to predict or play it again"
+            )
     for name, families in plan.probes.items():
         lines.append(f"probe {name}: {'for ' + ', '.join(families) if families else probe(name).title}")
     for platform in plan.platforms:

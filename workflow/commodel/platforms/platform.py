@@ -126,8 +126,10 @@ class Link(FileMapping):
 
     @model_validator(mode="after")
     def _require_one_uplink_key(self) -> Self:
-        if len(given := [name for name in UPLINK_KEYS if getattr(self, name) is not None]) > 1:
-            raise make_refusal(f"found {given[0]} and {given[1]}, wanted one of {', '.join(UPLINK_KEYS)}", given[1])
+        if len(used_keys := [name for name in UPLINK_KEYS if getattr(self, name) is not None]) > 1:
+            raise make_refusal(
+                f"found {used_keys[0]} and {used_keys[1]}, wanted one of {', '.join(UPLINK_KEYS)}", used_keys[1]
+            )
         return self
 
 

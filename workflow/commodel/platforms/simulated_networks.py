@@ -87,7 +87,7 @@ def check_value(name: str, value: str) -> None:
 
 
 def _suggest_setting(name: str) -> str:
-    groups = ", ".join(dict.fromkeys(known.partition("/")[0] for known in KNOWN_SETTINGS))
+    groups = ", ".join(dict.fromkeys(setting.partition("/")[0] for setting in KNOWN_SETTINGS))
     return suggest(name, KNOWN_SETTINGS) if near(name, KNOWN_SETTINGS) else f"wanted one of {groups}"
 
 
@@ -232,8 +232,8 @@ class _Reader:
         if element == "trace_connect":
             if (kind := attributes.get("kind", "")) not in TRACE_ATTRIBUTES:
                 raise self.refuse(f"found kind='{one_line(kind, 40)}', wanted {' or '.join(TRACE_ATTRIBUTES)}")
-            for name, known in (("trace", self.traces), ("element", self.links)):
-                if (found := attributes.get(name, "")) not in known:
+            for name, ids in (("trace", self.traces), ("element", self.links)):
+                if (found := attributes.get(name, "")) not in ids:
                     kind = "link" if name == "element" else "trace"
                     raise self.refuse(f"found {name}='{one_line(found, 40)}', wanted the id of a <{kind}> above")
         self.open_elements.append(element)

@@ -122,17 +122,17 @@ def parse_levels(listing: str, names: Sequence[str]) -> Hierarchy:
     return Hierarchy.of(columns)
 
 
-def expand_names(listed: str) -> list[str]:
+def expand_names(host_list: str) -> list[str]:
     """Return the names in a list of Slurm: `n[01-03],x5` is n01, n02, n03 and x5."""
-    if listed == "(null)":
+    if host_list == "(null)":
         return []
-    if not re.fullmatch(rf"({HOST_RANGES.pattern}(,{HOST_RANGES.pattern})*)?", listed):
-        raise UserError(f"found {shown(listed)}, wanted nodes such as n[01-16,20]")
+    if not re.fullmatch(rf"({HOST_RANGES.pattern}(,{HOST_RANGES.pattern})*)?", host_list):
+        raise UserError(f"found {shown(host_list)}, wanted nodes such as n[01-16,20]")
     names: list[str] = []
-    for item in HOST_RANGES.findall(listed):
+    for item in HOST_RANGES.findall(host_list):
         parts = [_expand_range(digits) if digits else [plain] for digits, plain in RANGE_OR_TEXT.findall(item)]
         if len(names) + prod(map(len, parts)) > MAX_NODES:
-            raise UserError(f"found more than {MAX_NODES} nodes below one switch: {shown(listed)}")
+            raise UserError(f"found more than {MAX_NODES} nodes below one switch: {shown(host_list)}")
         names += map("".join, product(*parts))
     return names
 
@@ -170,13 +170,13 @@ def find_node_names(platform: Platform, srun: str, nodes: int, hosts: tuple[str,
     if not job:
         raise UserError(f"platform '{platform.name}' is measured inside a Slurm job: commodel run E --profile slurm")
     folder = Path(srun).parent
-    listed = run_slurm(folder / "squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
-    names = tuple(run_slurm(folder / "scontrol", "show", "hostnames", listed).split())
+    host_list = run_slurm(folder / "squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
+    names = tuple(run_slurm(folder / "scontrol", "show", "hostnames", host_list).split())
     if len(names) < nodes:
-        raise UserError(f"Slurm job {job} has {len(names)} nodes ({listed}), wanted {nodes}")
+        raise UserError(f"Slurm job {job} has {len(names)} nodes ({host_list}), wanted {nodes}")
     if hosts or not platform.types:
         return (*(host for host in hosts if host in names), *(name for name in names if name not in hosts))[:nodes]
-    features = parse_features(run_slurm(folder / "scontrol", "--oneliner", "show", "node", listed))
+    features = parse_features(run_slurm(folder / "scontrol", "--oneliner", "show", "node", host_list))
     return order_by_type(names, features, list_wanted_features(platform, nodes))
 
 

@@ -515,8 +515,8 @@ def cross_validate(residuals: Residuals) -> Interval:
             left_out = of_operation[fold == number]
             is_kept = np.ones(len(low), dtype=bool)
             is_kept[left_out] = False
-            kept, placements = residuals.only(is_kept), np.unique(residuals.placements[left_out]).tolist()
-            bands = {placement: _BandsOnDemand(kept, str(operation), placement) for placement in placements}
+            other_groups, placements = residuals.only(is_kept), np.unique(residuals.placements[left_out]).tolist()
+            bands = {placement: _BandsOnDemand(other_groups, str(operation), placement) for placement in placements}
             for positions, workload in _select_series(residuals, left_out):
                 interval = find_residual_interval(bands[workload.side].fit_for(workload), workload)
                 low[positions], high[positions], corrected[positions] = interval.low, interval.high, interval.corrected

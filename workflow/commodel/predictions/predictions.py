@@ -378,7 +378,7 @@ def predict(
             parameters, predicted_times, first, [points[number].bytes for number in numbers], waves
         )
         times = (predicted_times.seconds, interval.low, interval.high)
-        for number, seconds, low, high, validity, basis, *rest in zip(
+        for number, seconds, low, high, validity, basis, *optional_fields in zip(
             numbers,
             *(column.tolist() for column in times),
             predicted_times.validity,
@@ -395,7 +395,9 @@ def predict(
             strict=True,
         ):
             point = points[number]
-            predictions[number] = Prediction(parameters.family, point, seconds, low, high, validity, basis, *rest)
+            predictions[number] = Prediction(
+                parameters.family, point, seconds, low, high, validity, basis, *optional_fields
+            )
     return [predictions[number] for number in sorted(predictions)]
 
 

@@ -37,7 +37,7 @@ class Factor:
 
     @property
     def text(self) -> str:
-        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]" if self.known else "not told"
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]" if self.known else "not determined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +65,21 @@ def scale_values(entry: Family, forms: Mapping[str, str], numbers: Mapping[str, 
 def _scale_value(
     entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], name: str, f_l: Array, f_b: Array
 ) -> Array:
-    known, parsed = numbers[name], parse(name)
+    value, parsed = numbers[name], parse(name)
     parameter = entry.by_name[parsed.parameter]
     if not parameter.recalibrated or parameter.unit not in ("s", "s/B", "B/s"):
-        return known
+        return value
     if parameter.unit != "s":
         grows = not parameter.argument or parameter.unit in unit(entry, name, forms)
-        return known * (f_b if parameter.unit == "s/B" else 1 / f_b) if grows else known
+        return value * (f_b if parameter.unit == "s/B" else 1 / f_b) if grows else value
     if parameter.argument != "m":
-        return known * f_l if not parameter.argument or "s" in unit(entry, name, forms) else known
+        return value * f_l if not parameter.argument or "s" in unit(entry, name, forms) else value
     if forms.get(parsed.function, forms.get(parameter.name, parameter.form)) == TABLE and parsed.sample:
         smallest = numbers[_find_smallest_sample(numbers, parsed.function, parsed.sample[1])]
-        return f_l * smallest + f_b * (known - smallest)
+        return f_l * smallest + f_b * (value - smallest)
     if parsed.part.startswith("a"):
-        return known * f_l
-    return known * f_b if "s" in unit(entry, name, forms) else known
+        return value * f_l
+    return value * f_b if "s" in unit(entry, name, forms) else value
 
 
 def _find_smallest_sample(numbers: Mapping[str, Array], function: str, level: int | None) -> str:

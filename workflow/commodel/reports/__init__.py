@@ -21,9 +21,9 @@ __all__ = [
 ]
 
 
-def write_report(made: Report, out: Path) -> list[Path]:
+def write_report(report: Report, out: Path) -> list[Path]:
     """Write the workbook and the page into a folder and return the paths of all files written."""
     out.mkdir(parents=True, exist_ok=True)
-    written = [*write_xlsx(made, out / f"{made.experiment}.xlsx"), out / "index.html"]
-    write_html(made, out / "index.html")
+    written = [*write_xlsx(report, out / f"{report.experiment}.xlsx"), out / "index.html"]
+    write_html(report, out / "index.html")
     return written

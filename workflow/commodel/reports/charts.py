@@ -101,21 +101,21 @@ def chart_times(frame: pd.DataFrame) -> dict[str, list[Chart]]:
     """Return charts by platform: first workloads whose fastest alternative changes with the message size, then those
     with the largest differences."""
     drawn, charts = frame["held_out"] & (frame["measured"] > 0) & (frame["bytes"] > 0), {}
-    once = frame.loc[drawn, [*WORKLOAD, "bytes", "way", "point", "measured"]].drop_duplicates("point")
-    for platform, points in once.groupby("platform"):
-        for workload in choose_workloads(points):
+    points_once = frame.loc[drawn, [*WORKLOAD, "bytes", "way", "point", "measured"]].drop_duplicates("point")
+    for platform, platform_points in points_once.groupby("platform"):
+        for workload in choose_workloads(platform_points):
             same = [frame[key] == value for key, value in zip(WORKLOAD, workload, strict=True)]
             part = frame[np.logical_and.reduce([drawn, *same])]
             charts.setdefault(platform, []).append(chart_workload(workload, part, find_best_model(part)))
     return charts
 
 
-def choose_workloads(once: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Return the workloads to draw; `once` has one row a point."""
-    sizes = once.groupby([*WORKLOAD, "bytes"])["measured"]
+def choose_workloads(points: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Return the workloads to draw; `points` has one row a point."""
+    sizes = points.groupby([*WORKLOAD, "bytes"])["measured"]
     spread = (sizes.max() / sizes.min()).groupby(WORKLOAD).max()
-    winners = once.loc[sizes.idxmin()].groupby(WORKLOAD)["way"].nunique()
-    contested = once.groupby(WORKLOAD)[["way", "bytes"]].nunique()
+    winners = points.loc[sizes.idxmin()].groupby(WORKLOAD)["way"].nunique()
+    contested = points.groupby(WORKLOAD)[["way", "bytes"]].nunique()
     contested = contested[(contested["way"] > 1) & (contested["bytes"] > 2)].index
     return sorted(contested, key=lambda workload: (-winners[workload], -spread[workload], workload))[:MAX_TIME_CHARTS]
 
@@ -124,19 +124,31 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
     platform, operation, layout, size = workload
     lines, predictions = [], []
     libraries = set(part.loc[is_library_default(part), "way"])
-    ways = sorted(part["way"].unique(), key=lambda way: (way in libraries, way))  # the MPI default last, and grey
-    for place, way in enumerate(ways):
-        of_way = part[part["way"] == way]
-        once = of_way.drop_duplicates("point").sort_values("bytes")
-        sizes = tuple(once["bytes"].astype(float))
-        ends = {"low": to_microseconds(once["measured_low"]), "high": to_microseconds(once["measured_high"])}
-        title = "MPI default" if libraries == {way} else way
+    alternatives = sorted(
+        part["way"].unique(), key=lambda alternative: (alternative in libraries, alternative)
+    )  # the MPI default last, and grey
+    for place, alternative in enumerate(alternatives):
+        of_way = part[part["way"] == alternative]
+        curve_points = of_way.drop_duplicates("point").sort_values("bytes")
+        sizes = tuple(curve_points["bytes"].astype(float))
+        ends = {
+            "low": to_microseconds(curve_points["measured_low"]),
+            "high": to_microseconds(curve_points["measured_high"]),
+        }
+        title = "MPI default" if libraries == {alternative} else alternative
         lines.append(
-            Series(title, sizes, to_microseconds(once["measured"]), "both", -1 if libraries == {way} else place, **ends)
+            Series(
+                title,
+                sizes,
+                to_microseconds(curve_points["measured"]),
+                "both",
+                -1 if libraries == {alternative} else place,
+                **ends,
+            )
         )
-        if best is not None and way not in libraries:
+        if best is not None and alternative not in libraries:
             drawn = of_way[(of_way["family"] == best["family"]) & (of_way["predicted"] > 0)].sort_values("bytes")
-            name = f"{way}, {best['family']}"
+            name = f"{alternative}, {best['family']}"
             sizes = tuple(drawn["bytes"].astype(float))
             predictions.append(Series(name, sizes, to_microseconds(drawn["predicted"]), "dashed", place))
     return Chart(
@@ -151,13 +163,13 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
 def describe_fastest(part: pd.DataFrame) -> str:
     """Return which alternative is the fastest at the largest messages, and from which size on; such as `: chain is the
     fastest from 64 KiB`."""
-    once = part.drop_duplicates("point").sort_values(["bytes", "measured", "way"], kind="stable")
-    fastest = once.drop_duplicates("bytes").assign(
+    points = part.drop_duplicates("point").sort_values(["bytes", "measured", "way"], kind="stable")
+    fastest = points.drop_duplicates("bytes").assign(
         name=lambda rows: rows["way"].where(~is_library_default(rows), "MPI default")
     )
     name = fastest["name"].iloc[-1]
-    others = fastest.loc[fastest["name"] != name, "bytes"]
-    sizes = fastest.loc[fastest["bytes"] > (others.max() if len(others) else 0), "bytes"]
+    elsewhere = fastest.loc[fastest["name"] != name, "bytes"]
+    sizes = fastest.loc[fastest["bytes"] > (elsewhere.max() if len(elsewhere) else 0), "bytes"]
     return f": {name} is the fastest from {format_bytes(int(sizes.min()))}"
 
 
@@ -168,9 +180,9 @@ def chart_fit(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
     xs = tuple(float(curve.x[place]) for place in order)
     measured = tuple(float(curve.measured[place] * factor) for place in order)
     line = tuple(float(curve.fitted[place] * factor) for place in order)
-    least, most = min(*measured, *line), max(*measured, *line)
-    level = most - least < MIN_RELATIVE_RANGE * abs(most)  # rounding differences would fill the chart
-    ends = {"low": 0.0, "high": 2 * most} if level and most > 0 else {}
+    lowest, highest = min(*measured, *line), max(*measured, *line)
+    level = highest - lowest < MIN_RELATIVE_RANGE * abs(highest)  # rounding differences would fill the chart
+    ends = {"low": 0.0, "high": 2 * highest} if level and highest > 0 else {}
     return Chart(
         f"Fit {fitted_set.platform} {fitted_set.family} {curve.title}",
         to_plain_value(f"{figure}. {curve.title}: {describe_set(fitted_set)}"),
@@ -227,7 +239,7 @@ def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: i
 def compute_residuals(curve: Curve) -> list[float]:
     """Return fitted − measured of each sample, in % of the measured value; NaN if that is 0."""
     pairs = zip(curve.measured, curve.fitted, strict=True)
-    return [100 * (fit / seen - 1) if seen else math.nan for seen, fit in pairs]
+    return [100 * (fit / measured - 1) if measured else math.nan for measured, fit in pairs]
 
 
 def make_curve_axis(curve: Curve, xs: Sequence[float]) -> Axis:

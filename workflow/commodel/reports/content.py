@@ -76,7 +76,7 @@ def build(
         )
         probes = conditions.describe_unmeasured_probes(gap, raw, passes or {})
         pictures, distances = network.make_sections(networks)
-        paired = {seen.platform for seen in networks}
+        paired = {learned_network.platform for learned_network in networks}
         anomalies = network.describe_slow_nodes(networks)
         anomalies += conditions.list_anomalies(frame, provenance or {}, paired)
         settings = conditions.describe_settings(drift) if drift is not None else []

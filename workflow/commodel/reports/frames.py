@@ -97,9 +97,9 @@ def prepare_comparison(comparison: pd.DataFrame) -> pd.DataFrame:
     order = ["simulated", "platform", "operation", "place", "ranks", "bytes", "way", "family"]
     places = frame[order].sort_values(order, kind="stable").index
     columns = {key: frame[key].take(places).reset_index(drop=True) for key in frame.columns.drop("several")}
-    made = pd.DataFrame(columns, copy=False)  # column by column: all at once take room for twice as many
-    made.columns = pd.Index(made.columns, dtype=object)
-    return made
+    prepared = pd.DataFrame(columns, copy=False)  # column by column: all at once take room for twice as many
+    prepared.columns = pd.Index(prepared.columns, dtype=object)
+    return prepared
 
 
 def _make_texts_safe(column: pd.Series) -> pd.Series:

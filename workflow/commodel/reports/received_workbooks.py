@@ -74,12 +74,12 @@ def _check_archive(stream: IO[bytes], path: Path) -> None:
         for part in parts:
             kind = next(prefix for prefix in MAX_PART_BYTES if part.filename.startswith(prefix))
             total[kind] += part.file_size
-            for size, most, what in (
+            for size, limit, subject in (
                 (part.file_size, MAX_PART_BYTES[kind], "a part"),
                 (total[kind], MAX_TOTAL_BYTES[kind], "parts"),
             ):
-                if size > most:
-                    message = f"found {what} of {size >> 20} MiB in it, wanted at most {most >> 20} MiB"
+                if size > limit:
+                    message = f"found {subject} of {size >> 20} MiB in it, wanted at most {limit >> 20} MiB"
                     raise UserError(message, file=path)
         for part in parts:
             with archive.open(part) as content:

@@ -110,8 +110,10 @@ def simulation_word(simulated: bool) -> str:
 
 def simulation_banner(names: Iterable[str]) -> str:
     """Return the banner of a report with simulated platforms; empty without any."""
-    listed = ", ".join(sorted(names))
-    return f"SIMULATED: every measurement on {listed} comes from a simulator, not from hardware." if listed else ""
+    name_list = ", ".join(sorted(names))
+    return (
+        f"SIMULATED: every measurement on {name_list} comes from a simulator, not from hardware." if name_list else ""
+    )
 
 
 def label_platform(platform: str, simulated: set[str]) -> str:
@@ -142,17 +144,17 @@ def format_tally(words: Iterable[str]) -> str:
     """Return words with their counts, the most frequent first: `a 7, b 2, 3 other`."""
     counts = count_by_frequency(words)
     shown = [f"{word} {number}" for word, number in counts[:MAX_TALLIED_WORDS]]
-    others = sum(number for _, number in counts[MAX_TALLIED_WORDS:])
-    return ", ".join([*shown, f"{others} other"] if others else shown)
+    other_count = sum(number for _, number in counts[MAX_TALLIED_WORDS:])
+    return ", ".join([*shown, f"{other_count} other"] if other_count else shown)
 
 
 def format_count(number: float, noun: str, plural: str = "s") -> str:
     return f"{int(number)} {noun}{'' if number == 1 else plural}"
 
 
-def shorten_list(words: list[str], most: int = 6) -> str:
+def shorten_list(words: list[str], limit: int = 6) -> str:
     """Return a list of words with at most so many entries: `a, b and 3 more`."""
-    return join_words(words if len(words) <= most else [*words[: most - 1], f"{len(words) - most + 1} more"])
+    return join_words(words if len(words) <= limit else [*words[: limit - 1], f"{len(words) - limit + 1} more"])
 
 
 def format_ratio(value: float) -> str:

@@ -53,16 +53,16 @@ WORD = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 def shorten_to_ranges(names: Iterable[str]) -> list[str]:
     """Return names as ranges in Slurm's notation: `n1 n2 n3 login` as `login n[1-3]`."""
     stems: dict[str, list[int]] = {}
-    others = []
+    texts = []
     for name in names:
         if match := re.fullmatch(r"(.*?)(0|[1-9][0-9]{0,8})", name):
             stems.setdefault(match[1], []).append(int(match[2]))
         else:
-            others.append(name)
+            texts.append(name)
     for stem, numbers in stems.items():
         parts = format_ranges(sorted(numbers))
-        others.append(f"{stem}[{','.join(parts)}]" if len(numbers) > 1 else f"{stem}{parts[0]}")
-    return sorted(others)
+        texts.append(f"{stem}[{','.join(parts)}]" if len(numbers) > 1 else f"{stem}{parts[0]}")
+    return sorted(texts)
 
 
 def shorten_machine_names(about: Mapping) -> dict[str, list[str]]:
@@ -91,9 +91,9 @@ def _list_or_empty(value: object) -> list:
 def _list_hosts(platform: Document) -> list:
     """Return the machines that a platform file names."""
 
-    def wanted(value: object, kind: type, what: str, *place: str):
+    def wanted(value: object, kind: type, wanted_text: str, *place: str):
         if not isinstance(value, kind):
-            raise platform.error(place, f"found {shown(value)}, wanted {what}")
+            raise platform.error(place, f"found {shown(value)}, wanted {wanted_text}")
         return value
 
     section = wanted(platform.data, dict, "a mapping").get("hosts") or {}
@@ -161,10 +161,10 @@ def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
     """Return the report's anomalies of measurement, for the terminal."""
     plan = load_plan(results.plan)
     provenance = _read_batch_provenance(plan, results)
-    seen = networks(read_table(results.table("summary"), SUMMARY), places(plan, provenance))
-    paired = {entry.platform for entry in seen}
+    learned = networks(read_table(results.table("summary"), SUMMARY), places(plan, provenance))
+    paired = {entry.platform for entry in learned}
     return [
-        *network.describe_slow_nodes(seen),
+        *network.describe_slow_nodes(learned),
         *conditions.list_anomalies(comparison, _add_ranges(provenance), paired),
     ]
 
@@ -194,13 +194,13 @@ def _build_report(
         for frame in (comparison, raw):
             for key in {"batch", "raw"} & set(frame):
                 frame[key] = frame[key].map({name: hide(name) for name in frame[key].unique()})
-    elif output_folder is not None and (way := find_relative_results(output_folder, str(results.folder))):
-        traces = replace(traces, tools={**traces.tools, RESULTS: way})
+    elif output_folder is not None and (results_path := find_relative_results(output_folder, str(results.folder))):
+        traces = replace(traces, tools={**traces.tools, RESULTS: results_path})
     if samples:
         traces = replace(traces, tools={**traces.tools, SAMPLES_KEY: "every sample has a row of its own"})
     if tools is not None:
         traces = replace(traces, tools=tools)
-    seen = networks(raw, places(plan, provenance))
+    learned = networks(raw, places(plan, provenance))
     provenance = _add_ranges(provenance)
     tried = tuple(entry | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in traces.attempts)
     traces = replace(traces, attempts=tried)
@@ -209,7 +209,7 @@ def _build_report(
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
     oversubscribed = conditions.describe_oversubscription(comparison, provenance)
-    (made, unread), (speeds, unreadable) = partitions(plan), _read_speeds(plan)
+    (partition_list, unread), (speeds, unreadable) = partitions(plan), _read_speeds(plan)
     rebuilt = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
     tree_predictions = fastest_trees(plan, comparison, sets)
     drifted = measure_drift(plan, comparison, sets, read_calibrations(results))
@@ -229,9 +229,9 @@ def _build_report(
         passes={name: plan.passes(name) for name in plan.platforms},
         containers={name: about.container for name, about in plan.platforms.items() if about.container},
         traces=traces,
-        networks=seen,
+        networks=learned,
         drift=drifted,
-        partitions=(made, [*unread, *unreadable]),
+        partitions=(partition_list, [*unread, *unreadable]),
         speeds=speeds,
         tree_predictions=tree_predictions,
         rebuilt=rebuilt,

@@ -45,16 +45,16 @@ def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
         findings = list(compare_files(recorded["files"], folder))
         try:
             tools = recorded["tools"]
-            made = build_stored_report(
+            report = build_stored_report(
                 folder, anonymous=ANONYMOUS_KEY in tools, tools=tools, samples=SAMPLES_KEY in tools
             )
         except UserError as error:
             return [*findings, Finding(SKIPPED, "sheets", error.message)], ""
         with tempfile.TemporaryDirectory() as place:
             wanted = Path(place) / "wanted.xlsx"
-            write_xlsx(made, wanted)
+            write_xlsx(report, wanted)
             if filecmp.cmp(wanted, path, shallow=False):
-                return [*findings, *(Finding(SAME, f"sheet {section.name}") for section in made.sections)], ""
+                return [*findings, *(Finding(SAME, f"sheet {section.name}") for section in report.sections)], ""
             with open_received(wanted) as other:
                 own = recorded["tools"].get("code_digest") == code_digest()
                 return [
@@ -120,9 +120,9 @@ def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
 
 def find_differences(expected: list[tuple], here: list[tuple]) -> Iterator[tuple[int, int, object, object]]:
     """Yield (row, column, found, wanted) of every cell that differs."""
-    for row, (left, right) in enumerate(zip_longest(expected, here, fillvalue=())):
-        if left != right:
-            for column, (one, other) in enumerate(zip_longest(left, right)):
+    for row, (expected_row, found_row) in enumerate(zip_longest(expected, here, fillvalue=())):
+        if expected_row != found_row:
+            for column, (one, other) in enumerate(zip_longest(expected_row, found_row)):
                 if not are_equal(one, other):
                     yield row, column, other, one
 

@@ -234,9 +234,9 @@ def tabulate_decisions(decided: pd.DataFrame) -> Table:
     place = [column.key for column in columns].index("algorithm")
     colours = assign_colours(decided["algorithm"])
     behind = {
-        (row, place): colours[name_without_argument(way)]
-        for row, way in enumerate(decided["algorithm"])
-        if name_without_argument(way) in colours
+        (row, place): colours[name_without_argument(alternative)]
+        for row, alternative in enumerate(decided["algorithm"])
+        if name_without_argument(alternative) in colours
     }
     return make_table("Decisions", "Workloads", columns, shown, fixed=len(columns) - 8, backgrounds=behind)
 
@@ -247,7 +247,9 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
     layouts = sorted({layout.partition(":")[0] for layout in rows["layout"]})
     schedules = rows["algorithm"] + (", " + rows["layout"] if len(layouts) > 1 else "")
     cells = rows.assign(
-        way=[TIED_PREFIX * bool(others) + way for others, way in zip(rows["as_good"], schedules, strict=True)]
+        way=[
+            TIED_PREFIX * bool(ties) + alternative for ties, alternative in zip(rows["as_good"], schedules, strict=True)
+        ]
     )
     cells = cells.assign(time=rows["seconds"] * MICRO)
     rows_at = {(getattr(row, over), row.bytes): row for row in cells.itertuples()}

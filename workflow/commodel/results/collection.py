@@ -168,8 +168,8 @@ def summarize_case(samples: Mapping[str, np.ndarray]) -> dict[str, object]:
 
 def _median(values: np.ndarray) -> float:
     """Return the median of the values that are known."""
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if len(known) else np.nan
+    finite = values[~np.isnan(values)]
+    return float(np.median(finite)) if len(finite) else np.nan
 
 
 # Columns that do not distinguish cases of a probe or points of an operation.

@@ -68,8 +68,8 @@ def count_modes(counts: np.ndarray) -> int:
     counts = np.asarray(counts, dtype=float)
     peaks = [place for place in range(len(counts)) if counts[place] == counts[max(place - 1, 0) : place + 2].max()]
     while len(peaks) > 1:
-        between = [left + int(np.argmin(counts[left : right + 1])) for left, right in pairwise(peaks)]
-        lower = [min(counts[left], counts[right]) for left, right in pairwise(peaks)]
+        between = [first + int(np.argmin(counts[first : second + 1])) for first, second in pairwise(peaks)]
+        lower = [min(counts[first], counts[second]) for first, second in pairwise(peaks)]
         depth = [
             min((top / 2 - counts[at]), (top - counts[at]) - 2 * np.sqrt(top + counts[at]))
             for top, at in zip(lower, between, strict=True)

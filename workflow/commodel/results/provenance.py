@@ -81,9 +81,9 @@ def check_setting(path: AnyPath, wanted: str) -> str:
     """
     began = read_setting(path)
     if wanted not in ("", began):
-        what = f"in setting '{began}'" if began else "without a setting"
+        began_text = f"in setting '{began}'" if began else "without a setting"
         instead = "to measure in it, give the platform file the key `setting:`, for batches of their own"
-        raise UserError(f"found setting '{wanted}', but this batch was begun {what}; {instead}", file=path)
+        raise UserError(f"found setting '{wanted}', but this batch was begun {began_text}; {instead}", file=path)
     return began
 
 
@@ -123,8 +123,8 @@ def compute_digests(plan: Plan, folder: AnyPath) -> dict[str, str]:
     digests = {path.below(results.folder): _sha256(path) for path in stages if path.exists()}
     for batch in plan.batches:
         if raw := results.measured(batch.name):
-            listed = "".join(f"{_sha256(path)}  {path.name}\n" for path in raw)
-            digests[f"raw/{batch.name}"] = hashlib.sha256(listed.encode()).hexdigest()
+            digest_list = "".join(f"{_sha256(path)}  {path.name}\n" for path in raw)
+            digests[f"raw/{batch.name}"] = hashlib.sha256(digest_list.encode()).hexdigest()
     return digests
 
 

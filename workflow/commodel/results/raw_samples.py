@@ -84,8 +84,8 @@ def join_passes(passes: dict[int, AnyPath], folder: AnyPath, case: str) -> None:
     joined, valid = [JOINED_HEADERS[HEADERS.index(header)]], False
     for number, lines in files.items():
         for line in lines[1:]:
-            name, _, rest = line.partition(",")
-            text = f"{name},{number},{rest},{total}"
+            name, _, columns = line.partition(",")
+            text = f"{name},{number},{columns},{total}"
             joined.append(f"{text},{checksum(text)}")
             valid = valid or line.split(",", VALID_COLUMN + 1)[VALID_COLUMN] == "1"
     write_text(folder / _file_name(case, valid), "\n".join(joined) + "\n")

@@ -203,8 +203,8 @@ class PlacedRounds:
     def _two_nodes(self, node_type: int) -> tuple[int, int]:
         """Return a rank on a node of this type, and one on another such node; −1 if there is none."""
         ranks = np.flatnonzero(self.types == node_type)
-        others = ranks[self.node[ranks] != self.node[ranks[0]]]
-        return int(ranks[0]), int(others[0]) if len(others) else -1
+        on_other_nodes = ranks[self.node[ranks] != self.node[ranks[0]]]
+        return int(ranks[0]), int(on_other_nodes[0]) if len(on_other_nodes) else -1
 
     @cached_property
     def sample(self) -> MessageKinds:
@@ -366,8 +366,8 @@ def _has_period(state: State, period: int) -> bool:
     return state.strides[-1] == 0 or np.array_equal(state[..., period:], state[..., :-period])
 
 
-def _rotate(state: State, by: int) -> State:
-    return np.roll(state, by, axis=-1) if by % state.shape[-1] else state
+def _rotate(state: State, shift: int) -> State:
+    return np.roll(state, shift, axis=-1) if shift % state.shape[-1] else state
 
 
 def place_rounds(
@@ -412,8 +412,8 @@ def _condense(
     check_rows(sum(part.messages for part in parts))
     step = np.concatenate([part.step + begin for part, begin in zip(parts, begins, strict=False)])
     columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("src", "dst", "bytes"))
-    whole = Schedule.of(schedule.ranks, step, *columns, work=Work.concatenate(works), root=schedule.root)
-    return whole.place(schedule.node), np.array(counts)
+    condensed = Schedule.of(schedule.ranks, step, *columns, work=Work.concatenate(works), root=schedule.root)
+    return condensed.place(schedule.node), np.array(counts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -272,17 +272,17 @@ def replay_steps(
     shared = costs.shared and costs.shared(schedule)
     # When each message leaves its sender, is posted by its receiver, and leaves the shared links.
     times = np.empty((*lead, 3, messages.rows) if shared else (2, messages.rows))
-    left, delivered = times[..., 0, :], times[..., -1, :]
+    departures, delivered = times[..., 0, :], times[..., -1, :]
     steps, failures = iter(schedule.steps if shared else ()), []
 
     def share() -> int:
         try:
             for rows_at_once in shared.rows(next(steps)):
-                delivered[..., rows_at_once] = shared.ends(rows_at_once, left[..., rows_at_once])
+                delivered[..., rows_at_once] = shared.ends(rows_at_once, departures[..., rows_at_once])
                 if has_requests:  # a rendezvous sender waits until its message is delivered
-                    requests = np.broadcast_to(costs.request, left.shape)[..., rows_at_once]
-                    left[..., rows_at_once] = np.where(
-                        np.isnan(requests), left[..., rows_at_once], delivered[..., rows_at_once]
+                    requests = np.broadcast_to(costs.request, departures.shape)[..., rows_at_once]
+                    departures[..., rows_at_once] = np.where(
+                        np.isnan(requests), departures[..., rows_at_once], delivered[..., rows_at_once]
                     )
         except Exception as error:  # an exception must not pass through C
             failures.append(error)

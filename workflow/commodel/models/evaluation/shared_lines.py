@@ -91,16 +91,18 @@ class LineGrouping:
         first, modulo the greatest common divisor of the orbits' lengths.
         """
         one, other, count, rotations = self.one.of(nodes), self.other.of(nodes), self.other.count, rotation.rotations
-        ones, others = rotation.orbits(self.one.group), rotation.orbits(self.other.group)
-        period = np.gcd(ones.length[one], others.length[other])
-        ahead = (others.rotations[other] - ones.rotations[one]) % period
-        line = (ones.number[one] * count + others.number[other]) * rotations + ahead
-        times = rotations * period // (ones.length[one] * others.length[other])
+        first_orbits, second_orbits = rotation.orbits(self.one.group), rotation.orbits(self.other.group)
+        period = np.gcd(first_orbits.length[one], second_orbits.length[other])
+        ahead = (second_orbits.rotations[other] - first_orbits.rotations[one]) % period
+        line = (first_orbits.number[one] * count + second_orbits.number[other]) * rotations + ahead
+        times = rotations * period // (first_orbits.length[one] * second_orbits.length[other])
 
         def back(line: np.ndarray) -> np.ndarray:
             pair, ahead = np.divmod(line, rotations)
             one, other = np.divmod(pair, count)
-            return (other * count + one) * rotations + -ahead % np.gcd(ones.lengths[one], ones.lengths[other])
+            return (other * count + one) * rotations + -ahead % np.gcd(
+                first_orbits.lengths[one], first_orbits.lengths[other]
+            )
 
         if self.half and self._joins:
             times = np.where(back(line) == line, 2 * times, times)
@@ -191,8 +193,8 @@ def _share_fairly(begins: Array, durations: Array, earlier: np.ndarray) -> tuple
     own_durations = durations.copy()
     own_durations[..., 0] = 0.0
     by_size, shares = np.argsort(own_durations, axis=-1, kind="stable"), np.empty_like(own_durations)
-    sizes, rest = np.take_along_axis(own_durations, by_size, axis=-1), np.arange(own_durations.shape[-1])[::-1]
-    np.put_along_axis(shares, by_size, np.cumsum(sizes, axis=-1) + rest * sizes, axis=-1)
+    sizes, larger_count = np.take_along_axis(own_durations, by_size, axis=-1), np.arange(own_durations.shape[-1])[::-1]
+    np.put_along_axis(shares, by_size, np.cumsum(sizes, axis=-1) + larger_count * sizes, axis=-1)
     waiting = np.minimum(durations[..., :1], earlier[:, None] * own_durations)
     return np.minimum(busy, begins + shares + waiting), np.where(np.isfinite(end), end, -np.inf).max(axis=-1)
 
@@ -220,9 +222,9 @@ def find_latency(schedule: Schedule, values: Values, classes: Classes) -> Array:
     if matrix is None:
         return latency
     ends = schedule.node[schedule.src], schedule.node[schedule.dst]
-    known = np.maximum(*ends) < len(matrix)
-    extra = matrix[tuple(np.where(known, end, 0) for end in ends)]
-    return np.maximum(latency + np.where(known, extra, 0.0), 0.0)
+    in_matrix = np.maximum(*ends) < len(matrix)
+    extra = matrix[tuple(np.where(in_matrix, end, 0) for end in ends)]
+    return np.maximum(latency + np.where(in_matrix, extra, 0.0), 0.0)
 
 
 class Lines:
@@ -323,21 +325,21 @@ class Lines:
             link = Groups(np.arange(nodes) % links, TARGET) if links > 1 else None
             out, into = LineGrouping(source, link, half), LineGrouping(target, link, half, into=True)
             leaving, crossing = range(number + 1, len(groups) + 1), range(number + 1, number + 2)
-            for kind, classes_of_way, ways, links_each in (
+            for kind, classes_of_way, groupings, links_each in (
                 ("out", leaving, (out,) if split else (out, into), links),
                 ("in", leaving, (into,) if split else (), links),
                 ("pair", crossing, (LineGrouping(source, target, half),), 1),
                 ("all", crossing, (LineGrouping(Groups(around[number], SOURCE), half=True),), 1),
                 ("inside", range(number, number + 1), (LineGrouping(source, half=True),), 1),
             ):
-                if ways and (name := key(f"c_{kind}", level)) in self.values.functions:
+                if groupings and (name := key(f"c_{kind}", level)) in self.values.functions:
                     space = key("c_out", level) if kind == "in" else name
                     rows = np.flatnonzero((distance >= classes_of_way.start) & (distance < classes_of_way.stop))
                     ends = src[rows], dst[rows]
-                    made = LineSet.of((name, space), rows, ways, ends, links_each, rotation)
+                    line_set = LineSet.of((name, space), rows, groupings, ends, links_each, rotation)
                     if kind in ("out", "in") and (factor := self.factors.get(level)) is not None:
-                        made = made.scale_lines([factor[way.one.of(ends)] for way in ways])
-                    yield made
+                        line_set = line_set.scale_lines([factor[grouping.one.of(ends)] for grouping in groupings])
+                    yield line_set
 
 
 def _number_spaces(kinds: Iterable["LineSet"]) -> tuple[dict[str, int], int]:
@@ -379,12 +381,12 @@ class LineSet:
         cls,
         names: tuple[str, str],
         rows: np.ndarray,
-        ways: Sequence[LineGrouping],
+        groupings: Sequence[LineGrouping],
         nodes: tuple[np.ndarray, np.ndarray],
         links: int,
         rotation: Rotation | None,
     ) -> "LineSet":
-        passed = [way.passed(nodes, rotation) for way in ways]
+        passed = [grouping.passed(nodes, rotation) for grouping in groupings]
         lines, times = np.stack([own.line for own in passed]), [own.times for own in passed]
         return cls(names[0], rows, lines, passed[0].count, links, times, names[1], passed[0].back)
 

@@ -98,14 +98,21 @@ def make_terms(
     lengths = np.diff(first, append=len(size))
     before = np.where(new_turn, 0, np.concatenate([[0], size[:-1]]))
     concurrent = np.repeat(first + lengths, lengths) - np.arange(len(size))  # how many of the turn are still active
-    rest = size - before
-    kept = new_turn | (rest > 0)
-    starts = np.cumsum(kept) - 1  # index of each kept term
+    remaining = size - before
+    has_term = new_turn | (remaining > 0)
+    starts = np.cumsum(has_term) - 1  # index of each kept term
     label, labels = _collect_active(label, first, lengths)
     message = np.where(new_turn, np.repeat(size[first + lengths - 1], lengths), -1)
     if separate_rest:
-        before, message = np.zeros_like(size), rest
-    columns = concurrent[kept], channel[kept], rest[kept], before[kept], message[kept], label[kept]
+        before, message = np.zeros_like(size), remaining
+    columns = (
+        concurrent[has_term],
+        channel[has_term],
+        remaining[has_term],
+        before[has_term],
+        message[has_term],
+        label[has_term],
+    )
     groups = np.flatnonzero(new_group)
     return Terms(*columns, labels, starts[groups], np.flatnonzero(new_stage[groups]))
 

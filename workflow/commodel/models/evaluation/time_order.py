@@ -83,7 +83,7 @@ class Program:
     works: np.ndarray  # the place of each row of work
     posted: GroupedRows  # sends posted
     opened: GroupedRows  # receives posted, of rendezvous messages
-    taken: GroupedRows  # waited for by their receivers
+    awaited: GroupedRows  # waited for by their receivers
     finished: GroupedRows  # waited for by their senders
     rendezvous: np.ndarray  # whether each message waits for its receiver
     passed: GroupedRows  # the lines of each message, or its bundle
@@ -227,8 +227,8 @@ def _find_neighbours(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray,
     """Return the bundles that share a line with each bundle, or None if there are more than `limit` pairs."""
     bundles_on = GroupedRows.of(bundle, line, len(opposite))
     opposite_line = opposite[line]
-    others = [(bundle, line), (bundle[opposite_line >= 0], opposite_line[opposite_line >= 0])]
-    own, met_line = (np.concatenate([pair[number] for pair in others]) for number in (0, 1))
+    pairs = [(bundle, line), (bundle[opposite_line >= 0], opposite_line[opposite_line >= 0])]
+    own, met_line = (np.concatenate([pair[number] for pair in pairs]) for number in (0, 1))
     counts = (bundles_on.first[1:] - bundles_on.first[:-1])[met_line]
     if counts.sum() > limit:
         return None
@@ -244,7 +244,7 @@ class _NativeProgram(Structure):
     _fields_ = [
         *int64_fields("ranks", "messages", "lines", "in_turn"),
         *pointer_fields("places"),
-        *((name, NativeRuns) for name in ("posted", "opened", "taken", "finished")),
+        *((name, NativeRuns) for name in ("posted", "opened", "awaited", "finished")),
         *pointer_fields("src", "dst", "pair", "asks"),
         ("passed", NativeRuns),
         *pointer_fields("opposite"),
@@ -306,7 +306,7 @@ class _Columns:
 
     def __init__(self, program: Program, costs: Traffic) -> None:
         self._arrays, schedule, bundles = [], program.schedule, program.bundles
-        runs = {name: getattr(program, name) for name in ("posted", "opened", "taken", "finished", "passed")}
+        runs = {name: getattr(program, name) for name in ("posted", "opened", "awaited", "finished", "passed")}
         seconds = {"wire": costs.wire, "alone": costs.unshared}
         seconds |= {"send": np.broadcast_to(costs.send, schedule.src.shape)}
         seconds |= {"receive": np.broadcast_to(costs.receive, schedule.src.shape)}

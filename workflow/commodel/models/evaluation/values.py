@@ -149,9 +149,9 @@ class Samples:
         places = self.places
         if len(places) == 1:
             return column + 0.0 * x
-        left = np.clip(np.searchsorted(places, x, side="right") - 1, 0, len(places) - 2)
-        share = np.maximum((x - places[left]) / (places[left + 1] - places[left]), 0.0)
-        low, high = _take(column, left), _take(column, left + 1)
+        below = np.clip(np.searchsorted(places, x, side="right") - 1, 0, len(places) - 2)
+        share = np.maximum((x - places[below]) / (places[below + 1] - places[below]), 0.0)
+        low, high = _take(column, below), _take(column, below + 1)
         rise = np.where(share > 1, np.maximum(high - low, 0.0), high - low)
         return np.where(share > 1, high + (share - 1) * rise, low + share * rise)
 
@@ -159,8 +159,8 @@ class Samples:
 def _take(column: Array, index: np.ndarray) -> Array:
     """Return samples at indices: (draws, samples) at (rows) or (sizes, 1, rows) is (draws, rows) or (sizes, draws,
     rows)."""
-    taken = column[..., index]
-    return taken if index.ndim <= 1 else np.moveaxis(taken[..., 0, :], 0, 1)
+    samples = column[..., index]
+    return samples if index.ndim <= 1 else np.moveaxis(samples[..., 0, :], 0, 1)
 
 
 def coefficient_unit(form: str, name: str, unit: str, argument: str) -> str:
@@ -238,8 +238,8 @@ class Values:
         """Return the same as `at`, but a table is constant beyond its last sample, which suits a time per byte."""
         x = np.asarray(x)
         if x.size > MANY_SIZES and (x == x[..., :1]).all():  # equal sizes are evaluated once
-            once = self.at_or_last(function, x[..., :1])
-            return np.broadcast_to(once, (*once.shape[:-1], x.shape[-1]))
+            of_one_size = self.at_or_last(function, x[..., :1])
+            return np.broadcast_to(of_one_size, (*of_one_size.shape[:-1], x.shape[-1]))
         is_table = self.forms.get(function) == TABLE
         return self.at(function, np.minimum(x, self._table(function).places[-1]) if is_table else x)
 

@@ -72,7 +72,7 @@ def fit(observed: Observed) -> Fitted:
         if not len(size):
             raise UserError(f"no measurements of short messages for {name}")
         scale = seconds[0] if scale is None else scale
-        forms[name], pieces = fit_piecewise(name, size, seconds, 1 / np.maximum(scale, 1e-9) ** 2, most=2)
+        forms[name], pieces = fit_piecewise(name, size, seconds, 1 / np.maximum(scale, 1e-9) ** 2, max_pieces=2)
         values.update(pieces)
         if forms[name] == "linear":
             curves.append(
@@ -228,9 +228,12 @@ class Network:
     def of(cls, schedule: Schedule, values: Values) -> "Network":
         packet, empty = values["packet"], np.zeros((1, 1))
         full, limit, size = float(packet[0, 0]), float(values["eager"][0, 0]), np.maximum(schedule.bytes, 0)
-        first, rest = np.where(size < limit, size, limit), np.where(size < limit, 0, size - limit + HEADER)
-        eager, granted = np.maximum(np.ceil(first / full), 1), np.ceil(rest / full)
-        last = np.where(granted > 0, rest - (granted - 1) * full, first - (eager - 1) * full)
+        eager_bytes, granted_bytes = (
+            np.where(size < limit, size, limit),
+            np.where(size < limit, 0, size - limit + HEADER),
+        )
+        eager, granted = np.maximum(np.ceil(eager_bytes / full), 1), np.ceil(granted_bytes / full)
+        last = np.where(granted > 0, granted_bytes - (granted - 1) * full, eager_bytes - (eager - 1) * full)
         gap_out, receive = values.at("g_s", packet), values.at("O_r", packet) + values["U_r"]
         path_latency = values.at("O_s", packet) + latency(values, packet, 2, gap_out)
         back = values.at("O_s", empty) + latency(values, empty, 2, gap_out)

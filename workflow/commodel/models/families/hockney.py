@@ -71,8 +71,10 @@ def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
     class."""
     if not values.classes:
         return ""
-    whole, at_once = (np.ravel(schedule.cost(predict(schedule, values, held))) for held in (True, False))
-    waiting = (1 - at_once / np.maximum(whole, TINY)).tolist()
+    with_held_ports, with_free_ports = (
+        np.ravel(schedule.cost(predict(schedule, values, port_held))) for port_held in (True, False)
+    )
+    waiting = (1 - with_free_ports / np.maximum(with_held_ports, TINY)).tolist()
     return [
         f"overlap not modelled: ports wait for α in up to {share:.0%} of it" if share >= WAITING_SHARE else ""
         for share in waiting

@@ -36,18 +36,18 @@ def fit(observed: Observed) -> Fitted:
     observed.cases("prtt")  # raises an error without round trips between two nodes, which L and β need
     halves = {pair: measure_half_trip(observed, pair) for pair in list_pair_probes(observed)}
     trips = {pair: (size, half, *fit_line(size, half, 1 / half[0] ** 2)) for pair, (size, half) in halves.items()}
-    for pair, (_, _, whole, slope) in trips.items():
+    for pair, (_, _, intercept, slope) in trips.items():
         node_type, other = pair.types
         if node_type == other:  # two equal processors cannot take longer than the whole message
             by_type[node_type] = (
-                np.minimum(by_type[node_type][0], whole / 2),
+                np.minimum(by_type[node_type][0], intercept / 2),
                 np.minimum(by_type[node_type][1], slope / 2),
             )
     for node_type, (C, t) in by_type.items():
         values |= {key("C", node_type): C, key("t", node_type): t}
-    for pair, (size, half, whole, slope) in trips.items():
+    for pair, (size, half, intercept, slope) in trips.items():
         (C_i, t_i), (C_j, t_j) = (by_type[node_type] for node_type in pair.types)
-        L, invbeta = np.maximum(whole - C_i - C_j, 0), np.maximum(slope - t_i - t_j, 0)
+        L, invbeta = np.maximum(intercept - C_i - C_j, 0), np.maximum(slope - t_i - t_j, 0)
         values |= {key("L", pair): L, key("invbeta", pair): invbeta}
         predicted = C_i + L + C_j, t_i + invbeta + t_j
         text = "C_i + L + C_j + m·(t_i + 1/β + t_j)"

@@ -23,11 +23,11 @@ def fit(observed: Observed) -> Fitted:
     trips = collect_pair_trips(observed)
     for channel, within in (("within", True), ("between", False)):
         fits = []
-        for pair, seen in trips.items():
+        for pair, trip in trips.items():
             if pair.within != within:
                 continue
-            o_s, o_r = seen.short_overheads
-            in_network, evidence = pair_network(pair, seen, dict.fromkeys(pair.types, (o_s, o_r)))
+            o_s, o_r = trip.short_overheads
+            in_network, evidence = pair_network(pair, trip, dict.fromkeys(pair.types, (o_s, o_r)))
             fits.append({"o_s": o_s, "o_r": o_r, "L": in_network.L, "g": in_network.g, "G": in_network.G})
             notes |= {key(name, channel): note for name, note in in_network.notes.items()}
             unknown |= {key(name, channel): note for name, note in in_network.unknown.items()}

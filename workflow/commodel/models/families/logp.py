@@ -57,8 +57,8 @@ def fit_trees(observed: Observed) -> Fitted:
     height, leaves = chain["height"].astype(float), fan["n"].astype(float)
     y = np.concatenate([chain.seconds / 2, fan.seconds], axis=-1)
     levels = np.concatenate([height, np.ones(len(leaves))])
-    others = np.concatenate([np.zeros(len(height)), leaves - 1])
-    level, per_child = np.maximum(least_squares([levels, others], y, 1 / y[0] ** 2), 0).T
+    fan_ins = np.concatenate([np.zeros(len(height)), leaves - 1])
+    level, per_child = np.maximum(least_squares([levels, fan_ins], y, 1 / y[0] ** 2), 0).T
     values = {"L": level, "o": np.zeros_like(level), "g": per_child}
     unknown = {"o": "set to 0: chains determine only L + 2·o, N-to-1 max(g, o)"}
     curves = (

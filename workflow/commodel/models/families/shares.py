@@ -135,7 +135,9 @@ def fit(observed: Observed) -> Fitted:
             partial.values[name] = np.full(len(o_s), limit)
             notes[name] = "found in the data; the change lies between this size and the next one probed"
     sent_estimate = partial.estimate()
-    orders = {way: replace(sent_estimate, settings={**partial.settings, "order": way}) for way in SETTINGS["order"]}
+    orders = {
+        order: replace(sent_estimate, settings={**partial.settings, "order": order}) for order in SETTINGS["order"]
+    }
     if ways := distinguish_ways(observed, "order", orders, predict):
         partial.settings["order"] = ways[0][1]
     if links := find_links_by_destination(observed, sent_estimate, _links(trips_by_class, shared), predict):

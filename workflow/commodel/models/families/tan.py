@@ -211,8 +211,8 @@ def _advance_state(
     for step in schedule.steps:
         close_phases(state, *next(phases))
         sent[..., step.posted_sends] = ready[..., step.src]
-        groups, taken = step.receives, sent[..., step.awaited_receives]
-        latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], groups.latest(taken))
+        groups, awaited = step.receives, sent[..., step.awaited_receives]
+        latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], groups.latest(awaited))
     return state
 
 

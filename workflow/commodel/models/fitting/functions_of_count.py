@@ -259,8 +259,8 @@ class _ShapeFit:
     def _best_c(self) -> float:
         from scipy.optimize import minimize_scalar  # imported here since it loads slowly
 
-        most = self.leaves.max() + 1.0
-        self.bounds = FLATTEST_SHAPE / most, STEEPEST / most
+        max_leaves = self.leaves.max() + 1.0
+        self.bounds = FLATTEST_SHAPE / max_leaves, STEEPEST / max_leaves
         best = minimize_scalar(
             lambda power: self._loss(float(np.exp(power)), self.y[:1])[0],
             bounds=tuple(np.log(self.bounds)),

@@ -249,12 +249,12 @@ def _thin_samples(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
         return {sample(name, size[-1]): shares[int(size[-1])]}
     chosen = {0, len(size) - 1}
     while True:
-        kept = sorted(chosen)
-        errors = np.abs(np.interp(size, size[kept], estimates[kept]) / estimates - 1) / np.maximum(
+        chosen_indices = sorted(chosen)
+        errors = np.abs(np.interp(size, size[chosen_indices], estimates[chosen_indices]) / estimates - 1) / np.maximum(
             INTERPOLATION_ERROR, noise
         )
         if errors.max() < 1:
-            return {sample(name, chosen_size): shares[chosen_size] for chosen_size in size[kept].tolist()}
+            return {sample(name, chosen_size): shares[chosen_size] for chosen_size in size[chosen_indices].tolist()}
         chosen.add(int(errors.argmax()))
 
 
@@ -346,7 +346,7 @@ def _select_slowed(cases: Cases, trips: TripsByClass, distance: str) -> tuple[Ar
 
 
 def _fit_all_groups(
-    cases: Cases, trips: TripsByClass, level: str, distance: str, known: Mapping[int, float]
+    cases: Cases, trips: TripsByClass, level: str, distance: str, byte_times: Mapping[int, float]
 ) -> dict[int, Array]:
     """Return seconds per byte of all groups together, by size, where capacities of single groups do not explain the
     time."""
@@ -356,7 +356,7 @@ def _fit_all_groups(
         latency, single = trips[distance].parts(same_size["bytes"])
         byte_seconds = same_size.seconds - latency
         # `step` messages leave each group.
-        explained = np.maximum(single[0], same_size["step"] * size * known[size])
+        explained = np.maximum(single[0], same_size["step"] * size * byte_times[size])
         if (byte_seconds[0] > CLEAR_EXCESS * explained).all():
             shares[size] = fit_mean(byte_seconds / (same_size["flows"] * size))
         elif not shares:

@@ -73,15 +73,15 @@ def solve(matrix: Array, target: Array) -> Array:
     Gaussian elimination, with each unknown scaled to a diagonal of 1 first; such matrices need no pivoting.
     """
     scale = 1 / np.sqrt(np.diagonal(matrix, axis1=1, axis2=2))
-    left, right = matrix * scale[:, :, None] * scale[:, None, :], target * scale
-    count = left.shape[1]
+    scaled, right = matrix * scale[:, :, None] * scale[:, None, :], target * scale
+    count = scaled.shape[1]
     for k in range(count):
         for row in range(k + 1, count):
-            share = left[:, row, k] / left[:, k, k]
-            left[:, row, k:] -= share[:, None] * left[:, k, k:]
+            share = scaled[:, row, k] / scaled[:, k, k]
+            scaled[:, row, k:] -= share[:, None] * scaled[:, k, k:]
             right[:, row] -= share * right[:, k]
     for k in reversed(range(count)):
-        right[:, k] = (right[:, k] - np.sum(left[:, k, k + 1 :] * right[:, k + 1 :], axis=-1)) / left[:, k, k]
+        right[:, k] = (right[:, k] - np.sum(scaled[:, k, k + 1 :] * right[:, k + 1 :], axis=-1)) / scaled[:, k, k]
     return right * scale
 
 

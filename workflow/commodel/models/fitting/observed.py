@@ -93,11 +93,11 @@ class Observed:
         """Return the observations without one case of a probe, and with the first `rows` of the draws only."""
         cases = list(self.probes[probe])
         del cases[number]
-        kept = {
+        other_probes = {
             (name, statistic): (np.delete(draws, number, axis=0) if name == probe else draws)[:, :rows]
             for (name, statistic), draws in self._resampled.items()
         }
-        return Observed({**self.probes, probe: cases}, self.seed, self.types, kept, self.levels)
+        return Observed({**self.probes, probe: cases}, self.seed, self.types, other_probes, self.levels)
 
     def _all(self, probe: str, statistic: str) -> Array:
         if (probe, statistic) not in self._resampled:

@@ -71,7 +71,7 @@ def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
     packets, B + k·D/A are delivered (equation 4 times k). This overestimates B if senders do not start together.
     """
     flood = observed.cases("flood", MEAN_COUNT)
-    arrived, delivered, socket_buffer = (flood.pick(flood["what"] == what) for what in ("arrived", "through", "room"))
+    arrived, delivered, socket_buffer = (flood.pick(flood["what"] == kind) for kind in ("arrived", "through", "room"))
     socket_size = (
         f" of {format_bytes(int(socket_buffer.seconds[0, 0]))}"
         if len(socket_buffer) and socket_buffer.seconds[0, 0] > 0

@@ -136,9 +136,9 @@ def fit_shape_coefficients(form: str, x: Array, y: Array, weights: Array, consta
     if constant:
         return coefficients
     if form == "quadratic":  # if one coefficient would be below 0, only the other is fitted
-        for kept, bounded in ((0, 1), (1, 0)):
+        for free, bounded in ((0, 1), (1, 0)):
             single = np.zeros_like(coefficients)
-            single[:, kept] = least_squares([features[kept]], y, weights)[:, 0]
+            single[:, free] = least_squares([features[free]], y, weights)[:, 0]
             coefficients = np.where(coefficients[:, [bounded]] < 0, single, coefficients)
     return np.maximum(coefficients, 0)
 
@@ -271,7 +271,7 @@ NEGLIGIBLE_MISFIT = 1e-24  # of the sum of squares of all measurements
 TIE_TOLERANCE = 1e-7  # relative reduction of the misfit from which a later cut is better
 
 
-def find_segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
+def find_segments(x: Array, y: Array, weights: Array, max_pieces: int = 3) -> list[Array]:
     """Return the cases of each piece of a piecewise line, with change points of the smallest AICc.
 
     A piece has at least three sizes. Change points count as parameters, with a higher penalty if there are many
@@ -283,7 +283,7 @@ def find_segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Arr
     # With many possible cuts, one fits well by chance.
     penalty = 2 * np.log(max(len(places) / FEW_SIZES, 1))
     best, chosen = np.inf, [np.argsort(x, kind="stable")]
-    for cuts, misfit in _find_best_cuts(line_misfits, most):
+    for cuts, misfit in _find_best_cuts(line_misfits, max_pieces):
         score = compute_aicc(misfit / len(x), len(x), 3 * (len(cuts) + 1), np.mean(squares)) + penalty * len(cuts)
         if score < best - MIN_AICC_GAIN:
             edges = [places[0], *places[cuts], np.inf]
@@ -319,13 +319,13 @@ def _line_misfits(places: Array, x: Array, y: Array, weights: Array) -> Array:
     return misfit
 
 
-def _find_best_cuts(line_misfits: Array, most: int) -> list[tuple[list[int], float]]:
-    """Return the best cuts and their misfit, for one piece, two pieces, and so on up to `most`."""
+def _find_best_cuts(line_misfits: Array, max_pieces: int) -> list[tuple[list[int], float]]:
+    """Return the best cuts and their misfit, for one piece, two pieces, and so on up to `max_pieces`."""
     count = len(line_misfits)
     best_misfit = line_misfits[:, count]  # misfit from each place on, in the current number of pieces
     piece_ends: list[np.ndarray] = []  # end of the piece that begins at each place
     best = [([], float(best_misfit[0]))]
-    for _ in range(1, most):
+    for _ in range(1, max_pieces):
         candidates = line_misfits[:, :count] + best_misfit
         best_misfit = candidates.min(axis=1)
         with np.errstate(invalid="ignore"):
@@ -339,12 +339,12 @@ def _find_best_cuts(line_misfits: Array, most: int) -> list[tuple[list[int], flo
     return best
 
 
-def fit_piecewise(name: str, x: Array, y: Array, weights: Array, most: int = 3) -> tuple[str, dict[str, Array]]:
+def fit_piecewise(name: str, x: Array, y: Array, weights: Array, max_pieces: int = 3) -> tuple[str, dict[str, Array]]:
     """Return the form and the coefficients of a line, or of several with change points.
 
     A piece never begins below the end of the piece before it.
     """
-    pieces = find_segments(x, y, weights, most)
+    pieces = find_segments(x, y, weights, max_pieces)
     values: dict[str, Array] = {}
     previous = None
     for number, piece in enumerate(pieces):

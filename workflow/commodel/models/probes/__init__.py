@@ -88,13 +88,13 @@ def place_cyclically(site: Site, ranks: int) -> CasePlacement:
     return CasePlacement(ranks, f"{'block' if site.nodes == 1 else 'cyclic'}:{-(-ranks // site.nodes)}")
 
 
-def place_one_per_node(site: Site, most: int) -> CasePlacement:
-    """Return one rank on each node, at most `most`. Models that vary the number of partners then vary one channel only.
+def place_one_per_node(site: Site, max_ranks: int) -> CasePlacement:
+    """Return one rank on each node, at most `max_ranks`: models that vary the number of partners vary one channel.
     If there are too few nodes to observe a growth, several ranks share one, and fits state this."""
     return (
-        CasePlacement(min(site.nodes, most), "block:1")
+        CasePlacement(min(site.nodes, max_ranks), "block:1")
         if site.nodes >= NODES_FOR_GROWTH
-        else place_cyclically(site, min(site.ranks, most))
+        else place_cyclically(site, min(site.ranks, max_ranks))
     )
 
 
@@ -130,10 +130,10 @@ def find_farther_nodes(site: Site, count: int, type: str = "") -> list[tuple[int
         for node in (
             nodes[np.argsort(abs(nodes - nodes[len(nodes) // 2]), kind="stable")] if distance != first_distance else ()
         ):
-            others = nodes[site.levels.distance(node, nodes) == distance]
-            if len(others) >= count:
-                first = (len(others) - count + 1) // 2
-                groups.append((int(node), *others[first : first + count].tolist()))
+            at_distance = nodes[site.levels.distance(node, nodes) == distance]
+            if len(at_distance) >= count:
+                first = (len(at_distance) - count + 1) // 2
+                groups.append((int(node), *at_distance[first : first + count].tolist()))
                 break
     return groups
 
@@ -195,9 +195,9 @@ def list_vector_sizes(site: Site, sizes: list[int], *kinds: str) -> list[int]:
     return sorted({*(size for size in sizes if size >= 64), *further})
 
 
-def list_powers_of_two(least: int, most: int) -> list[int]:
-    """Return the powers of two from `least`, a power of two, to `most`."""
-    return [1 << power for power in range(least.bit_length() - 1, most.bit_length())]
+def list_powers_of_two(smallest: int, largest: int) -> list[int]:
+    """Return the powers of two from `smallest`, a power of two, to `largest`."""
+    return [1 << power for power in range(smallest.bit_length() - 1, largest.bit_length())]
 
 
 def make_round_trip(out: int, back: int) -> Schedule:

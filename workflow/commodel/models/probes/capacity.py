@@ -120,10 +120,10 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
                     yield from cases(name, how, flows, CasePlacement(len(where), "block:1", where), step, (1,), length)
 
 
-def _list_eager_limits(most: int) -> Iterator[int]:
+def _list_eager_limits(largest: int) -> Iterator[int]:
     """Yield each power of two, one and a half times that, and just below the next power."""
     low, high = EAGER_RANGE
-    for power in list_powers_of_two(low, min(most, high)):
+    for power in list_powers_of_two(low, min(largest, high)):
         yield from (power, 3 * power // 2, 2 * power - HEADER_BYTES)
 
 
@@ -142,15 +142,15 @@ def _pair_farthest(site: Site, count: int) -> tuple[int, ...]:
     """Return a node in the middle, and `count` nodes spread over those at the largest distance."""
     node, nodes = site.nodes // 2, np.arange(site.nodes)
     distances = site.levels.distance(node, nodes)
-    others = nodes[(nodes != node) & (distances == distances.max())]
-    chosen = others[select_evenly(len(others), count)]
+    farthest = nodes[(nodes != node) & (distances == distances.max())]
+    chosen = farthest[select_evenly(len(farthest), count)]
     near = [int(other) for other in nodes if other != node and other not in chosen]  # if too few are as far
     return (node, *chosen.tolist(), *near[: count - len(chosen)])
 
 
-def _powers(most: int) -> list[int]:
-    """Return powers of two up to `most`, and `most`."""
-    return sorted({1 << power for power in range(most.bit_length())} | {most}) if most else []
+def _powers(largest: int) -> list[int]:
+    """Return powers of two up to `largest`, and `largest`."""
+    return sorted({1 << power for power in range(largest.bit_length())} | {largest}) if largest else []
 
 
 def _list_sibling_groups(site: Site, distance: int) -> list[list[np.ndarray]]:
@@ -178,9 +178,9 @@ def _pair_one_group(site: Site, distance: int) -> Iterator[Crossing]:
     Groups and places in them alternate, so that all links are used if a receiver's place selects the link.
     """
     for parent in _list_sibling_groups(site, distance)[:1]:
-        senders, others = parent[len(parent) // 2], [g for n, g in enumerate(parent) if n != len(parent) // 2]
-        flows = min(len(senders), *map(len, others), MAX_FLOWS)
-        receivers = [int(others[flow % len(others)][flow]) for flow in range(flows)]
+        senders, other_groups = parent[len(parent) // 2], [g for n, g in enumerate(parent) if n != len(parent) // 2]
+        flows = min(len(senders), *map(len, other_groups), MAX_FLOWS)
+        receivers = [int(other_groups[flow % len(other_groups)][flow]) for flow in range(flows)]
         yield flows, 1, (*senders[:flows].tolist(), *receivers)
 
 
@@ -191,10 +191,14 @@ def _pair_each_group(site: Site, distance: int) -> Iterator[Crossing]:
         return
     for parent in parents:
         for number, senders in enumerate(parent):
-            others = np.concatenate([*parent[number + 1 :], *parent[:number]])
-            flows = min(len(senders), len(others), MAX_FLOWS)
+            other_nodes = np.concatenate([*parent[number + 1 :], *parent[:number]])
+            flows = min(len(senders), len(other_nodes), MAX_FLOWS)
             if flows > 1:
-                yield flows, 1, (*senders[:flows].tolist(), *others[select_evenly(len(others), flows)].tolist())
+                yield (
+                    flows,
+                    1,
+                    (*senders[:flows].tolist(), *other_nodes[select_evenly(len(other_nodes), flows)].tolist()),
+                )
 
 
 def _pair_same_remainder(site: Site, distance: int) -> Iterator[Crossing]:
@@ -204,9 +208,9 @@ def _pair_same_remainder(site: Site, distance: int) -> Iterator[Crossing]:
     """
     for parent in _list_sibling_groups(site, distance)[:1]:
         senders = parent[len(parent) // 2]
-        others = np.concatenate([group for number, group in enumerate(parent) if number != len(parent) // 2])
+        other_nodes = np.concatenate([group for number, group in enumerate(parent) if number != len(parent) // 2])
         for stride in STRIDES:
-            same_remainder = others[others % stride == others[0] % stride][: min(len(senders), 8)]
+            same_remainder = other_nodes[other_nodes % stride == other_nodes[0] % stride][: min(len(senders), 8)]
             if len(same_remainder) > 2:
                 yield len(same_remainder), stride, (*senders[: len(same_remainder)].tolist(), *same_remainder.tolist())
 
@@ -230,9 +234,9 @@ def make_pattern(case: Settings) -> Schedule:
         work = Work.compute(0, np.array([1]), np.array([0.0, COMPUTE_SECONDS]))
         return make_rank_local_schedule(2, 0, 1, case["bytes"], 0, 0, 1, 1, work=work, root=1)
     if case["how"] == "order":
-        sent, rest = np.zeros(len(flows), dtype=int), np.minimum(flows, 1)
+        sent, second_ends = np.zeros(len(flows), dtype=int), np.minimum(flows, 1)
         src, dst, bytes = ([*column, last] for column, last in ((sent, 1), (sent + 1, 0), (sent + case["bytes"], 0)))
-        ends = [*sent, 1], [*sent + 1, 1], [*sent, 1], [*rest, 1]
+        ends = [*sent, 1], [*sent + 1, 1], [*sent, 1], [*second_ends, 1]
         return make_rank_local_schedule(2, src, dst, bytes, *ends, root=0)
     if case["how"] == "against":
         src, dst = [*(1 + flows % (ranks - 2)), 0], [*(0 * flows), ranks - 1]

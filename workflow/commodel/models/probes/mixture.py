@@ -59,12 +59,12 @@ def _between_types(site: Site) -> Iterator[tuple[int, CasePlacement]]:
     for hub, other in product(members, repeat=2):
         if hub == other == site.find_type(0):
             continue
-        others = [node for node in members[other] if hub != other or node != members[hub][0]][:FAN_RECEIVERS]
+        receivers = [node for node in members[other] if hub != other or node != members[hub][0]][:FAN_RECEIVERS]
         pair = str(Pair(hub, other))
-        if others:
-            yield TURN_STREAM, CasePlacement(2, "block:1", (members[hub][0], others[0]), pair)
-        if len(others) > 1:
-            yield TURN_FAN, CasePlacement(1 + len(others), "block:1", (members[hub][0], *others), pair)
+        if receivers:
+            yield TURN_STREAM, CasePlacement(2, "block:1", (members[hub][0], receivers[0]), pair)
+        if len(receivers) > 1:
+            yield TURN_FAN, CasePlacement(1 + len(receivers), "block:1", (members[hub][0], *receivers), pair)
 
 
 def _list_sizes(size: int, thinning: int) -> Iterator[int]:
@@ -81,8 +81,8 @@ def make_pattern(case: Settings) -> Schedule:
         return Schedule.of(2, np.arange(REPEATED_MESSAGES), 0, 1, case["bytes"])
     if case["turn"] in (TURN_WITHIN, TURN_FAN):
         steps = np.arange(2 * REPEATED_MESSAGES if case["bytes"] <= SHORT_BYTES else 2).repeat(len(ranks) - 1)
-        others = np.resize(ranks[1:], len(steps))
-        ends = np.where(steps % 2, others, 0), np.where(steps % 2, 0, others)
+        partners = np.resize(ranks[1:], len(steps))
+        ends = np.where(steps % 2, partners, 0), np.where(steps % 2, 0, partners)
         return Schedule.of(len(ranks), steps, *ends, case["bytes"], root=0)
     if case["turn"] == TURN_AROUND:
         rounds = np.repeat(np.arange(REPEATED_MESSAGES), len(ranks))

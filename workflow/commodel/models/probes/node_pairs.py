@@ -44,11 +44,16 @@ def plan_distance(site: Site, sizes: list[int]) -> ProbePlan:
             yield from ((place, {"apart": name, "bytes": size}) for size in sorted({0, *sizes, *densely}))
 
 
-def list_dense_sizes(most: int) -> list[int]:
+def list_dense_sizes(largest: int) -> list[int]:
     """Return dense sizes, which show protocol changes."""
-    below = [2 * power - HEADER_BYTES for power in list_powers_of_two(4 * HEADER_BYTES, most // 2)]
+    below = [2 * power - HEADER_BYTES for power in list_powers_of_two(4 * HEADER_BYTES, largest // 2)]
     return [
-        *(size for power in list_powers_of_two(DENSE_FROM, most) for size in (power, 3 * power // 2) if size <= most),
+        *(
+            size
+            for power in list_powers_of_two(DENSE_FROM, largest)
+            for size in (power, 3 * power // 2)
+            if size <= largest
+        ),
         *below,
     ]
 
@@ -59,13 +64,13 @@ def place_pairs_within_nodes(site: Site) -> list[CasePlacement]:
     return [CasePlacement(2, "block:2", (nodes[number],)) for number in sorted(set(find_middles(len(nodes))))]
 
 
-def place_pairs_at_distance(site: Site, apart: int) -> list[CasePlacement]:
+def place_pairs_at_distance(site: Site, distance: int) -> list[CasePlacement]:
     """Return a few pairs of nodes at a distance, spread over the machine."""
     nodes, places = np.arange(site.nodes), []
     for turn, number in enumerate(sorted(set(find_middles(site.nodes)))):
-        others = nodes[site.levels.distance(number, nodes) == apart]
-        if len(others):
-            places.append(CasePlacement(2, "block:1", (number, int(others[find_middles(len(others))[turn]]))))
+        at_distance = nodes[site.levels.distance(number, nodes) == distance]
+        if len(at_distance):
+            places.append(CasePlacement(2, "block:1", (number, int(at_distance[find_middles(len(at_distance))[turn]]))))
     return list(dict.fromkeys(places))
 
 
@@ -115,12 +120,12 @@ def plan_node_pairs(site: Site, sizes: list[int]) -> ProbePlan:
             yield place, {**ends, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
 
 
-def sample_pairs(nodes: int, per_node: int, most: int) -> list[tuple[int, int]]:
+def sample_pairs(nodes: int, per_node: int, max_pairs: int) -> list[tuple[int, int]]:
     """Return all pairs of a few nodes; of more, each node with those 1, …, nodes / 2 places after it, at growing
-    distances. A node is in about `each` pairs; there are at most `most`, or one pair a node."""
-    if nodes <= per_node + 1 and nodes * (nodes - 1) // 2 <= most:
+    distances. A node is in about `each` pairs; there are at most `max_pairs`, or one pair a node."""
+    if nodes <= per_node + 1 and nodes * (nodes - 1) // 2 <= max_pairs:
         return list(combinations(range(nodes), 2))
-    kinds = max(min(per_node // 2, most // nodes), 1)
+    kinds = max(min(per_node // 2, max_pairs // nodes), 1)
     distances = np.unique(np.geomspace(1, nodes // 2, kinds).round().astype(int)) if kinds > 1 else [1]
     return sorted({tuple(sorted((node, (node + int(step)) % nodes))) for step in distances for node in range(nodes)})
 

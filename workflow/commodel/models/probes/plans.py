@@ -156,24 +156,24 @@ def triplets(site: Site, first: str, nodes: range) -> list[CasePlacement]:
         return [CasePlacement(3, "block:1", tuple(nodes[:3]), str(Pair(first, first)))]
     if site.cores >= 3:
         return [CasePlacement(3, "block:3", (nodes[0],), str(Pair(first, SAME)))]
-    others = [node for node in range(site.nodes) if node not in nodes][:2]
-    if len(others) == 2 and place_on_node_pairs(site):
-        return [CasePlacement(3, "block:1", (nodes[0], *others), str(Pair(first, site.find_type(others[0]))))]
+    other_nodes = [node for node in range(site.nodes) if node not in nodes][:2]
+    if len(other_nodes) == 2 and place_on_node_pairs(site):
+        return [CasePlacement(3, "block:1", (nodes[0], *other_nodes), str(Pair(first, site.find_type(other_nodes[0]))))]
     return []
 
 
 def fan(case: Settings) -> Schedule | None:
     """Return the schedule of a fan; None for lists and puts, which a schedule cannot express."""
-    n, others = case["n"], np.arange(1, case["n"] + 1)
+    n, leaves = case["n"], np.arange(1, case["n"] + 1)
     if case["how"] != "isend":
         return None
     if case["direction"] == "in":
-        return Schedule.of(n + 1, 0, others, 0, case["bytes"], root=0)
+        return Schedule.of(n + 1, 0, leaves, 0, case["bytes"], root=0)
     if case["direction"] == "out":
-        return Schedule.of(n + 1, 0, 0, others, case["bytes"])
+        return Schedule.of(n + 1, 0, 0, leaves, case["bytes"])
     there, back = np.zeros(n, dtype=int), np.ones(n, dtype=int)
     step, sizes = np.concatenate([there, back]), np.repeat([case["bytes"], case["answer"]], n)
-    return Schedule.of(n + 1, step, np.concatenate([there, others]), np.concatenate([others, there]), sizes, root=0)
+    return Schedule.of(n + 1, step, np.concatenate([there, leaves]), np.concatenate([leaves, there]), sizes, root=0)
 
 
 def fan_on_overlay(case: Settings) -> OnOverlay | None:
@@ -252,8 +252,8 @@ def plan_overlap(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield a fixed computation that incoming messages slow down, the same without messages (control), and the calls
     that receive them."""
     for size in list_packet_sizes(sizes):
-        for what, messages in (("control", 0), ("control", OVERLAPPING_MESSAGES), ("user", OVERLAPPING_MESSAGES)):
-            yield place_spread(site, 2), {"what": what, "messages": messages, "bytes": size}
+        for kind, messages in (("control", 0), ("control", OVERLAPPING_MESSAGES), ("user", OVERLAPPING_MESSAGES)):
+            yield place_spread(site, 2), {"what": kind, "messages": messages, "bytes": size}
 
 
 def plan_flood(site: Site, sizes: list[int]) -> ProbePlan:
@@ -262,9 +262,9 @@ def plan_flood(site: Site, sizes: list[int]) -> ProbePlan:
     A datagram that the receiver's own socket drops has passed the network and is counted separately.
     """
     place = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
-    floods = [(what, packets) for what in ("through", "arrived", "held") for packets in DATAGRAM_COUNTS] + [("room", 1)]
-    for what, packets in floods[:1] if site.simulated else floods:
-        yield place, {"what": what, "packets": packets, "senders": place.ranks - 1, "bytes": FRAME_BYTES}
+    floods = [(kind, packets) for kind in ("through", "arrived", "held") for packets in DATAGRAM_COUNTS] + [("room", 1)]
+    for kind, packets in floods[:1] if site.simulated else floods:
+        yield place, {"what": kind, "packets": packets, "senders": place.ranks - 1, "bytes": FRAME_BYTES}
 
 
 def plan_hrelation(site: Site, sizes: list[int]) -> ProbePlan:

@@ -30,8 +30,8 @@ def dissemination(ranks: int, bytes: int) -> Schedule:
 
 def linear(ranks: int, bytes: int) -> Schedule:
     """Return the n:1 and 1:n of the LoP paper, one after the other."""
-    others = np.arange(1, ranks)
-    return join_stages(ranks, make_phase(0, others, 0, 0), make_phase(0, 0, others, 0))
+    leaves = np.arange(1, ranks)
+    return join_stages(ranks, make_phase(0, leaves, 0, 0), make_phase(0, 0, leaves, 0))
 
 
 def n_way(ranks: int, bytes: int, signals: int) -> Schedule:

@@ -90,10 +90,10 @@ def split_binary(ranks: int, bytes: int, segment: int) -> Schedule:
     if end - middle < (segment if segment < UNSEGMENTED else 1):
         return chain(ranks, bytes, segment)
     edges = binary_tree(ranks)
-    left = edges.dst % 2 == 1  # all below rank 1
+    to_left = edges.dst % 2 == 1  # all below rank 1
     down = tuple(
         pipeline_phase(broadcast_unsplit(edges.select(side), size), size, segment, start=start)
-        for side, start, size in ((left, 0, middle), (~left, middle, end - middle))
+        for side, start, size in ((to_left, 0, middle), (~to_left, middle, end - middle))
     )
     first = np.arange(1, ranks, 2)
     partner = np.where(first + 1 < ranks, first + 1, 0)

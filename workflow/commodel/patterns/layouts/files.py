@@ -132,15 +132,15 @@ def _read_table(path: AnyPath) -> Processes:
 
 
 def _parse_table(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
-    for line, row in stream_rows(path, COLUMNS, once=True):
+    for line, row in stream_rows(path, COLUMNS, unique_columns=True):
         if any(row.values()):
             with add_line_to_errors(path, line):
                 host, device = parse_cell(row, "node", _read_host), parse_cell(row, "device", _read_device)
                 cores = parse_cell(
                     row, "cores", lambda text: parse_whole_number(text, f"a whole number from 1 to {MAX_CORES}")
                 )
-                if cores > (most := 1 if device == "gpu" else MAX_CORES):
-                    raise UserError(f"found {cores}, wanted at most {most} for a {device}", key="cores")
+                if cores > (max_cores := 1 if device == "gpu" else MAX_CORES):
+                    raise UserError(f"found {cores}, wanted at most {max_cores} for a {device}", key="cores")
                 yield line, parse_cell(row, "rank", read_rank), Process(host, cores, device)
 
 

@@ -42,12 +42,12 @@ def _complete(arguments: str, defaults: Defaults) -> str:
 
 
 def _read_groups(text: str) -> Groups:
-    head, _, listed = text.partition("@")
+    head, _, group_text = text.partition("@")
     level, _, per_node = head.partition(":")
-    groups = [np.concatenate([_read_range(part) for part in group.split("+")]) for group in listed.split("/")]
+    groups = [np.concatenate([_read_range(part) for part in group.split("+")]) for group in group_text.split("/")]
     nodes = np.concatenate(groups)
     if len(np.unique(nodes)) < len(nodes):
-        raise UserError(f"found '{listed}', wanted every node once")
+        raise UserError(f"found '{group_text}', wanted every node once")
     return Groups(level, parse_whole_number(per_node, "LEVEL:Q, Q ranks a node"), groups)
 
 

@@ -46,8 +46,8 @@ def _count_ranks(runs: Runs) -> int:
 
 def _place_runs(ranks: int, runs: Runs) -> np.ndarray:
     """Return the nodes of a list: 0x4,2,1x3 puts ranks 0 to 3 on node 0, rank 4 on node 2, the rest on node 1."""
-    if (listed := _count_ranks(runs)) != ranks:
-        raise UserError(f"found {ranks} ranks, but 'nodes' places {listed}")
+    if (placed_count := _count_ranks(runs)) != ranks:
+        raise UserError(f"found {ranks} ranks, but 'nodes' places {placed_count}")
     nodes, counts = zip(*runs, strict=True)
     return np.repeat(nodes, counts)
 

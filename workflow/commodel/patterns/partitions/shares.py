@@ -173,9 +173,9 @@ def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
                 if other != slowest:
                     yield max(seconds(slowest, rows=-1), seconds(other, rows=1)), [slowest], [other]
         if width[slowest] > 1:
-            for others in columns:
-                if others is not column:
-                    yield max(seconds(rank, columns=1) for rank in others), column, others
+            for other_column in columns:
+                if other_column is not column:
+                    yield max(seconds(rank, columns=1) for rank in other_column), column, other_column
 
     times = {rank: seconds(rank) for rank in width}
     for _ in range(MAX_TRIALS // max(len(times), 1)):

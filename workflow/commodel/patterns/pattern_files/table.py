@@ -33,12 +33,12 @@ class Row:
         text = f"column {column}: found {shown(self.cells.get(column, ''))}, wanted {wanted}"
         return UserError(text, file=self.path, line=self.line)
 
-    def read_whole(self, column: str, most: int, empty: int | None = None) -> int:
+    def read_whole(self, column: str, largest: int, empty: int | None = None) -> int:
         text = self.cells.get(column, "")
         if not text and empty is not None:
             return empty
-        if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) <= most):
-            raise self.error(column, f"a whole number from 0 to {most}")
+        if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) <= largest):
+            raise self.error(column, f"a whole number from 0 to {largest}")
         return int(text)
 
     def read_wait(self, column: str, post: int) -> int:

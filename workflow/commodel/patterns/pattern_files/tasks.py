@@ -261,8 +261,8 @@ class _Slots:
 
     def complete(self, posted: np.ndarray) -> np.ndarray:
         """Put tasks that have begun into slots, and return the receives whose message is now complete."""
-        taken = [self._occupy(posted[self.kind[posted] == kind], kind) for kind in (SEND, RECEIVE)]
-        both = sort_unique(np.concatenate(taken))
+        occupied = [self._occupy(posted[self.kind[posted] == kind], kind) for kind in (SEND, RECEIVE)]
+        both = sort_unique(np.concatenate(occupied))
         return self.ends[RECEIVE][both[(self.ends[SEND][both] >= 0) & (self.ends[RECEIVE][both] >= 0)]]
 
     def _occupy(self, posted: np.ndarray, kind: int) -> np.ndarray:

@@ -176,12 +176,12 @@ def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: Parame
         second = [paper.equation_2(ranks, packets) for packets in PACKETS]
         measured = evidence.times(sizes, operation="bcast", alternative=PACKETWISE, ranks=ranks)
         logp = make_exact_set("logp", {"L": paper.one_way_time(PACKET, ranks), "o": 0.0, "g": paper("g_s", PACKET)})
-        predicted, refitted, whole = (
+        predicted, refitted, broadcasts = (
             predict_patterns(some, "bcast", PACKETWISE, ranks, sizes) for some in (printed, fitted, logp)
         )
         about = [(ranks, size) for size in sizes]
         by_model += map(Row, about, second, zip(predicted, measured, refitted, strict=True))
-        by_logp += map(Row, about, first, zip(whole, strict=True))
+        by_logp += map(Row, about, first, zip(broadcasts, strict=True))
         lines = (
             Line("cluster model, equation 2", sizes, second, "dashed", 1),
             Line("LogP, equation 1", sizes, first, "dashed", 2),
@@ -368,11 +368,15 @@ def compare_two_gathers(
         )
         panels.append(Panel(f"p = {ranks}", SIZE, TIME, lines))
         for size in GATHERED:
-            senders, packets_each, *rest = paper.gather_arguments(ranks, size)
+            senders, packets_each, *other_arguments = paper.gather_arguments(ranks, size)
             pattern = build_schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
             through_here = 100 * float(np.ravel(delivered(pattern, paper.values))[0])
             shares.append(
-                Row((ranks, size), 100 * transfer_ratio(senders, senders * packets_each, *rest), (through_here,))
+                Row(
+                    (ranks, size),
+                    100 * transfer_ratio(senders, senders * packets_each, *other_arguments),
+                    (through_here,),
+                )
             )
     here = (
         "simple, predicted",
@@ -429,8 +433,8 @@ def tabulate_parameters(evidence: Evidence, printed: ParameterSet, fitted: Param
         for size in (40, PACKET)
     ]
     for ranks in (2, 16):
-        whole = here.latency(PACKET, ranks) if here else nan
-        rows.append(Row((f"L, {ranks} ranks", PACKET), paper.latency(PACKET, ranks), (whole,)))
+        latency = here.latency(PACKET, ranks) if here else nan
+        rows.append(Row((f"L, {ranks} ranks", PACKET), paper.latency(PACKET, ranks), (latency,)))
     buffer = Row(("B_L",), paper("B_L", 0), (here("B_L", 0) if here else nan,))
     found = f"the fit found {here('B_L', 0):.0f}" if here and "B_L" in here.values else "the fit found no limit"
     return Figure(

@@ -59,8 +59,8 @@ def find_times_per_message(evidence: Evidence, probe: str, how: str, statistic: 
 
 def list_partners(*times: Mapping[int, float]) -> Array:
     """Return PARTNERS; if there are fewer nodes, also the most partners that were probed."""
-    most = max((n for columns in times for n in columns), default=PARTNERS[-1])
-    return np.union1d(PARTNERS, [min(most, PARTNERS[-1])])
+    max_partners = max((n for columns in times for n in columns), default=PARTNERS[-1])
+    return np.union1d(PARTNERS, [min(max_partners, PARTNERS[-1])])
 
 
 def compute_overlapping_overheads(parameters: ParameterSet, how: str, partners: Array) -> Array:

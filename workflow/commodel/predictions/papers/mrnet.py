@@ -39,10 +39,10 @@ def describe_hosts(evidence: Evidence) -> str:
     rows = evidence.points()
     if not {"processes", "processors"} <= set(rows) or not (rows["processes"] > rows["processors"]).any():
         return "and it had a host for each process."
-    most, least = int(rows["processes"].max()), int(rows["processors"].min())
+    max_processes, min_processors = int(rows["processes"].max()), int(rows["processors"].min())
     return (
-        f"and it had a node for each process, while here up to {most} take turns on {least} processors, so that a tree "
-        "only reduces the work of its root."
+        f"and it had a node for each process, while here up to {max_processes} take turns on {min_processors} "
+        "processors, so that a tree only reduces the work of its root."
     )
 
 
@@ -267,7 +267,7 @@ def compare_classes(evidence: Evidence) -> Figure:
             "binned, flat": select_times(evidence, binned, flat, CODE_BYTES),
             "binned, 8-way": select_times(evidence, binned, tree, CODE_BYTES),
         }
-        rows += [(way, leaves, time) for way, time in times_by_method.items()]
+        rows += [(method, leaves, time) for method, time in times_by_method.items()]
         gains.append(times_by_method["binned, flat"] / times_by_method["binned, 8-way"])
     ways, leaves, times = zip(*rows, strict=True)
     return Figure(

@@ -102,10 +102,10 @@ def data(value: object) -> Markup:
 
 def trim_empty(values: tuple[str, ...]) -> list[str]:
     """Return the values without the empty ones at the end; the first one stays."""
-    kept = list(values)
-    while len(kept) > 1 and not kept[-1]:
-        kept.pop()
-    return kept
+    trimmed = list(values)
+    while len(trimmed) > 1 and not trimmed[-1]:
+        trimmed.pop()
+    return trimmed
 
 
 def cell(table: Table, at: int, place: int, results: str) -> tuple[str, str, str, str]:
@@ -310,8 +310,8 @@ def matrix_html(matrix: Matrix) -> str:
     for border in matrix.borders:
         at = margin + side * border
         parts.append(f'<path class="border" d="M{margin:.1f} {at:.1f}H{size:.1f}M{at:.1f} {margin:.1f}V{size:.1f}"/>')
-    whole = f'width="{side * count:.1f}" height="{side * count:.1f}"'
-    ground = f'<rect class="ground" x="{margin:.1f}" y="{margin:.1f}" {whole}/>'
+    extent = f'width="{side * count:.1f}" height="{side * count:.1f}"'
+    ground = f'<rect class="ground" x="{margin:.1f}" y="{margin:.1f}" {extent}/>'
     note = f"<small>{escape(matrix.note)}</small>" if matrix.note else ""
     return (
         f'<figure class="matrix"><figcaption>{escape(matrix.title)}{note}</figcaption>'
@@ -322,10 +322,10 @@ def matrix_html(matrix: Matrix) -> str:
 
 def _block(matrix: Matrix, row: int, place: int, margin: float, side: float) -> str:
     """Return the rectangle of two groups, coloured by their expected value."""
-    (left, right), (top, bottom) = matrix.blocks[place], matrix.blocks[row]
-    box = f'width="{side * (right - left):.2f}" height="{side * (bottom - top):.2f}"'
+    (left_edge, right), (top, bottom) = matrix.blocks[place], matrix.blocks[row]
+    box = f'width="{side * (right - left_edge):.2f}" height="{side * (bottom - top):.2f}"'
     colour = matrix.colour(matrix.expected[row][place], pale=True)
-    return f'<rect x="{margin + side * left:.1f}" y="{margin + side * top:.1f}" {box} fill="{colour}"/>'
+    return f'<rect x="{margin + side * left_edge:.1f}" y="{margin + side * top:.1f}" {box} fill="{colour}"/>'
 
 
 def _cell(matrix: Matrix, row: int, place: int, margin: float, side: float) -> str:
@@ -377,7 +377,7 @@ def families_of(report: Report) -> dict[str, str]:
     if not tables or not {"family", "title", "equation"} <= {column.key for column in tables[0].columns}:
         return {}
     columns = [tables[0].column(key) for key in ("family", "title", "equation")]
-    return {name: ": ".join(filter(None, rest)) for name, *rest in zip(*columns, strict=True) if name and any(rest)}
+    return {name: ": ".join(filter(None, texts)) for name, *texts in zip(*columns, strict=True) if name and any(texts)}
 
 
 class TermMarkup:

@@ -149,9 +149,9 @@ def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Pa
     """Write the charts of the first screen, or every chart, and return the paths. A file is named after its content:
     `what-to-use-mycluster.svg`."""
     folder.mkdir(parents=True, exist_ok=True)
-    written, taken = [], set()
+    written, used_names = [], set()
     for name, specification in list_pictures(report, every):
-        stem = choose_file_name(name, taken)
+        stem = choose_file_name(name, used_names)
         svg_path, png_path = folder / f"{stem}.svg", folder / f"{stem}.png"
         write_text(svg_path, render_svg(specification))
         with write_atomically(png_path) as stream:
@@ -188,15 +188,15 @@ def specify_chart(chart: Chart) -> dict:
     return add_title(lines(chart), chart.title, chart.note)
 
 
-def choose_file_name(name: str, taken: set[str]) -> str:
+def choose_file_name(name: str, used_names: set[str]) -> str:
     """Return a safe file name of letters, digits and hyphens; a number is added to a name that is taken."""
     plain = (
         re.sub(r"[^a-z0-9]+", "-", name.lower().encode("ascii", "ignore").decode()).strip("-")[:MAX_NAME_LENGTH]
         or "chart"
     )
     stem, number = plain, 1
-    while stem in taken:
+    while stem in used_names:
         number += 1
         stem = f"{plain}-{number}"
-    taken.add(stem)
+    used_names.add(stem)
     return stem

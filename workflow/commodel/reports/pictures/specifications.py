@@ -191,10 +191,10 @@ def layer(name: str, values: list[dict], mark: dict, encoding: dict) -> dict:
 
 def rows_of(series: Series) -> list[dict]:
     keys = {"x": series.x, "y": series.y, "low": series.low, "high": series.high}
-    known = {key: values for key, values in keys.items() if values}
+    present = {key: values for key, values in keys.items() if values}
     rows = []
     for at in range(len(series.x)):
-        row = {"s": series.name} | {key: short(values[at]) for key, values in known.items()}
+        row = {"s": series.name} | {key: short(values[at]) for key, values in present.items()}
         rows.append(row | ({"t": series.labels[at]} if series.labels else {}))
     return rows
 
@@ -204,21 +204,21 @@ def bars(series: list[Series], chart: Chart) -> list[dict]:
     foot = chart.y.low if chart.y.low is not None else 0.0
     wide = (1 - BETWEEN) / max(1, len(series))
     return [
-        {"s": drawn.name, "t": chart.x.names[int(x)], "x": left, "x2": left + wide, "y": short(y), "y2": foot}
+        {"s": drawn.name, "t": chart.x.names[int(x)], "x": left_edge, "x2": left_edge + wide, "y": short(y), "y2": foot}
         for place, drawn in enumerate(series)
         for x, y in zip(drawn.x, drawn.y, strict=True)
-        for left in [x - (1 - BETWEEN) / 2 + place * wide]
+        for left_edge in [x - (1 - BETWEEN) / 2 + place * wide]
     ]
 
 
 def named(series: tuple[Series, ...]) -> list[Series]:
     """Return the series with distinct names, because a scale identifies a series by its name: repeated ones get a
     number."""
-    seen: Counter[str] = Counter()
+    name_counts: Counter[str] = Counter()
     distinct = []
     for drawn in series:
-        seen[drawn.name] += 1
-        number = seen[drawn.name]
+        name_counts[drawn.name] += 1
+        number = name_counts[drawn.name]
         distinct.append(drawn if number == 1 else replace(drawn, name=f"{drawn.name} ({number})"))
     return distinct
 
@@ -300,8 +300,10 @@ def fit_text(text: str, room: float, size: float, lines: int = 1) -> str | list[
 
 
 def cut_text(text: str, room: float, size: float) -> str:
-    most = next((at for at in range(len(text), 2, -1) if width(text[:at], size) <= room + ROUNDING), min(2, len(text)))
-    return text if most == len(text) else f"{text[: most - 1]}…"
+    fitting = next(
+        (at for at in range(len(text), 2, -1) if width(text[:at], size) <= room + ROUNDING), min(2, len(text))
+    )
+    return text if fitting == len(text) else f"{text[: fitting - 1]}…"
 
 
 def share_width(needs: list[float], room: float) -> list[float]:
@@ -309,14 +311,14 @@ def share_width(needs: list[float], room: float) -> list[float]:
     the rest evenly. If there is too little room, all widths shrink in proportion."""
     if sum(needs) > room:
         return [need * room / sum(needs) for need in needs]
-    widths, rest = dict(enumerate(needs)), set(range(len(needs)))
-    while rest:
-        even = (room - sum(widths[at] for at in widths.keys() - rest)) / len(rest)
-        wider = {at for at in rest if needs[at] > even}
+    widths, unassigned = dict(enumerate(needs)), set(range(len(needs)))
+    while unassigned:
+        even = (room - sum(widths[at] for at in widths.keys() - unassigned)) / len(unassigned)
+        wider = {at for at in unassigned if needs[at] > even}
         if not wider:
-            widths |= dict.fromkeys(rest, even)
+            widths |= dict.fromkeys(unassigned, even)
             break
-        rest -= wider
+        unassigned -= wider
     return [widths[at] for at in range(len(needs))]
 
 
@@ -445,13 +447,20 @@ def tiling(content: Tiling) -> dict:
             middle = {"x": unit * (part.x + part.width / 2), "y": unit * (part.y + part.height / 2)}
             middle = {key: round(value, 2) for key, value in middle.items()}
             numbers.append(middle | {"t": part.label, "z": round(size, 1)})
-    left = SIDE + 16
+    legend_x = SIDE + 16
     swatches = [
-        {"x": left, "x2": left + SWATCH, "y": at * TILING_LINE, "y2": at * TILING_LINE + SWATCH, "f": colour, "a": text}
+        {
+            "x": legend_x,
+            "x2": legend_x + SWATCH,
+            "y": at * TILING_LINE,
+            "y2": at * TILING_LINE + SWATCH,
+            "f": colour,
+            "a": text,
+        }
         for at, (colour, text) in enumerate(content.legend)
     ]
     words = [
-        {"x": left + SWATCH + 6, "y": at * TILING_LINE + SWATCH / 2, "t": text}
+        {"x": legend_x + SWATCH + 6, "y": at * TILING_LINE + SWATCH / 2, "t": text}
         for at, (_, text) in enumerate(content.legend)
     ]
     place = {"x": raw("x"), "y": raw("y")}

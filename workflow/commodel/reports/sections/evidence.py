@@ -87,10 +87,10 @@ def make_latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame |
     note = "Half the round trip of a message between two ranks, from all valid samples of the ping-pong probe."
     rows, charts = [], []
     if distributions is not None and raw is not None:
-        known = raw.drop_duplicates("id").set_index("id")
+        cases = raw.drop_duplicates("id").set_index("id")
         for case, bins in distributions.groupby("id", sort=False):
-            if case in known.index:
-                rows.append(make_latency_row(bins, known.loc[case], simulated))
+            if case in cases.index:
+                rows.append(make_latency_row(bins, cases.loc[case], simulated))
     rows.sort(key=lambda row: (row["platform"], row["pair"], row["bytes"]))
     smallest = {row["platform"]: row["bytes"] for row in reversed(rows)}
     for row in rows:
@@ -169,8 +169,11 @@ def describe_identical_samples(rows: list[dict]) -> list[str]:
     lines = []
     for platform in where:
         here = [row for row in rows if row["platform"] == platform]
-        alike, note = sum(row["single"] for row in here), " (simulated)" if here[0]["simulated"] == "simulated" else ""
-        sizes = "every size" if alike == len(here) else f"{alike} of {len(here)} sizes"
+        identical, note = (
+            sum(row["single"] for row in here),
+            " (simulated)" if here[0]["simulated"] == "simulated" else "",
+        )
+        sizes = "every size" if identical == len(here) else f"{identical} of {len(here)} sizes"
         lines.append(f"{platform}{note}: at {sizes} all samples are identical. There is no distribution to draw.")
     return lines
 
@@ -416,11 +419,13 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
             "family": fitted.family,
         }
         for name, estimate in fitted.values.items():
-            known = describe_value(fitted, definitions, name) | convert_estimate(estimate)
+            value_columns = describe_value(fitted, definitions, name) | convert_estimate(estimate)
             if sample := parse(name).sample:
-                samples.append(head | known | {"name": parse(name).function, "at": sample[0], "level": sample[1]})
+                samples.append(
+                    head | value_columns | {"name": parse(name).function, "at": sample[0], "level": sample[1]}
+                )
             else:
-                scalars.append(head | known | {"name": name})
+                scalars.append(head | value_columns | {"name": name})
         for name, reason in fitted.missing.items():
             absent = dict.fromkeys(("value", "low", "high"), math.nan) | {"unit": "", "known": False, "note": reason}
             scalars.append(head | describe_value(fitted, definitions, name) | absent | {"name": name})

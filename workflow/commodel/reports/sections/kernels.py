@@ -56,17 +56,17 @@ def list_speed_blocks(
 ) -> Iterator[Chart | Table]:
     """Yield charts of speeds, then one table of all; nothing without any speed."""
     rows = []
-    for name, said in speeds.items():
-        for kernel, curves in said.kernels.items():
-            yield chart_speeds(name, kernel, said, curves)
+    for name, declared in speeds.items():
+        for kernel, curves in declared.kernels.items():
+            yield chart_speeds(name, kernel, declared, curves)
             rows += [
                 (
-                    to_plain_value(said.platform),
+                    to_plain_value(declared.platform),
                     kernel,
                     to_plain_value(kind),
                     name_share_unit(kernel, curves.block),
                     *pad_to_four(row),
-                    describe_source(said),
+                    describe_source(declared),
                 )
                 for kind, kinds_rows in curves.kinds.items()
                 for row in kinds_rows
@@ -87,16 +87,16 @@ def pad_to_four(row: tuple[float, ...]) -> tuple[float | None, ...]:
     return (*row, None, None)[:4]
 
 
-def describe_source(said: Speeds) -> str:
-    source = to_plain_value(said.source) or "unknown method"
-    return f"{'declared, not measured (simulated)' if said.simulated else 'measured'}: {source}"
+def describe_source(declared: Speeds) -> str:
+    source = to_plain_value(declared.source) or "unknown method"
+    return f"{'declared, not measured (simulated)' if declared.simulated else 'measured'}: {source}"
 
 
 def name_share_unit(kernel: str, block: int) -> str:
     return "cells" if kernel == "wave" else f"blocks of {block}×{block}"
 
 
-def chart_speeds(name: str, kernel: str, said: Speeds, curves: KernelSpeeds) -> Chart:
+def chart_speeds(name: str, kernel: str, declared: Speeds, curves: KernelSpeeds) -> Chart:
     """Draw the speeds of a file, one line for each kind of process."""
     lines, unit = [], name_share_unit(kernel, curves.block)
     for place, (kind, rows) in enumerate(curves.kinds.items()):
@@ -104,9 +104,9 @@ def chart_speeds(name: str, kernel: str, said: Speeds, curves: KernelSpeeds) -> 
         sizes, speed, low, high = (tuple(map(float, column)) for column in columns)
         ends = {"low": low, "high": high} if any(len(row) == 4 for row in rows) else {}
         lines.append(Series(to_plain_value(kind), sizes, speed, "both", place, **ends))
-    title = (to_plain_value(said.platform) or to_plain_value(name)) + (" (simulated)" if said.simulated else "")
+    title = (to_plain_value(declared.platform) or to_plain_value(name)) + (" (simulated)" if declared.simulated else "")
     return make_speed_chart(
-        f"Speeds {to_plain_value(name)} {kernel}", title, kernel, unit, lines, describe_source(said)
+        f"Speeds {to_plain_value(name)} {kernel}", title, kernel, unit, lines, describe_source(declared)
     )
 
 
@@ -159,8 +159,8 @@ def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame | N
 
 def chart_compute_times(rows: Sequence[ComputeTimes]) -> Iterator[Chart]:
     """Yield a chart of each kernel with shares of several sizes."""
-    alike = attrgetter("platform", "kernel", "unit")
-    for (platform, kernel, unit), group in groupby(sorted(rows, key=alike), key=alike):
+    key = attrgetter("platform", "kernel", "unit")
+    for (platform, kernel, unit), group in groupby(sorted(rows, key=key), key=key):
         same, lines = list(group), []
         for place, kind in enumerate(dict.fromkeys(row.kind for row in same)):
             of_kind = [row for row in same if row.kind == kind]
@@ -217,7 +217,7 @@ def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: 
 def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Tiling:
     """Return the drawing of a partition, with its number from `overview`."""
     tiling, ranks = partition.tiling, np.flatnonzero(partition.tiling.area)
-    fills, legend, by = assign_colours(partition, ranks)
+    fills, legend, colour_rule = assign_colours(partition, ranks)
     ends = f"{int(tiling.area[ranks].min()):,} to {int(tiling.area[ranks].max()):,}"
     units = name_unit(partition) + "s"
     short = "/".join(to_plain_value(partition.divided).split("/")[-2:])
@@ -233,14 +233,14 @@ def draw_partition(number: int, partition: Partition, simulated: set[str]) -> Ti
         )
         for rank, fill in zip(ranks.tolist(), fills, strict=True)
     ]
-    alt = f"{name}. {pictured} as rectangles of {ends} {units}, {by}: {'; '.join(text for _, text in legend)}."
+    alt = f"{name}. {pictured} as rectangles of {ends} {units}, {colour_rule}: {'; '.join(text for _, text in legend)}."
     return Tiling(
         f"Partition {number}",
         f"Partition {number}: {name}",
         tiling.side,
         tuple(shown),
         legend,
-        f"{pictured}, {by}.",
+        f"{pictured}, {colour_rule}.",
         alt,
     )
 
@@ -257,9 +257,9 @@ def assign_colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], 
         legend = tuple((tones_of[value], f"{format_speed(value)} {name_unit(partition)}s/s") for value in tones)
         return [tones_of[float(speed[rank])] for rank in ranks], legend, "coloured by speed"
     kinds = [to_plain_value(partition.kinds[rank]) for rank in ranks]
-    named, by = kinds, "coloured by kind of process"
+    named, colour_rule = kinds, "coloured by kind of process"
     if len(set(kinds)) == 1:
-        named, by = [f"node {partition.node[rank]}" for rank in ranks], "coloured by node"
+        named, colour_rule = [f"node {partition.node[rank]}" for rank in ranks], "coloured by node"
     names = sorted(set(named), key=lambda name: (len(name), name))
     if len(names) == 1:
         return (
@@ -268,7 +268,7 @@ def assign_colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], 
             "processes of one kind on one node",
         )
     palette = {name: PALE_COLOURS[place % len(PALE_COLOURS)] for place, name in enumerate(names)}
-    return [palette[name] for name in named], tuple((palette[name], name) for name in names), by
+    return [palette[name] for name in named], tuple((palette[name], name) for name in names), colour_rule
 
 
 def format_speed(value: float) -> str:
@@ -322,8 +322,8 @@ def make_sections(
     alone = by_iteration(frame)
     words = [*describe_iterations(alone), *(to_plain_value(line) for line in unread)]
     if len(drawn) < len(partitions):
-        what = f"those with unequal shares and at most {MAX_RECTANGLES} processes"
-        words.append(f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({what}).")
+        drawn_kind = f"those with unequal shares and at most {MAX_RECTANGLES} processes"
+        words.append(f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({drawn_kind}).")
     blocks = [
         Answer("Measured iterations", tuple(words)),
         tabulate_partitions(numbered, simulated),
@@ -345,12 +345,12 @@ def describe_iterations(alone: pd.DataFrame) -> list[str]:
     """Return a sentence on each kernel with single iterations: their times and the best model."""
     lines = []
     for (platform, kernel), part in alone.groupby(["platform", "kernel"], sort=False):
-        once = part.drop_duplicates("point").dropna(subset="measured")
-        if once.empty:
+        points = part.drop_duplicates("point").dropna(subset="measured")
+        if points.empty:
             continue
-        ends = dict.fromkeys(format_seconds(end) for end in (once["measured"].min(), once["measured"].max()))
+        ends = dict.fromkeys(format_seconds(end) for end in (points["measured"].min(), points["measured"].max()))
         head = f"{shorten_name(kernel)} on {platform}{simulation_mark(part)}"
-        line = f"{head}: {format_count(len(once), 'single iteration')} took {' to '.join(ends)}"
+        line = f"{head}: {format_count(len(points), 'single iteration')} took {' to '.join(ends)}"
         means = part.dropna(subset="mu").groupby("family")["mu"].mean().sort_values()
         if len(means):
             line += f"; best model {means.index[0]}, mean μ {format_ratio(means.iloc[0])}"
@@ -366,23 +366,23 @@ def shorten_name(text: str) -> str:
 
 def chart_iterations(alone: pd.DataFrame) -> list[Chart]:
     """Return charts of the time of single iterations."""
-    made = []
+    charts = []
     for (platform, kernel, layout, length), part in alone.groupby(
         ["platform", "kernel", "layout", "bytes"], sort=False
     ):
         part = part.sort_values("iteration")
-        once = part.drop_duplicates("point").dropna(subset="measured")
-        if len(once) < 2:
+        points = part.drop_duplicates("point").dropna(subset="measured")
+        if len(points) < 2:
             continue
         numbers, ends = (
-            list_iterations(once),
-            {"low": to_microseconds(once["measured_low"]), "high": to_microseconds(once["measured_high"])},
+            list_iterations(points),
+            {"low": to_microseconds(points["measured_low"]), "high": to_microseconds(points["measured_high"])},
         )
         lines = [
             Series(
                 "simulated" if simulation_mark(part) else "measured",
                 numbers,
-                to_microseconds(once["measured"]),
+                to_microseconds(points["measured"]),
                 "both",
                 -1,
                 **ends,
@@ -397,7 +397,7 @@ def chart_iterations(alone: pd.DataFrame) -> list[Chart]:
         name = (
             f"{shorten_name(kernel)}, {shorten_name(layout)}, {format_size(length)}: {platform}{simulation_mark(part)}"
         )
-        made.append(
+        charts.append(
             Chart(
                 f"Iterations {name}",
                 name,
@@ -406,7 +406,7 @@ def chart_iterations(alone: pd.DataFrame) -> list[Chart]:
                 tuple(line for line in lines if line.x),
             )
         )
-    return made
+    return charts
 
 
 def list_iterations(rows: pd.DataFrame) -> tuple[float, ...]:

@@ -39,11 +39,11 @@ def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> 
         return pd.DataFrame()
     times = ["measured", "measured_low", "measured_high"]
     columns = ["platform", "simulated", "point", *POINT_KEYS, *times]
-    once = frame.loc[frame["measured"] > 0, columns].drop_duplicates("point")
+    points = frame.loc[frame["measured"] > 0, columns].drop_duplicates("point")
     pairs = []
     for name, about in containers.items():
         native = to_plain_value(about.get("native") or "")
-        inside, outside = once[once["platform"] == to_plain_value(name)], once[once["platform"] == native]
+        inside, outside = points[points["platform"] == to_plain_value(name)], points[points["platform"] == native]
         if native and len(inside) and len(outside):
             inside = inside[["platform", "simulated", *POINT_KEYS, *times]]
             outside = outside[[*POINT_KEYS, *times]].assign(native=native)

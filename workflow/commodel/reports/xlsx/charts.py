@@ -180,9 +180,9 @@ def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
 
 def matrix_widths(matrices: list[Matrix]) -> list[float]:
     """Return the column widths for these matrices, which stand one below the other."""
-    most = max(len(matrix.labels) for matrix in matrices)
+    max_labels = max(len(matrix.labels) for matrix in matrices)
     longest = max((len(label) for matrix in matrices for label in matrix.labels), default=0)
-    return [max(LABEL, longest + 2)] + [CELL] * most
+    return [max(LABEL, longest + 2)] + [CELL] * max_labels
 
 
 def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:

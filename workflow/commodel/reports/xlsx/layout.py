@@ -87,18 +87,18 @@ def count_columns(widths: list[int], characters: float) -> tuple[int, int]:
     return columns, total
 
 
-def make_sheet_name(name: str, taken: set[str]) -> str:
+def make_sheet_name(name: str, used_names: set[str]) -> str:
     """Return a sheet name that Excel takes: 31 characters, none of []:*?/\\ , no apostrophe at its ends, used once."""
     stem = re.sub(r"[\[\]:*?/\\]", " ", name).strip("' ")[:31] or "Sheet"
-    return make_unique(stem, 31, taken)
+    return make_unique(stem, 31, used_names)
 
 
-def make_unique(stem: str, longest: int, taken: set[str]) -> str:
+def make_unique(stem: str, longest: int, used_names: set[str]) -> str:
     name, number = stem, 1
-    while name.lower() in taken:
+    while name.lower() in used_names:
         number += 1
         name = f"{stem[: longest - 1 - len(str(number))]}_{number}"
-    taken.add(name.lower())
+    used_names.add(name.lower())
     return name
 
 
@@ -108,8 +108,8 @@ def table_name(table: Table) -> str:
 
 def make_headers(headers: list[str]) -> list[str]:
     """Return distinct headers without blanks: Excel refuses a table with two equal headers, or with a blank one."""
-    taken: set[str] = set()
-    return [make_unique(inert(header[:240].strip()) or "column", 255, taken) for header in headers]
+    used_names: set[str] = set()
+    return [make_unique(inert(header[:240].strip()) or "column", 255, used_names) for header in headers]
 
 
 def find_creation_date(report: Report) -> datetime:

@@ -49,12 +49,12 @@ class Overview:
     def __init__(self, writer, front: Front, sheet, row: int):
         self.writer, self.front, self.sheet, self.row = writer, front, sheet, row
         self.name = sheet.get_name()
-        left, right = front.use, front.trust
+        use_grid, trust_grid = front.use, front.trust
         words = [max(9, *(len(cell.text) + 1 for cell in grid.cells if cell.column == place), len(head) + 2)
-                 for grid in (left, right) for place, head in enumerate(grid.columns)]  # fmt: skip
-        one, two = words[: len(left.columns)] or [12] * 4, words[len(left.columns) :] or [9] * 3
-        names = [max(10, *(len(row[at]) + 2 for row in left.rows)) if left.rows else 10 for at in (0, 1)]
-        families = max(10, *(len(label) + 2 for _, label in right.rows)) if right.rows else 10
+                 for grid in (use_grid, trust_grid) for place, head in enumerate(grid.columns)]  # fmt: skip
+        one, two = words[: len(use_grid.columns)] or [12] * 4, words[len(use_grid.columns) :] or [9] * 3
+        names = [max(10, *(len(row[at]) + 2 for row in use_grid.rows)) if use_grid.rows else 10 for at in (0, 1)]
+        families = max(10, *(len(label) + 2 for _, label in trust_grid.rows)) if trust_grid.rows else 10
         stretch = max(1.0, (LEAST_WIDE - sum(names) - families - GAP) / sum((*one, *two)))
         self.first_right = len(names) + len(one) + 1
         self.widths = [*names, *(width * stretch for width in one), GAP, families, *(width * stretch for width in two)]
@@ -65,13 +65,13 @@ class Overview:
         self.quarters = list(zip(starts, [*(start - 1 for start in starts[1:]), len(self.widths) - 1], strict=True))
 
     def write(
-        self, places: Places, charts: ChartData, others: Sequence[tuple[str, str]], calculator: tuple[str, str]
+        self, places: Places, charts: ChartData, platform_sheets: Sequence[tuple[str, str]], calculator: tuple[str, str]
     ) -> None:
-        """Write the sheet. `others` are the first sheets of all platforms, by name and link; `calculator` has the links
-        to this platform's calculator, and to its factor of L."""
+        """Write the sheet. `platform_sheets` are the first sheets of all platforms, by name and link; `calculator`
+        has the links to this platform's calculator, and to its factor of L."""
         for place, width in enumerate(self.widths):
             self.sheet.set_column(place, place, width)
-        self._platform(others)
+        self._platform(platform_sheets)
         self._tiles(places)
         self._maps(places)
         self._anomalies()
@@ -90,15 +90,15 @@ class Overview:
         else:
             self.sheet.write_string(row, first, text, look)
 
-    def _platform(self, others: Sequence[tuple[str, str]]) -> None:
+    def _platform(self, platform_sheets: Sequence[tuple[str, str]]) -> None:
         form = self.writer.form
         tone = SIMULATED if self.front.simulated else INK
         text = f"{self.front.platform}: {self.front.origin}"
         self.sheet.write_string(self.row, 0, text, form(bold=True, font_size=12, font_color=tone))
         self.row += 1
-        if len(others) > 1:
+        if len(platform_sheets) > 1:
             self.sheet.write_string(self.row, 0, "Other platforms", form(font_color=MUTED))
-            there = [other for other in others if other[0] != self.front.platform]
+            there = [other for other in platform_sheets if other[0] != self.front.platform]
             columns = sorted({max(first, 2) for first, _ in self.quarters})
             for number, (name, target) in enumerate(there):
                 down, across = divmod(number, len(columns))
@@ -128,9 +128,9 @@ class Overview:
         return 1 + int(len(tile.sentence) / (sum(self.widths[quarter[0] : quarter[1] + 1]) - 4))
 
     def _maps(self, places: Places) -> None:
-        left, right = (0, self.first_right - 2), (self.first_right, len(self.widths) - 1)
+        left_columns, right_columns = (0, self.first_right - 2), (self.first_right, len(self.widths) - 1)
         bottom = self.row
-        for grid, (first, last), names in ((self.front.use, left, 2), (self.front.trust, right, 1)):
+        for grid, (first, last), names in ((self.front.use, left_columns, 2), (self.front.trust, right_columns, 1)):
             if grid.cells:
                 bottom = max(bottom, self._map(grid, self.row, first, last, names, places))
         self.row = bottom + 1
@@ -148,8 +148,8 @@ class Overview:
             self.sheet.write_string(row + 2, place, text, head)
         top, shown = row + 3, grid.rows[:MOST_ROWS]
         for at, (group, label) in enumerate(shown):
-            said = group if at == 0 or grid.rows[at - 1][0] != group else ""
-            texts = (said, label) if names == 2 else (label,)
+            shown_group = group if at == 0 or grid.rows[at - 1][0] != group else ""
+            texts = (shown_group, label) if names == 2 else (label,)
             for place, text in enumerate(texts, first):
                 self.sheet.write_string(top + at, place, text, form(bold=place == first))
             self.sheet.set_row(top + at, LINE)

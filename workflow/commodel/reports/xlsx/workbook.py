@@ -91,10 +91,10 @@ class Workbook:
         self.first_sheets: list[Overview] = []
         self.beyond: dict[str, Table] = {}  # by section: too long for a sheet
         by_platform = groupby(sorted(report.sets, key=platform_of), key=platform_of)
-        known = [(platform, *calculator.calculable(list(sets))) for platform, sets in by_platform]
+        calculable = [(platform, *calculator.calculable(list(sets))) for platform, sets in by_platform]
         order = {front.platform: place for place, front in enumerate(report.fronts)}
-        known.sort(key=lambda entry: order.get(to_plain_value(entry[0]), len(order)))  # as the first sheets
-        self.calculable = [entry for entry in known if entry[1]]
+        calculable.sort(key=lambda entry: order.get(to_plain_value(entry[0]), len(order)))  # as the first sheets
+        self.calculable = [entry for entry in calculable if entry[1]]
         self.platforms = {*order, *(to_plain_value(entry[0]) for entry in self.calculable)}
         self.calculator_of: dict[str, tuple[str, str]] = {}  # by platform: links to it, and to L's factor
         self.chart_data = charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `sheet` returns
@@ -102,8 +102,8 @@ class Workbook:
     def form(self, **properties: object) -> object:
         key = tuple(sorted(properties.items()))
         if key not in self.formats:
-            usual = {"font_name": "Calibri", "font_size": 10, "valign": "vcenter"}
-            self.formats[key] = self.book.add_format(usual | properties)
+            defaults = {"font_name": "Calibri", "font_size": 10, "valign": "vcenter"}
+            self.formats[key] = self.book.add_format(defaults | properties)
         return self.formats[key]
 
     def sheet(self, name: str, note: str, platform: str = ""):

@@ -77,8 +77,8 @@ def term(number: Number) -> Term:
 
 
 def _infix(sign: str, compute: Callable[[float, float], float], one: Number, two: Number) -> Term:
-    left, right = term(one), term(two)
-    return Term(f"({left.text}{sign}{right.text})", float(compute(left.value, right.value)))
+    first, second = term(one), term(two)
+    return Term(f"({first.text}{sign}{second.text})", float(compute(first.value, second.value)))
 
 
 def _called(name: str, compute: Callable[..., float], *terms: Number) -> Term:
@@ -174,9 +174,9 @@ class Cells:
             value = "#NUM!"
         self.sheet.write_formula(row, column, f"={text}", look, value)
 
-    def whole(self, first: int, left: int, last: int, right: int, title: str, least: int, most: int) -> None:
-        message = f"wanted a whole number from {least:,} to {most:,}"
-        limits = {"validate": "integer", "criteria": "between", "minimum": least, "maximum": most}
+    def whole(self, first: int, left: int, last: int, right: int, title: str, smallest: int, largest: int) -> None:
+        message = f"wanted a whole number from {smallest:,} to {largest:,}"
+        limits = {"validate": "integer", "criteria": "between", "minimum": smallest, "maximum": largest}
         about = {"input_title": title[:32], "input_message": message, "error_title": title[:32]}
         self.sheet.data_validation(first, left, last, right, limits | about | {"error_message": message})
 
@@ -296,8 +296,8 @@ class Known:
             return self._pieces(function, x)
         if form not in LETTERS:
             raise UserError(f"{function} is given by samples")
-        a, *rest = (self[key(function, letter)] for letter in ("a", *LETTERS[form]))
-        return a + SHAPES[form](x, *rest) if rest else a
+        a, *coefficients = (self[key(function, letter)] for letter in ("a", *LETTERS[form]))
+        return a + SHAPES[form](x, *coefficients) if coefficients else a
 
     def _pieces(self, function: str, x: Number) -> Term:
         """Return a piecewise function at `x`; an edge belongs to the piece before it."""
@@ -314,9 +314,9 @@ class Known:
 
     def samples(self, function: str) -> tuple[list[int], list[int]]:
         """Return the message sizes and the levels of a surface."""
-        known = [parse(name).sample for name in self.values.numbers if parse(name).function == function]
-        places = sorted({entry[0] for entry in known if entry})
-        levels = sorted({entry[1] for entry in known if entry and entry[1] is not None})
+        sizes_and_levels = [parse(name).sample for name in self.values.numbers if parse(name).function == function]
+        places = sorted({entry[0] for entry in sizes_and_levels if entry})
+        levels = sorted({entry[1] for entry in sizes_and_levels if entry and entry[1] is not None})
         return places, levels
 
     def surface(self, row: Row, function: str, x: Term) -> "Surface":

@@ -64,22 +64,22 @@ class Message:
 
 def ports(row: Row, name: str, pattern: Pattern, message: Callable[[Term], Message], gamma: Term) -> PredictedTimes:
     """Return the predictions of a model in which all messages of one size cost the same."""
-    whole = message(pattern.bytes).put(row, name)
-    apart, hop = row.put(f"{name} apart", whole.apart), row.put(f"{name} hop", whole.hop)
+    costs = message(pattern.bytes).put(row, name)
+    gap, hop = row.put(f"{name} apart", costs.apart), row.put(f"{name} hop", costs.hop)
     work = row.put(f"{name} work", gamma * pattern.bytes)
-    spread, taken = largest(whole.receive, whole.gap_in), whole.send + whole.wire + whole.receive
+    spread, transfer = largest(costs.receive, costs.gap_in), costs.send + costs.wire + costs.receive
 
     def fanned(children: Number) -> Term:
-        return (term(children) - 1) * apart + hop
+        return (term(children) - 1) * gap + hop
 
     def gathered(children: Number) -> Term:
-        return taken + (term(children) - 1) * spread + children * work
+        return transfer + (term(children) - 1) * spread + children * work
 
-    predictions = {(BCAST, way): prediction for way, prediction in _trees(pattern, fanned).items()}
-    predictions |= {(REDUCE, way): prediction for way, prediction in _trees(pattern, gathered).items()}
-    predictions[BCAST, BINOMIAL] = binomial_down(pattern.ranks, hop, apart)
+    predictions = {(BCAST, kind): prediction for kind, prediction in _trees(pattern, fanned).items()}
+    predictions |= {(REDUCE, kind): prediction for kind, prediction in _trees(pattern, gathered).items()}
+    predictions[BCAST, BINOMIAL] = binomial_down(pattern.ranks, hop, gap)
     predictions[BCAST, CHAIN] = pipeline(row, name, pattern, message)
-    predictions[REDUCE, BINOMIAL] = binomial_up(row, name, pattern.ranks, whole, work)
+    predictions[REDUCE, BINOMIAL] = binomial_up(row, name, pattern.ranks, costs, work)
     predictions[REDUCE, CHAIN] = (pattern.ranks - 1) * gathered(1)
     return predictions
 
@@ -91,40 +91,42 @@ def _trees(pattern: Pattern, level: Callable[[Number], Term]) -> dict[str, Term]
     return {LINEAR: level(pattern.ranks - 1), KARY: pattern.height * level(pattern.fan_out), TREE: tree}
 
 
-def binomial_down(ranks: Term, hop: Term, apart: Term) -> Term:
+def binomial_down(ranks: Term, hop: Term, gap: Term) -> Term:
     """Return the time of a broadcast over a binomial tree of k = ⌈log₂ P⌉ rounds. In each round the longest path
     continues by a hop, or waits while its rank sends to another one. A rank is k hops away only if P = 2^k. The last
     send of a rank is a hop, so a path does not wait in all rounds."""
     k = rounds(ranks)
-    most_hops = when(ranks.same(2**k), k * hop, (k - 1) * hop + apart)
-    return largest(hop + (k - 1) * apart, most_hops)
+    most_hops = when(ranks.same(2**k), k * hop, (k - 1) * hop + gap)
+    return largest(hop + (k - 1) * gap, most_hops)
 
 
 def binomial_up(row: Row, name: str, ranks: Term, message: Message, work: Term) -> Term:
     """Return the finish time of a reduction over a binomial tree. A rank receives from its children one after the
     other, the smallest subtree first. Column j is the time of the lowest j bits of P: the rank of the top bit is the
     last child, with the ranks of the bits below it."""
-    there, taken = message.send + message.wire, message.receive + work
-    step = row.put(f"{name} step up", largest(there + taken, message.gap_in))
+    there, received = message.send + message.wire, message.receive + work
+    step = row.put(f"{name} step up", largest(there + received, message.gap_in))
 
     def whole(bits: int) -> Term:  # 2^bits ranks
-        return there + taken + (bits - 1) * step if bits else term(0)
+        return there + received + (bits - 1) * step if bits else term(0)
 
     below = row.put(f"{name} up 0", 0)
     for j in range(1, BITS + 1):
-        top, rest = low_bits(ranks, j)
+        top, low_part = low_bits(ranks, j)
         starts = [whole(j - 1), below + there]
         starts += [there + (j - 2) * step + message.gap_in] if j > 1 else []
-        below = row.put(f"{name} up {j}", when(top, when(rest.same(0), whole(j - 1), largest(*starts) + taken), below))
+        below = row.put(
+            f"{name} up {j}", when(top, when(low_part.same(0), whole(j - 1), largest(*starts) + received), below)
+        )
     return below
 
 
 def low_bits(ranks: Term, j: int) -> tuple[Term, Term]:
     """Return whether the j-th lowest bit of P is 1, and the number formed by the bits below it."""
     power = 1 << (j - 1)
-    rest = ranks - power * down(ranks / power)
+    low_part = ranks - power * down(ranks / power)
     half = down(ranks / power)
-    return (half - 2 * down(half / 2)).same(1), rest
+    return (half - 2 * down(half / 2)).same(1), low_part
 
 
 def pipeline(row: Row, name: str, pattern: Pattern, message: Callable[[Term], Message]) -> Term:
@@ -136,18 +138,18 @@ def pipeline(row: Row, name: str, pattern: Pattern, message: Callable[[Term], Me
     long = message(when(count > 1, pattern.segment, pattern.bytes)).put(row, f"{name} segment")
     last = message(pattern.bytes - pattern.segment * (count - 1)).put(row, f"{name} last")
     hop, last_hop = row.put(f"{name} segment hop", long.hop), row.put(f"{name} last hop", last.hop)
-    there, apart = long.send + long.wire, largest(long.send, long.gap_out)
+    there, gap = long.send + long.wire, largest(long.send, long.gap_out)
     both = long.send + long.receive  # of a rank that passes a segment on while it gets the next
-    slowest = when(ranks > 2, largest(both, long.gap_out, long.gap_in), largest(apart, long.receive, long.gap_in))
+    slowest = when(ranks > 2, largest(both, long.gap_out, long.gap_in), largest(gap, long.receive, long.gap_in))
     pace = row.put(f"{name} pace", (count - 2) * slowest)
 
     def change_at(rank: Number) -> Term:
         """Return the time of the path that passes to the last segment at this rank, which is neither first nor last."""
         until, after = rank * hop + pace, (ranks - 1 - rank) * last_hop
         posted = largest(both, last.gap_in) + last.receive
-        return until - long.receive + after + largest(posted, apart + long.receive)
+        return until - long.receive + after + largest(posted, gap + long.receive)
 
-    at_root = (count - 1) * apart + (ranks - 1) * last_hop
+    at_root = (count - 1) * gap + (ranks - 1) * last_hop
     at_last = (
         (ranks - 1) * there + (ranks - 2) * long.receive + pace + largest(long.receive, last.gap_in) + last.receive
     )
@@ -163,8 +165,8 @@ LEAST_TIME = 1e-6  # µs
 class Train:
     """A message as packets: the bytes of the last packet, and the number of full ones before it."""
 
-    known: Known
-    rest: Term
+    values: Known
+    last_bytes: Term
     full: Term
     at_rest: dict[str, Term]  # functions of the last packet, and of a full one
     at_full: dict[str, Term]
@@ -174,31 +176,31 @@ class Train:
         return self.full * self.at_full["g_s"] + self.at_rest["g_s"]
 
     def latency(self, bytes: Term, ranks: Number, gap: Term) -> Term:
-        known = self.known
-        share = ranks * bytes / (known["capacity"] * largest(gap, LEAST_TIME)) if "capacity" in known else term(0)
-        return known["L_0"] + known["L_p"] * ranks + known["L_m"] * bytes * largest(1, share)
+        values = self.values
+        share = ranks * bytes / (values["capacity"] * largest(gap, LEAST_TIME)) if "capacity" in values else term(0)
+        return values["L_0"] + values["L_p"] * ranks + values["L_m"] * bytes * largest(1, share)
 
     def hop(self, ranks: Term) -> Term:
         """Return the time from the start of a message until it is received, while `ranks` ranks exchange messages."""
-        known, packet = self.known, self.known["packet"]
-        taken = self.at_full["O_r"] + known["U_r"]
+        values, packet = self.values, self.values["packet"]
+        received = self.at_full["O_r"] + values["U_r"]
         last = self.full * self.at_full["g_s"] + self.at_rest["O_s"]
-        last = last + self.latency(self.rest, ranks, self.at_rest["g_s"])
-        before = self.at_full["O_s"] + self.latency(packet, ranks, self.at_full["g_s"]) + taken
-        before = before + (self.full - 1) * largest(self.at_full["g_s"], taken)
+        last = last + self.latency(self.last_bytes, ranks, self.at_rest["g_s"])
+        before = self.at_full["O_s"] + self.latency(packet, ranks, self.at_full["g_s"]) + received
+        before = before + (self.full - 1) * largest(self.at_full["g_s"], received)
         there = when(self.full > 0, largest(last, before), last)
-        return there + self.at_rest["O_r"] + known["U_r"]
+        return there + self.at_rest["O_r"] + values["U_r"]
 
 
-def cluster(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
-    full = row.put("cluster full packets", largest(up(pattern.bytes / known["packet"]) - 1, 0))
-    rest = row.put("cluster last packet", pattern.bytes - full * known["packet"])
+def cluster(row: Row, values: Known, pattern: Pattern) -> PredictedTimes:
+    full = row.put("cluster full packets", largest(up(pattern.bytes / values["packet"]) - 1, 0))
+    last_bytes = row.put("cluster last packet", pattern.bytes - full * values["packet"])
     names = ("O_s", "g_s", "O_r")
-    at_rest = {name: row.put(f"cluster {name}", known.at(name, rest)) for name in names}
-    at_full = {name: row.put(f"cluster {name} full", known.at(name, known["packet"])) for name in names}
-    train = Train(known, rest, full, at_rest, at_full)
+    at_rest = {name: row.put(f"cluster {name}", values.at(name, last_bytes)) for name in names}
+    at_full = {name: row.put(f"cluster {name} full", values.at(name, values["packet"])) for name in names}
+    train = Train(values, last_bytes, full, at_rest, at_full)
     busy = row.put("cluster busy", train.busy)
-    alone = row.put("cluster flying", up(train.latency(rest, 2, at_rest["g_s"]) / largest(busy, 1e-9)))
+    alone = row.put("cluster flying", up(train.latency(last_bytes, 2, at_rest["g_s"]) / largest(busy, 1e-9)))
     every_rank = pattern.ranks
 
     def level(name: str, parents: Number, children: Number) -> Term:
@@ -235,44 +237,50 @@ def sent_in_round(row: Row, ranks: Term, j: int) -> Term:
 def _binomial(row: Row, pattern: Pattern, train: Train, busy: Term) -> Term:
     """Return the time of a broadcast over a binomial tree, round by round, from two times: when the last of all ranks
     may send, and when the rank may send whose subtree is cut off by P."""
-    early, edge, left = term(0), term(0), pattern.ranks  # `left`: ranks of the subtree that is cut off
+    early, edge, cut_off = term(0), term(0), pattern.ranks  # `cut_off`: ranks of the subtree that is cut off
     k = None
     for j in range(1, BITS + 1):
         sent = sent_in_round(row, pattern.ranks, j)
         k = row.again("rounds")
         distance = 2 ** largest(k - j, 0)
         hop = row.put(f"cluster round {j}", train.hop(2 * sent))
-        sends, over = k > (j - 1), left > distance
-        whole = row.put(f"cluster whole {j}", early + largest(busy, hop))
-        passed = largest(whole, edge + busy) if j > 1 else edge + busy
-        early = row.put(f"cluster early {j}", when(sends, when(over, passed, whole if j > 1 else 0), early))
+        sends, over = k > (j - 1), cut_off > distance
+        complete = row.put(f"cluster whole {j}", early + largest(busy, hop))
+        passed = largest(complete, edge + busy) if j > 1 else edge + busy
+        early = row.put(f"cluster early {j}", when(sends, when(over, passed, complete if j > 1 else 0), early))
         edge = row.put(f"cluster edge {j}", when(sends, when(over, edge + hop, edge), edge))
-        left = row.put(f"cluster left {j}", when(sends, when(over, left - distance, left), left))
+        cut_off = row.put(f"cluster left {j}", when(sends, when(over, cut_off - distance, cut_off), cut_off))
     return largest(early, edge)
 
 
-def find_bounds(row: Row, known: Known, pattern: Pattern) -> dict[str, Term]:
+def find_bounds(row: Row, values: Known, pattern: Pattern) -> dict[str, Term]:
     """Return how many ranks may send to one at once (equations 5 to 7), when a buffer is full, and the share of packets
     that arrives if all send at once (equations 3 and 4), as `models.evaluation.buffer_overflow` does."""
     senders = row.put("senders", pattern.ranks - 1)
-    size = smallest(pattern.bytes, known["packet"])
-    g_s, g_r = (row.put(f"bounds {name}", known.at(name, size)) for name in ("g_s", "g_r"))
-    packets = row.put("bounds packets", largest(up(pattern.bytes / known["packet"]), 1) * senders)
-    fewest = row.put("bounds fewest", up(g_s / g_r))
-    if "B_L" not in known:
-        return {"fewest": smallest(fewest, senders), "most": senders, "window": senders}
-    buffer = known["B_L"]
+    size = smallest(pattern.bytes, values["packet"])
+    g_s, g_r = (row.put(f"bounds {name}", values.at(name, size)) for name in ("g_s", "g_r"))
+    packets = row.put("bounds packets", largest(up(pattern.bytes / values["packet"]), 1) * senders)
+    smallest_window = row.put("bounds fewest", up(g_s / g_r))
+    if "B_L" not in values:
+        return {"fewest": smallest(smallest_window, senders), "most": senders, "window": senders}
+    buffer = values["B_L"]
     lossless = smallest(senders, down(g_s * packets / (g_r * (packets - buffer))))
-    most = row.put("bounds most", when(packets <= buffer, senders, lossless))
-    even = row.put("bounds even", _best(senders, fewest, most, rest=False))
-    printed = row.put("bounds printed", _best(senders, fewest, most, rest=True))
+    largest_window = row.put("bounds most", when(packets <= buffer, senders, lossless))
+    even = row.put("bounds even", _best(senders, smallest_window, largest_window, last_bytes=False))
+    printed = row.put("bounds printed", _best(senders, smallest_window, largest_window, last_bytes=True))
     both = largest(even, printed)
-    tried = when(both.same(0), largest(1, smallest(most, senders)), both)
+    tried = when(both.same(0), largest(1, smallest(largest_window, senders)), both)
     window = row.put("bounds window", when(buffer > packets, senders, tried))
     through = row.put("bounds through", smallest(1, g_s / (senders * g_r) + buffer / packets))
     surplus = senders / g_s - 1 / g_r
     full = row.put("bounds full", when(surplus > 0, buffer / surplus, 0))
-    return {"fewest": smallest(fewest, senders), "most": most, "window": window, "through": through, "full": full}
+    return {
+        "fewest": smallest(smallest_window, senders),
+        "most": largest_window,
+        "window": window,
+        "through": through,
+        "full": full,
+    }
 
 
 def _best(senders: Term, fewest: Term, most: Term, *, rest: bool) -> Term:
@@ -293,34 +301,34 @@ def _best(senders: Term, fewest: Term, most: Term, *, rest: bool) -> Term:
 MOST_HEIGHT = 24  # of a k-ary tree
 
 
-def of_one_node(known: Known) -> bool:
+def of_one_node(values: Known) -> bool:
     """Return whether only messages within nodes were measured."""
-    return not any(name.startswith("L_1") for name in known.values.functions)
+    return not any(name.startswith("L_1") for name in values.values.functions)
 
 
-def taulop(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
-    channel = 0 if of_one_node(known) else 1
-    if f"L_{channel}" not in known.values.functions or f"o_{channel}" not in known.values.functions:
+def taulop(row: Row, values: Known, pattern: Pattern) -> PredictedTimes:
+    channel = 0 if of_one_node(values) else 1
+    if f"L_{channel}" not in values.values.functions or f"o_{channel}" not in values.values.functions:
         raise UserError("its values differ from node type to node type")
-    if known.setting("join") != "no" or (channel and known.setting("network") != "rdma"):
+    if values.setting("join") != "no" or (channel and values.setting("network") != "rdma"):
         raise UserError("it joins stages or copies at both ends, of which there is no formula here")
-    surface = known.surface(row, f"L_{channel}", pattern.bytes)
-    overhead = row.put("taulop overhead", known.at(f"o_{channel}", pattern.bytes))
-    port = known.setting("shared") == "port"
-    empty = row.put("taulop busy", known.at(f"o_{channel}", 0)) if port else None  # a processor, beside the port
+    surface = values.surface(row, f"L_{channel}", pattern.bytes)
+    overhead = row.put("taulop overhead", values.at(f"o_{channel}", pattern.bytes))
+    port = values.setting("shared") == "port"
+    empty = row.put("taulop busy", values.at(f"o_{channel}", 0)) if port else None  # a processor, beside the port
     if channel:
-        return _of_many_nodes(row, known, pattern, overhead, surface, empty)
-    return _Memory(row, known, overhead, surface, empty).predictions(pattern)
+        return _of_many_nodes(row, values, pattern, overhead, surface, empty)
+    return _Memory(row, values, overhead, surface, empty).predictions(pattern)
 
 
 def _of_many_nodes(
-    row: Row, known: Known, pattern: Pattern, overhead: Term, surface: Surface, empty: Term | None
+    row: Row, values: Known, pattern: Pattern, overhead: Term, surface: Surface, empty: Term | None
 ) -> PredictedTimes:
-    both_ways = known.setting("rings") == "both-ways"
+    both_ways = values.setting("rings") == "both-ways"
     rounds = []
     for j in range(1, BITS + 1):
         sent = sent_in_round(row, pattern.ranks, j)
-        at_once = largest(sent, 1) if known.setting("shared") == "channel" else term(2 if both_ways else 1)
+        at_once = largest(sent, 1) if values.setting("shared") == "channel" else term(2 if both_ways else 1)
         lasts = overhead + surface.at(at_once)
         rounds.append(row.put(f"taulop round {j}", when(sent > 0, largest(lasts, empty or 0), 0)))
     return {(BCAST, BINOMIAL): total(rounds)}
@@ -332,7 +340,7 @@ class _Memory:
     of the first level; the next level has as many parents as the first has children."""
 
     row: Row
-    known: Known
+    values: Known
     overhead: Term
     surface: Surface
     empty: Term | None
@@ -341,27 +349,27 @@ class _Memory:
         """Return the time until all messages of a level have arrived, from each parent to each of its children."""
         seconds = self.overhead + 2 * self.surface.at(largest(term(parents) * children, 1))
         if self.empty is not None:
-            further = self.known["p_0"] if "p_0" in self.known else term(0)
+            further = self.values["p_0"] if "p_0" in self.values else term(0)
             seconds = largest(seconds, self.empty + (term(children) - 1) * further, children * further)
         return self.row.put(f"taulop {name}", seconds)
 
     def down(self, name: str, parents: Number, children: Number, gathered: Term) -> Term:
         """Return the time down a level: the same as up, unless a rank sends one message after the other. Then each
         message is concurrent with one of every other parent."""
-        if self.known.setting("shared") != "node":
+        if self.values.setting("shared") != "node":
             return gathered
         single = self.overhead + 2 * self.surface.at(term(parents))
         return self.row.put(f"taulop {name} down", children * single)
 
     def predictions(self, pattern: Pattern) -> PredictedTimes:
         row, bytes = self.row, pattern.bytes
-        work = row.put("taulop work", when(bytes > 0, self.known.at("gamma", bytes), 0))
-        others = pattern.ranks - 1
-        gathered = self.lasts("linear", 1, others)
+        work = row.put("taulop work", when(bytes > 0, self.values.at("gamma", bytes), 0))
+        children = pattern.ranks - 1
+        gathered = self.lasts("linear", 1, children)
         predictions = {
-            (BCAST, LINEAR): self.down("linear", 1, others, gathered),
-            (REDUCE, LINEAR): gathered + others * work,
-            (REDUCE, CHAIN): others * (self.lasts("chain", 1, 1) + work),
+            (BCAST, LINEAR): self.down("linear", 1, children, gathered),
+            (REDUCE, LINEAR): gathered + children * work,
+            (REDUCE, CHAIN): children * (self.lasts("chain", 1, 1) + work),
         }
         rounds = []
         for j in range(1, BITS + 1):
@@ -371,14 +379,14 @@ class _Memory:
         predictions[BCAST, BINOMIAL] = total([seconds for seconds, _ in rounds])
         predictions[REDUCE, BINOMIAL] = total([seconds + when(there, work, 0) for seconds, there in rounds])
         heights = [when(pattern.height > level, pattern.fan_out, 0) for level in range(MOST_HEIGHT)]
-        for way, fan_outs in ((KARY, heights), (TREE, pattern.fan_outs)):
-            predictions[BCAST, way], predictions[REDUCE, way] = self._levels(way, list(fan_outs), work)
+        for kind, fan_outs in ((KARY, heights), (TREE, pattern.fan_outs)):
+            predictions[BCAST, kind], predictions[REDUCE, kind] = self._levels(kind, list(fan_outs), work)
         return predictions
 
-    def _levels(self, way: str, fan_outs: list[Term], work: Term) -> tuple[Term, Term]:
+    def _levels(self, kind: str, fan_outs: list[Term], work: Term) -> tuple[Term, Term]:
         parents, spread, raised = term(1), [], []
         for number, children in enumerate(fan_outs, 1):
-            name, there = f"{way} {number}", children > 0
+            name, there = f"{kind} {number}", children > 0
             up = self.lasts(name, parents, children)
             down = self.down(name, parents, children, up)
             spread.append(when(there, down, 0))
@@ -390,58 +398,58 @@ class _Memory:
 POSTING = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
 
 
-def hockney(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
+def hockney(row: Row, values: Known, pattern: Pattern) -> PredictedTimes:
     def message(bytes: Term) -> Message:
-        seconds = known.at("alpha", bytes) + known.at("beta", bytes) * bytes
+        seconds = values.at("alpha", bytes) + values.at("beta", bytes) * bytes
         return Message(term(0), seconds, term(0), seconds, seconds)
 
-    return ports(row, "hockney", pattern, message, known["gamma"])
+    return ports(row, "hockney", pattern, message, values["gamma"])
 
 
-def logp(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
-    if known.setting("capacity") == "finite":
+def logp(row: Row, values: Known, pattern: Pattern) -> PredictedTimes:
+    if values.setting("capacity") == "finite":
         raise UserError("of a finite capacity there is no closed form")
-    message = Message(known["o"], known["L"], known["o"], known["g"], known["g"])
-    return ports(row, "logp", pattern, lambda _: message, known["gamma"])
+    message = Message(values["o"], values["L"], values["o"], values["g"], values["g"])
+    return ports(row, "logp", pattern, lambda _: message, values["gamma"])
 
 
-def loggp(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
+def loggp(row: Row, values: Known, pattern: Pattern) -> PredictedTimes:
     def message(bytes: Term) -> Message:
-        body = known["G"] * largest(bytes - 1, 0)
-        gap = known["g"] + body
-        return Message(known["o_s"], known["L"] + body, known["o_r"], gap, gap)
+        body = values["G"] * largest(bytes - 1, 0)
+        gap = values["g"] + body
+        return Message(values["o_s"], values["L"] + body, values["o_r"], gap, gap)
 
-    return ports(row, "loggp", pattern, message, known["gamma"])
+    return ports(row, "loggp", pattern, message, values["gamma"])
 
 
-def lop(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
+def lop(row: Row, values: Known, pattern: Pattern) -> PredictedTimes:
     """Return the predictions of the model lop. With one partner, a rank is a port with free receives. Otherwise the
     time of a message depends on the number of messages sent or received with it."""
-    posting, printed = known.setting("posting"), known.setting("latency") == "printed"
-    statistic = known.setting("statistic")
+    posting, printed = values.setting("posting"), values.setting("latency") == "printed"
+    statistic = values.setting("statistic")
     rtt, o = POSTING[posting]
     rtt += "" if statistic == "median" else f"_{statistic}"
-    if rtt not in {name.partition(".")[0] for name in known.values.numbers}:
+    if rtt not in {name.partition(".")[0] for name in values.values.numbers}:
         raise UserError(f"no {rtt} in this set")
-    of_one = row.put("lop o(1)", known.at(o, term(1)))
+    of_one = row.put("lop o(1)", values.at(o, term(1)))
 
     def round_of(name: str, partners: Number) -> tuple[Term, Term, Term]:
         """Return the time until the network starts on the messages, the time from then until they have arrived, and the
         time that the processor is busy."""
         count = row.put(f"lop {name} partners", largest(partners, 1))
-        of_many = row.put(f"lop {name} o(n)", known.at(o, count))
+        of_many = row.put(f"lop {name} o(n)", values.at(o, count))
         busy = count * of_many
         first = busy if posting == "list" else of_many
         overheads = of_one + first if printed else (of_one + of_many) / 2
-        wire = count * largest(known.at(rtt, count) / 2 - overheads, 0)
+        wire = count * largest(values.at(rtt, count) / 2 - overheads, 0)
         return tuple(
             row.put(f"lop {name} {part}", value) for part, value in zip(PARTS, (first, wire, busy), strict=True)
         )
 
     first, wire, _ = single = round_of("single", 1)
     message = Message(first, wire, term(0), term(0), term(0))
-    predictions = ports(row, "lop", pattern, lambda _: message, known["gamma"])
-    work = known["gamma"] * pattern.bytes
+    predictions = ports(row, "lop", pattern, lambda _: message, values["gamma"])
+    work = values["gamma"] * pattern.bytes
 
     def level(name: str, children: Number) -> tuple[Term, Term, Term]:
         """Return the time down a level, the time that its parent is busy, and the time up."""
@@ -467,17 +475,17 @@ def lop(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
 PARTS = ("first", "wire", "busy")
 
 
-def tan(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
+def tan(row: Row, values: Known, pattern: Pattern) -> PredictedTimes:
     """Return the predictions of reductions; the model has no cost of sends."""
     function, constant = ("o", "C")
-    if known.setting("recipe") == "paper":
-        if "o_paper" not in known.values.functions:
+    if values.setting("recipe") == "paper":
+        if "o_paper" not in values.values.functions:
             raise UserError("no o_paper in this set")
-        function, constant = "o_paper", "C_paper" if "C_paper" in known else "C"
-    start = known[constant]
+        function, constant = "o_paper", "C_paper" if "C_paper" in values else "C"
+    start = values[constant]
 
     def level(name: str, children: Number) -> Term:
-        return row.put(f"tan {name}", known["L"] + known.at(function, children + term(1)) + known["g"])
+        return row.put(f"tan {name}", values["L"] + values.at(function, children + term(1)) + values["g"])
 
     def upwards(name: str, levels: Term, children: Number) -> Term:
         """Return the time of some levels of equal duration; a negative duration counts once."""
@@ -501,15 +509,19 @@ def tan(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
 def _tan_binomial(row: Row, ranks: Term, start: Term, level: Callable[[str, Number], Term]) -> Term:
     """Return the time of a reduction over a binomial tree, in columns as in `binomial_up`: the rank of the top bit is
     the last of j children. All j children are received in one phase."""
-    whole, latest, below = start, start, term(0)  # of 2^(j-1) ranks, the latest of those and of fewer, of the low bits
+    full_tree, latest, below = (
+        start,
+        start,
+        term(0),
+    )  # of 2^(j-1) ranks, the latest of those and of fewer, of the low bits
     before = start
     for j in range(1, BITS + 1):
-        top, rest = low_bits(ranks, j)
+        top, low_part = low_bits(ranks, j)
         seconds = level(f"of {j}", j)
         upward = seconds + largest(before, below)
-        below = row.put(f"tan up {j}", when(top, when(rest.same(0), whole, upward), below))
-        whole = row.put(f"tan whole {j}", seconds + latest)
-        before, latest = latest, row.put(f"tan latest {j}", largest(latest, whole))
+        below = row.put(f"tan up {j}", when(top, when(low_part.same(0), full_tree, upward), below))
+        full_tree = row.put(f"tan whole {j}", seconds + latest)
+        before, latest = latest, row.put(f"tan latest {j}", largest(latest, full_tree))
     return below
 
 

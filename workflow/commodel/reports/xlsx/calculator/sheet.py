@@ -61,7 +61,7 @@ class Calculable:
     """A parameter set of a model that has formulas."""
 
     parameters: ParameterSet
-    known: Known
+    values: Known
 
     @property
     def name(self) -> str:
@@ -70,8 +70,8 @@ class Calculable:
     @property
     def requested(self) -> list[str]:
         """The names of the values that formulas use, in the model's order."""
-        order = list(self.known.entry.by_name)
-        return sorted(self.known.requested, key=lambda name: order.index(parse(name).parameter))
+        order = list(self.values.entry.by_name)
+        return sorted(self.values.requested, key=lambda name: order.index(parse(name).parameter))
 
 
 def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str, str]]:
@@ -82,19 +82,19 @@ def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str
         if parameters.family not in FORMULAS:
             continue
         try:
-            known = Known(find_family(parameters.family), Model.of_set(parameters).values)
-            predict(known, Row(1), _start())
+            values = Known(find_family(parameters.family), Model.of_set(parameters).values)
+            predict(values, Row(1), _start())
         except UserError as error:
             refused[parameters.family] = error.message
         else:
-            calculable.append(Calculable(parameters, known))
+            calculable.append(Calculable(parameters, values))
     return calculable, refused
 
 
-def predict(known: Known, row: Row, pattern: Pattern) -> PredictedTimes:
-    if known.values.classes:
+def predict(values: Known, row: Row, pattern: Pattern) -> PredictedTimes:
+    if values.values.classes:
         raise UserError("its values differ by distance class, and this sheet has no placement of ranks")
-    return FORMULAS[known.entry.name](row, known, pattern)
+    return FORMULAS[values.entry.name](row, values, pattern)
 
 
 def _start() -> Pattern:
@@ -111,19 +111,19 @@ class Workings:
     bounds: list[tuple[str, Term]]
 
 
-def workings(number: int, pattern: Pattern, known: dict[str, Known], draw: Term, own: bool) -> Workings:
+def workings(number: int, pattern: Pattern, values_of_model: dict[str, Known], draw: Term, own: bool) -> Workings:
     line = Row(number)
     pattern = replace(pattern, bytes=line.put("bytes", pattern.bytes))
     drawn = line.put("drawn", draw)
     predictions: dict[str, PredictedTimes] = {}
-    for name, values in known.items():
+    for name, values in values_of_model.items():
         terms = predict(values, line, pattern)
         predictions[name] = {key: line.put(f"{name} {' '.join(key)}", value) for key, value in terms.items()}
     for name, places in predictions.items():
         line.put(f"draw {name}", _chosen(drawn, places))
     bounds = []
-    if own and "cluster" in known:
-        terms = find_bounds(line, known["cluster"], pattern)
+    if own and "cluster" in values_of_model:
+        terms = find_bounds(line, values_of_model["cluster"], pattern)
         terms |= {"through": 100 * terms["through"]} if "through" in terms else {}
         bounds = [(BOUNDS[name], value) for name, value in terms.items()]
     return Workings(line, predictions, bounds)
@@ -168,8 +168,8 @@ class Sheet(Cells):
             self.sheet.set_column(first, last, width)
         pattern, draw, predictions_at = self._inputs(self.top)
         values_at = max(predictions_at + 2 + 2 * len(self.several) + self._bounds_height(), self.top + CHART_ROWS) + 2
-        known, workings_at = self._values(values_at)
-        rows = self._workings(workings_at, pattern, known, draw)
+        values_of_model, workings_at = self._values(values_at)
+        rows = self._workings(workings_at, pattern, values_of_model, draw)
         self._predictions(predictions_at, rows[0])
         self._chart(rows[1].line.number - 1)
         self.sheet.print_area(0, 0, workings_at - 2, 18)
@@ -179,11 +179,11 @@ class Sheet(Cells):
     def _inputs(self, row: int) -> tuple[Pattern, Term, int]:
         row = self.heading(row, "What to predict")
         terms: dict[str, Term] = {}
-        for name, title, least, most, note in INPUTS:
+        for name, title, smallest, maximum, note in INPUTS:
             self.sheet.write_string(row, 0, title, self.look())
             self.sheet.write_number(row, 1, START[name], self.editable("#,##0"))
             self.sheet.write_string(row, 2, note, self.look(italic=True, font_color="#555555", bottom=0))
-            self.whole(row, 1, row, 1, title, least, most)
+            self.whole(row, 1, row, 1, title, smallest, maximum)
             terms[name] = self.name(name, row, 1, START[name])
             row += 1
         self.sheet.write_string(row, 0, "children, level by level", self.look())
@@ -202,8 +202,8 @@ class Sheet(Cells):
         self.sheet.write_string(row + 2, 1, DRAWN[1], self.editable())
         self.sheet.data_validation(row + 2, 1, row + 2, 1, {"validate": "list", "source": list(DRAWN)})
         cell = xl_rowcol_to_cell(row + 2, 1, row_abs=True, col_abs=True)
-        listed = ",".join(f'"{name}"' for name in DRAWN)
-        draw = Term(f"MATCH({cell},{{{listed}}},0)", 2.0)
+        choices = ",".join(f'"{name}"' for name in DRAWN)
+        draw = Term(f"MATCH({cell},{{{choices}}},0)", 2.0)
         return pattern, draw, row + 4
 
     def _predictions(self, row: int, workings: Workings) -> None:
@@ -215,14 +215,14 @@ class Sheet(Cells):
                 if not any(key[0] == operation for key in predictions):
                     continue
                 row += 1
-                self.sheet.write_string(row, 0, entry.known.entry.title, self.look())
+                self.sheet.write_string(row, 0, entry.values.entry.title, self.look())
                 self.sheet.write_string(row, 1, operation, self.look())
-                for place, way in enumerate(WAYS, 2):
+                for place, alternative in enumerate(WAYS, 2):
                     look = self.look(TIMES, bg_color=CALCULATED, align="right")
-                    if (operation, way) not in predictions:
+                    if (operation, alternative) not in predictions:
                         self.sheet.write_string(row, place, "", look)
                         continue
-                    cell = predictions[operation, way]
+                    cell = predictions[operation, alternative]
                     shown = f'IFERROR(IF({cell.text}<0,"below 0",{cell.text}),"n/a")'
                     value = "n/a" if math.isnan(cell.value) else "below 0" if cell.value < 0 else cell.value
                     self.formula(row, place, (shown, value), look)
@@ -245,24 +245,24 @@ class Sheet(Cells):
             row, "Parameter values", "Type a factor (2 doubles the value) or your own value into a yellow cell."
         )
         self.head(row, (*VALUES, "", f"{FITTED_ON}{to_plain_value(self.several[0].parameters.platform)}"))
-        known = {}
+        values_of_model = {}
         for entry in self.several:
             cells: dict[str, Term] = {}
             for name in entry.requested:
                 row += 1
                 cells[name] = self._value(row, entry, name)
             areas, row = self._tables(row, entry)
-            known[entry.name] = Known(entry.known.entry, entry.known.values, cells, areas)
+            values_of_model[entry.name] = Known(entry.values.entry, entry.values.values, cells, areas)
         for name, reason in self.refused.items():
             row += 1
             self.sheet.write_string(row, 0, find_family(name).title, self.look())
             self.sheet.write_string(row, 1, f"left out: {reason}"[:300], self.look(italic=True, bottom=0))
-        return known, row + 2
+        return values_of_model, row + 2
 
     def _value(self, row: int, entry: Calculable, name: str) -> Term:
-        value, unit = entry.known.in_shown_unit(name)
+        value, unit = entry.values.in_shown_unit(name)
         numbers = choose_number_format("number", value)
-        self.sheet.write_string(row, 0, entry.known.entry.title, self.look())
+        self.sheet.write_string(row, 0, entry.values.entry.title, self.look())
         self.sheet.write_string(row, 1, name, self.look())
         self.sheet.write_number(row, 2, value, self.look(numbers))
         self.sheet.write_string(row, 3, unit, self.look())
@@ -276,7 +276,7 @@ class Sheet(Cells):
         fitted, factor, instead = (xl_rowcol_to_cell(row, column) for column in (2, 4, 5))
         used = (f"IF(ISNUMBER({instead}),{instead},{fitted}*{factor})", value)
         self.formula(row, 6, used, self.look(numbers, bg_color=CALCULATED, bold=True))
-        meaning = entry.known.entry.by_name[parse(name).parameter].meaning
+        meaning = entry.values.entry.by_name[parse(name).parameter].meaning
         self.sheet.write_string(row, 8, meaning, self.look(bottom=0, font_color="#555555"))
         return self.name(re.sub(r"\W", "_", f"{entry.name}_{name}", flags=re.ASCII), row, 6, value)
 
@@ -284,12 +284,12 @@ class Sheet(Cells):
         """Write functions by samples, message sizes down and numbers at once across. Return their cells and the next
         free row."""
         areas: dict[str, Area] = {}
-        for function in dict.fromkeys(name.partition(" ")[0] for name in entry.known.areas):
-            of_function = {name: area for name, area in entry.known.areas.items() if name.startswith(f"{function} ")}
+        for function in dict.fromkeys(name.partition(" ")[0] for name in entry.values.areas):
+            of_function = {name: area for name, area in entry.values.areas.items() if name.startswith(f"{function} ")}
             columns = [name for name in of_function if not name.endswith("at once")]
             levels = of_function[f"{function} at once"]
             row += 1
-            self.sheet.write_string(row, 0, entry.known.entry.title, self.look())
+            self.sheet.write_string(row, 0, entry.values.entry.title, self.look())
             self.sheet.write_string(row, 1, f"{function}{TABLE}", self.look(bottom=0))
             row += 1
             self.sheet.write_row(row, 2, levels.values, self.look("#,##0", bold=True))
@@ -302,12 +302,12 @@ class Sheet(Cells):
             row += len(of_function[columns[0]].values)
         return areas, row
 
-    def _workings(self, row: int, pattern: Pattern, known: dict[str, Known], draw: Term) -> list[Workings]:
+    def _workings(self, row: int, pattern: Pattern, values_of_model: dict[str, Known], draw: Term) -> list[Workings]:
         note = "Times in µs. The first row is for the message size above, the other rows are for the chart."
         row = self.heading(row, "Intermediate values", note)
         sizes = [pattern.bytes, *map(term, SIZES)]
         calculable = [
-            workings(number, replace(pattern, bytes=size), known, draw, size is pattern.bytes)
+            workings(number, replace(pattern, bytes=size), values_of_model, draw, size is pattern.bytes)
             for number, size in enumerate(sizes, row + 2)
         ]
         self.head(row, list(calculable[0].line.terms))
@@ -325,7 +325,7 @@ class Sheet(Cells):
             colour = PALETTE[place % len(PALETTE)]
             chart.add_series(
                 {
-                    "name": entry.known.entry.title,
+                    "name": entry.values.entry.title,
                     "categories": [name, first, 0, last, 0],
                     "values": [name, first, self.drawn_at + place, last, self.drawn_at + place],
                     "line": {"color": colour, "width": 1.5},
@@ -344,17 +344,19 @@ class Sheet(Cells):
 
 def _remark(entry: Calculable) -> tuple[str, str]:
     """Return the limits of the fitted values, as a formula and its present text."""
-    probed, known = entry.parameters.bytes_range, entry.parameters.settings
-    permanent = [f"{text} {int(known[key])}" for key, text in PROBED.items() if str(known.get(key, "")).isdecimal()]
-    if entry.name == "taulop" and of_one_node(entry.known):
-        permanent.append(f"one node; measured up to {max(entry.known.samples('L_0')[1])} messages at once")
+    probed, settings = entry.parameters.bytes_range, entry.parameters.settings
+    permanent = [
+        f"{text} {int(settings[key])}" for key, text in PROBED.items() if str(settings.get(key, "")).isdecimal()
+    ]
+    if entry.name == "taulop" and of_one_node(entry.values):
+        permanent.append(f"one node; measured up to {max(entry.values.samples('L_0')[1])} messages at once")
     always = "; ".join(permanent)
     if not probed:
         return f'"{always}"', always
     low, high = (int(end) for end in probed)
     ends = f"{format_bytes(low)} to {format_bytes(high)}"
-    least = low if low > SHORT_MESSAGE or not entry.known.entry.uses_bytes else 0
-    wanted = "beyond what was probed" if entry.known.entry.uses_bytes else "size not modelled, valid for"
+    least = low if low > SHORT_MESSAGE or not entry.values.entry.uses_bytes else 0
+    wanted = "beyond what was probed" if entry.values.entry.uses_bytes else "size not modelled, valid for"
     beyond = "; ".join(filter(None, (f"{wanted}: {ends}", always)))
     inside = least <= START["bytes"] <= high
     return f'IF(OR(bytes<{least},bytes>{high}),"{beyond}","{always}")', always if inside else beyond
