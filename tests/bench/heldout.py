@@ -95,13 +95,13 @@ def predicted(parts: Split, families: list[str], name: str) -> Iterator[pd.DataF
     for family in families:
         try:
             sets.append(fit_without_held_out(parts, family, name))
-            yield predict_held_out(sets[-1], parts.unseen)
+            yield predict_held_out(sets[-1], parts.held_out)
         except UserError as error:
             print(f"{family}: {error.message}", file=sys.stderr)
     if sets:
         yield recommend_held_out(sets, parts)
-    yield predict_baselines(parts, choose_reference(parts.seen))
-    times = parts.unseen.library.items()
+    yield predict_baselines(parts, choose_reference(parts.fitted))
+    times = parts.held_out.library.items()
     library = [{"workload": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]
     yield pd.DataFrame(library).assign(family="", algorithm=LIBRARY)
 

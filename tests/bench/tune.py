@@ -224,7 +224,7 @@ def compare_regrets(arms: Arms, seconds: Seconds, random: np.random.Generator) -
         belief = compute_belief(arms, measured)
         expected = float(np.mean(belief.regret()))
         yield expected, float(np.mean(seconds[belief.choices()] / fastest)) - 1
-        points = belief.next_points(AT_ONCE, without=belief.seen)
+        points = belief.next_points(AT_ONCE, without=belief.measured_arms)
         if not points or expected < LIMITS[-1]:
             return
         measured += collect_measured(points, seconds)

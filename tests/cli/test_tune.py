@@ -46,7 +46,7 @@ def test_it_finds_the_fastest_and_proves_it(tmp_path):
         )
         > 1.3
     )
-    assert len(searched.belief.seen) < len(searched.arms.arms)
+    assert len(searched.belief.measured_arms) < len(searched.arms.arms)
     assert not searched.ignored
     trial = prove(place, "trial", choices, 3, lambda text: None)
     assert {row.size for row in trial.rows}.isdisjoint(SIZES)
@@ -98,14 +98,14 @@ def test_two_algorithms_that_are_as_fast_as_each_other_do_not_mean_that_rules_ch
     for name in ("first", "again"):
         (tmp_path / name).mkdir()
     known, usual = arms(), cost
-    checked = search(machine(tmp_path / "first"), known, 0.0, lambda text: None).belief.seen
+    checked = search(machine(tmp_path / "first"), known, 0.0, lambda text: None).belief.measured_arms
     pair = {
         (arm.workload.operation, arm.algorithm, arm.workload.bytes)
         for arm in (known.arms[number] for number in checked)
     }
     monkeypatch.setattr("tests.cli.simulated_mpi.cost", lambda *way: 1e-4 if way in pair else usual(*way))
     searched = search(machine(tmp_path / "again"), known, 1e9, lambda text: None)
-    assert len(searched.belief.seen) > len(checked)
+    assert len(searched.belief.measured_arms) > len(checked)
     assert not searched.ignored
 
 
@@ -199,8 +199,8 @@ def test_what_has_no_valid_sample_took_no_time_it_is_not_known(tmp_path):
     """On a busy machine ranks may start late in every sample: no rule rests on such a case, and it is not slow."""
     late = replace(machine(tmp_path), late=(CASES[0],))
     searched = search(late, arms(), 1e9, lambda text: None)
-    assert not {searched.arms.arms[arm].workload for arm in searched.belief.seen} & {CASES[0]}
-    assert len(searched.belief.seen) > len(CASES)
+    assert not {searched.arms.arms[arm].workload for arm in searched.belief.measured_arms} & {CASES[0]}
+    assert len(searched.belief.measured_arms) > len(CASES)
     sizes = {
         row.size
         for row in prove(

@@ -75,7 +75,7 @@ def test_every_point_is_fitted_or_held_out(name, sign, limit):
         return
     parts = split(measured, f"{name} {sign} {limit}")
     pairs = list(zip(measured.points, measured.seconds, strict=True))
-    for part, flag in ((parts.held_out, True), (parts.seen, False)):
+    for part, flag in ((parts.held_out, True), (parts.fitted, False)):
         kept = list(zip(part.points, part.seconds, strict=True))
         assert kept == [pair for pair, want in zip(pairs, wanted, strict=True) if want is flag]
 
@@ -220,8 +220,8 @@ def test_a_regression_is_of_one_algorithm_alone():
     ]
     known = table(rows)
     parts = split(known, "ranks == 16 and bytes == 512")
-    assert predict_by_regression(parts.seen, parts.held_out) == pytest.approx(parts.held_out.seconds, rel=0.02)
-    few = replace(parts.seen, points=parts.seen.points[:2], seconds=parts.seen.seconds[:2])
+    assert predict_by_regression(parts.fitted, parts.held_out) == pytest.approx(parts.held_out.seconds, rel=0.02)
+    few = replace(parts.fitted, points=parts.fitted.points[:2], seconds=parts.fitted.seconds[:2])
     assert np.isnan(predict_by_regression(few, parts.held_out)).all()
 
 
@@ -244,7 +244,7 @@ def test_always_one_is_the_choice_that_was_best_before_and_the_library_is_beside
     assert measured.unpredicted == 4
     parts = split(measured, "ranks == 8")
     rows = predict_held_out(fit_without_held_out(parts, "hockney", "t"), parts.held_out)
-    judgement = score_choices(rows, parts.seen, parts.held_out).set_index("family")
+    judgement = score_choices(rows, parts.fitted, parts.held_out).set_index("family")
     assert judgement.loc[ALWAYS, "workloads"] == 2
     assert judgement.loc[ALWAYS, "over_fastest"] == pytest.approx(np.sqrt(1.5))
     assert judgement.loc[ALWAYS, "over_fastest_worst"] == pytest.approx(1.5)

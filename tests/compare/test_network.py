@@ -40,7 +40,7 @@ def test_one_switch_is_one_class():
     assert distances.classes == 1
     assert not distances.of.any()
     assert not distances.hierarchy.groups
-    assert distances.slow == distances.odd == ()
+    assert distances.slow == distances.slow_pairs == ()
 
 
 @pytest.mark.parametrize("column", [[0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 2, 0, 1, 2, 0, 1], [0, 0, 1, 1, 1, 1, 1, 1]])
@@ -92,7 +92,7 @@ def test_a_single_slow_pair_is_odd_and_no_class():
     times, noise = measured(pairs, Hierarchy.of({"leaf": [0] * 8}))
     times[11] *= 4
     distances = learn_distances(pairs, times, noise, 8)
-    assert distances.odd == (11,)
+    assert distances.slow_pairs == (11,)
     assert distances.classes == 1
 
 
@@ -266,8 +266,8 @@ def test_levels_keep_their_order_through_a_file_of_notes(tmp_path):
     assert list(notes["levels"]) == ["router", "chassis"] != list(older["levels"])
     for place in (notes, older):
         (network,) = networks(summary(TWO, 8), {"p": place})
-        assert network.said.settings == levels
-        assert list(network.said.groups) == ["router", "chassis"]
+        assert network.declared.settings == levels
+        assert list(network.declared.groups) == ["router", "chassis"]
 
 
 @pytest.mark.parametrize("place", [{"nodes": ["n0"]}, {"nodes": 7}, {"levels": {"leaf": [0, 1]}}])

@@ -21,8 +21,8 @@ class UserError(click.ClickException):
 
     def __init__(self, message: str, *, file: str | Path | None = None, line: int | None = None, key: str = ""):
         self.file, self.key, self.found = file, key, message
-        place = ":".join(str(part) for part in (file, line) if part is not None)
-        super().__init__(": ".join(one_line(part) for part in (place, key, message) if part))
+        location = ":".join(str(part) for part in (file, line) if part is not None)
+        super().__init__(": ".join(one_line(part) for part in (location, key, message) if part))
 
     def show(self, file=None) -> None:
         for line in self.lines():
@@ -32,8 +32,8 @@ class UserError(click.ClickException):
         """Return a line for each mistake, at most ten, then the number of further mistakes."""
         shown = [self, *self.further_errors][:MAX_SHOWN_MISTAKES]
         hidden = 1 + len(self.further_errors) + self.uncounted - len(shown)
-        more = [f"and {hidden} more mistake{'s' * (hidden > 1)} in this file"] if hidden else []
-        return [error.format_message() for error in shown] + more
+        hidden_line = [f"and {hidden} more mistake{'s' * (hidden > 1)} in this file"] if hidden else []
+        return [error.format_message() for error in shown] + hidden_line
 
 
 @contextmanager
@@ -69,10 +69,10 @@ def _print_note(text: str) -> None:
     click.echo(f"commodel: {text}", err=True)
 
 
-def note_old_names(file: str | Path, now: Mapping[str, str]) -> None:
+def note_old_names(file: str | Path, new_names: Mapping[str, str]) -> None:
     """Print which old names a file has and their present ones, in one line and once for all files of its folder."""
     recorded = _noted_names(os.path.dirname(os.path.abspath(str(file))))
-    if new := {old: name for old, name in now.items() if old not in recorded}:
+    if new := {old: name for old, name in new_names.items() if old not in recorded}:
         recorded.update(new)
         names = ", ".join(f"'{old}' is now '{name}'" for old, name in new.items())
         _print_note(f"{file}: {names}; the old names are read until the next release")

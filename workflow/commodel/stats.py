@@ -82,7 +82,7 @@ def resample_statistic(
         return np.concatenate([[reduce(samples)], reduce(picks, axis=1)])
     resamples: dict[int, list[tuple[int, np.ndarray]]] = {}  # by length: those of one length are reduced together
     for number in range(1, 1 + draws):
-        drawn = [groups[place] for place in rng.integers(0, len(groups), len(groups))]
+        drawn = [groups[index] for index in rng.integers(0, len(groups), len(groups))]
         picks = np.concatenate([group[rng.integers(0, len(group), len(group))] for group in drawn])
         resamples.setdefault(len(picks), []).append((number, picks))
     values = np.full(1 + draws, reduce(samples))

@@ -128,21 +128,21 @@ def advise(
         [f"left out: {missing} alternatives that need more nodes or cores than the platform has"] if missing else []
     )
     notes += [f"{name} has weight 0: {why}" for name, why in panel.missing.items()]
-    recommenders = {place: evidence.find_recommender(models, place) for place in dict.fromkeys(placements)}
-    for place, recommender in recommenders.items():
-        unprobed = panel.unprobed([number for number, own in enumerate(placements) if own == place])
-        measured = weigh_models(models, select_placement(held_out, [place]), workload.operation)
-        weights[place] = weigh_probed_models(measured, unprobed)
+    recommenders = {placement: evidence.find_recommender(models, placement) for placement in dict.fromkeys(placements)}
+    for placement, recommender in recommenders.items():
+        unprobed = panel.unprobed([number for number, own in enumerate(placements) if own == placement])
+        measured = weigh_models(models, select_placement(held_out, [placement]), workload.operation)
+        weights[placement] = weigh_probed_models(measured, unprobed)
         if recommender is not None:
             stacked = recommender.weights
-            weights[place] = {n: replace(own, weight=stacked.get(n, 0.0)) for n, own in weights[place].items()}
-        without = {name: why for name, why in unprobed.items() if not weights[place][name].weight}
-        notes += [f"{name} has weight 0 {place}: {why}" for name, why in without.items()]
-    beyond, of_points = count_doublings(points, deciding), weights_by_alternative(weights, placements)
+            weights[placement] = {n: replace(own, weight=stacked.get(n, 0.0)) for n, own in weights[placement].items()}
+        without = {name: why for name, why in unprobed.items() if not weights[placement][name].weight}
+        notes += [f"{name} has weight 0 {placement}: {why}" for name, why in without.items()]
+    doublings, of_points = count_doublings(points, deciding), weights_by_alternative(weights, placements)
     predictions = panel.values("seconds")
     fitted = _correct(points, placements, recommenders, weights, sets, held_out, panel.values("single_message_ratio"))
     corrected = {name: seconds * fitted.factors for name, seconds in predictions.items()}
-    combined = combine_predictions(corrected, of_points, beyond, panel.values("widening"), fitted.covariance)
+    combined = combine_predictions(corrected, of_points, doublings, panel.values("widening"), fitted.covariance)
     own = PredictedTimes(
         combined.seconds / fitted.factors, combined.low, combined.high, fitted.factors / np.exp(fitted.moved), []
     )
@@ -174,7 +174,7 @@ def advise(
         counting = sorted((-of_streams[name].weight, name) for name in models if of_streams[name].weight > 0)
         shares = ", ".join(f"{name} {-100 * weight:.0f} %" for weight, name in counting)
         notes.append(f"for times between waves the weights come from streams that were measured here: {shares}")
-    notes += describe_evidence(evidence, workload.operation, deciding, float(np.max(beyond)))
+    notes += describe_evidence(evidence, workload.operation, deciding, float(np.max(doublings)))
     notes += describe_missing_intervals(rows["interval_basis"])
     default = find_library_default(
         evidence.held_out, workload.operation, workload.ranks, workload.leaves, workload.bytes
@@ -228,8 +228,8 @@ def _correct(
     residuals, logs = _residuals(points, recommenders, weights, sets, held_out, ratios)
     of_residuals = np.array([basis.of_residuals for basis in residuals.bases])
     local, covariance = np.zeros(len(points)), np.zeros((len(points), len(points)))
-    for place, recommender in recommenders.items():
-        here = np.flatnonzero([own == place for own in placements])
+    for placement, recommender in recommenders.items():
+        here = np.flatnonzero([own == placement for own in placements])
         if recommender is not None:
             corrections = recommender.correct(Places.of_points([points[number] for number in here]))
             local[here], covariance[np.ix_(here, here)] = corrections.logs, corrections.covariance
@@ -253,19 +253,19 @@ def _residuals(
     sets keep; and the logarithm of its single-message ratio. `ratios`: each model's ratio at each point."""
     errors_of_sets, intervals = {name: parameters.errors for name, parameters in sets.items()}, {}
     logs = np.zeros(len(points))
-    for place, of_models in weights.items():
+    for placement, of_models in weights.items():
         shares = {name: weight.weight for name, weight in of_models.items()}
-        measured_residuals = combined_residuals(held_out, shares) if recommenders[place] is None else None
+        measured_residuals = combined_residuals(held_out, shares) if recommenders[placement] is None else None
         bands = (
-            recommenders[place].bands
-            if recommenders[place]
+            recommenders[placement].bands
+            if recommenders[placement]
             else fit_bands(measured_residuals)
             if measured_residuals is not None
             else {}
         )
         common = sum(share * np.log(ratios[name]) for name, share in shares.items() if share > 0)
         for number, point in enumerate(points):
-            if find_placement(point) == place:
+            if find_placement(point) == placement:
                 logs[number], series = common[number], PointSeries.of(point)
                 interval = (
                     find_residual_interval(bands, series)

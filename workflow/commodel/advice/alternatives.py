@@ -272,12 +272,13 @@ class Panel:
         if not lossy:
             return []
         named = ", ".join(f"{choice} {100 * (1 - share):.0f} %" for choice, share in list(lossy.items())[:SEVERAL])
-        more = f" and {len(lossy) - SEVERAL} more" if len(lossy) > SEVERAL else ""
+        more_text = f" and {len(lossy) - SEVERAL} more" if len(lossy) > SEVERAL else ""
         unaware = [name for name in self.models if name not in through]
-        unaware_note = f"; {', '.join(unaware)} {'does' if len(unaware) == 1 else 'do'} not see that" if unaware else ""
-        return [
-            f"by {', '.join(through)} a buffer overflows and packets have to be sent again: {named}{more}{unaware_note}"
-        ]
+        unaware_note = (
+            f"; {', '.join(unaware)} {'does' if len(unaware) == 1 else 'do'} not model losses" if unaware else ""
+        )
+        losing = f"by {', '.join(through)} a buffer overflows and packets have to be sent again"
+        return [f"{losing}: {named}{more_text}{unaware_note}"]
 
     @cached_property
     def find_limited_streams(self) -> dict[str, str]:

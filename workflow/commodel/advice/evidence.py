@@ -106,7 +106,7 @@ def count_doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarr
     return times
 
 
-def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame, beyond: float) -> list[str]:
+def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame, doublings: float) -> list[str]:
     """Return notes on the evidence: weights without measurements, and extrapolation."""
     notes = []
     if deciding.empty:
@@ -116,10 +116,10 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
         )
     elif other := sorted(set(deciding["operation"].map(base_name)) - {base_name(operation)}):
         notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")
-    if beyond > MIN_NAMED_DOUBLINGS:
+    if doublings > MIN_NAMED_DOUBLINGS:
         ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))
         reach = f"{_span(*ranks)} ranks and {_span(*map(format_bytes, sizes))}"
-        notes.append(f"EXTRAPOLATED by {beyond:.1f} doublings: measured were {reach}; intervals are wider for that")
+        notes.append(f"EXTRAPOLATED by {doublings:.1f} doublings: measured were {reach}; intervals are wider for that")
     if changed := describe_manual_values(evidence):
         weights_note = "" if deciding.empty else "; weights are by the errors of what was fitted"
         notes.append(f"SET BY HAND: {changed}, all else as in the sets{weights_note}")
@@ -209,8 +209,8 @@ def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:
 def _interpolate(below: Sequence[float], above: Sequence[float], share: float) -> tuple[float, float, float]:
     """Return time, low and high at this share of the distance. The interval is wider if the two times differ more."""
     seconds, low, high = (one ** (1 - share) * other**share for one, other in zip(below, above, strict=True))
-    more = np.exp(INTERPOLATION_ERROR * share * (1 - share) * abs(np.log(above[0] / below[0])))
-    return seconds, low / more, high * more
+    widening = np.exp(INTERPOLATION_ERROR * share * (1 - share) * abs(np.log(above[0] / below[0])))
+    return seconds, low / widening, high * widening
 
 
 def describe_library_default(default: LibraryDefault | None, seconds: float) -> list[str]:

@@ -162,7 +162,7 @@ def _whole(middle: float, size: int, end: int) -> int:
 
 def order_starts(pairs: int) -> list[bool]:
     """Return whether each start has rules: with, without, without, with, …, so that neither always comes first."""
-    return [(pair + place) % 2 == 0 for pair in range(pairs) for place in range(2)]
+    return [(pair + start) % 2 == 0 for pair in range(pairs) for start in range(2)]
 
 
 PROOF_SECONDS = 0.3  # of samples of a workload in trial and proof: starts differ more than samples
@@ -203,7 +203,7 @@ class Stage:
 
 
 def prove(
-    place: Place,
+    timer: Place,
     stage: str,
     choices: Mapping[PlacedWorkload, str],
     pairs: int,
@@ -215,7 +215,7 @@ def prove(
     starts, because nothing differs there. A workload without enough pairs of valid samples has no row."""
     if not rules_of(choices.items()):
         return Stage()
-    place = place.with_seconds(PROOF_SECONDS)
+    timer = timer.with_seconds(PROOF_SECONDS)
     separate = {row.operation for row in rules_of(choices.items())}
     cases = {workload: workload._replace(bytes=size) for workload, size in _sizes(choices).items()}
     times: dict[bool, list[Mapping[PlacedWorkload, float]]] = {True: [], False: []}
@@ -223,7 +223,7 @@ def prove(
     for number, ruled in enumerate(order_starts(pairs)):
         progress(f"{stage}: start {number + 1} of {2 * pairs}, {'with' if ruled else 'without'} rules")
         rules = rules_of(choices.items()) if ruled else ()
-        timed = place.time(f"{stage}-{number}", list(cases.values()), rules, separate)
+        timed = timer.time(f"{stage}-{number}", list(cases.values()), rules, separate)
         times[ruled].append(timed.seconds)
         took += timed.took
     rows = []
@@ -262,7 +262,7 @@ def _sizes(workloads: Collection[PlacedWorkload]) -> dict[PlacedWorkload, int]:
 
 
 def drop_wrong(
-    place: Place, choices: Mapping[PlacedWorkload, str], progress: Callable[[str], None]
+    timer: Place, choices: Mapping[PlacedWorkload, str], progress: Callable[[str], None]
 ) -> tuple[dict[PlacedWorkload, str], dict[tuple[str, str], str]]:
     """Return the choices without the rules that give wrong results, and the reason by operation and algorithm. Each
     algorithm is forced on communicators of many sizes; then all rules of an operation run together. A workload that
@@ -277,7 +277,7 @@ def drop_wrong(
 
         def failing(name: str, rules: Sequence[Choice], operation=operation, sizes=sizes, layout=layout) -> set | dict:
             progress(f"results: {operation}, {name}")
-            return place.find_failures(f"results-{operation}-{name.replace(':', '-')}", operation, sizes, rules, layout)
+            return timer.find_failures(f"results-{operation}-{name.replace(':', '-')}", operation, sizes, rules, layout)
 
         excused = set(failing("default", [Choice(operation, count, 0, LIBRARY) for count in ranks]))
         for spec in sorted(set(of_operation.values()) - {LIBRARY}):
@@ -291,9 +291,9 @@ def drop_wrong(
         rules = rules_of((workload, name) for workload, name in choices.items() if workload.operation == operation)
         for case, why in failing("all rules", rules).items() if rules else ():
             if case not in excused:
-                together = {name for workload, name in choices.items() if workload.operation == operation} - {LIBRARY}
+                algorithms = {name for workload, name in choices.items() if workload.operation == operation} - {LIBRARY}
                 wrong |= {
-                    (operation, name): f"with its other rules, {_describe_failure(case, why)}" for name in together
+                    (operation, name): f"with its other rules, {_describe_failure(case, why)}" for name in algorithms
                 }
         choices = {
             workload: LIBRARY if (workload.operation, name) in wrong else name for workload, name in choices.items()
@@ -349,9 +349,11 @@ def _keep_rules(
     faster at most of them and harms none."""
     costly = {name for name in stage.ruled if stage.spread and stage.of(name)[0] <= 1} | set(spoilt)
     good = [row for row in stage.rows if row.workload in faster and row.workload.operation not in costly]
-    together = [row for row in stage.rows if row.workload.operation in one_for_all_sizes and row.algorithm != LIBRARY]
-    for where in {row.workload.without_size for row in together}:
-        rows = [row for row in together if row.workload.without_size == where]
+    rows_for_all_sizes = [
+        row for row in stage.rows if row.workload.operation in one_for_all_sizes and row.algorithm != LIBRARY
+    ]
+    for where in {row.workload.without_size for row in rows_for_all_sizes}:
+        rows = [row for row in rows_for_all_sizes if row.workload.without_size == where]
         stay = [row for row in rows if row in good]
         good = [row for row in good if row.workload.without_size != where]
         if 2 * len(stay) > len(rows) and not any(row.harms for row in rows):

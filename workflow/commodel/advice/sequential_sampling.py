@@ -182,7 +182,7 @@ class Arms:
         of them for each workload."""
         if len(self.groups) == len(self.workloads):
             return np.minimum.reduceat(logs, self.first, axis=0)
-        return np.minimum(*(np.add.reduceat(ways, self.groups, axis=0) for ways in self._both(logs)))
+        return np.minimum(*(np.add.reduceat(totals, self.groups, axis=0) for totals in self._both(logs)))
 
     def _both(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the time of each workload without rules, and with the best one; infinite without such an
@@ -195,7 +195,7 @@ class Arms:
 
     def choose_fastest(self, logs: np.ndarray) -> np.ndarray:
         """Return the arm to choose for each workload, so that each group takes least; the first of several."""
-        sums = [np.add.reduceat(ways, self.groups) for ways in self._both(logs)]
+        sums = [np.add.reduceat(totals, self.groups) for totals in self._both(logs)]
         sizes = np.diff([*self.groups, len(self.workloads)])
         allowed = self.alone == np.repeat(sums[0] <= sums[1], sizes)[self.workload]
         seconds = np.where(allowed, logs, np.inf)
@@ -250,8 +250,8 @@ class Scales:
         noise = np.array([row.noise for row in measured])
         starts = np.array([row.start for row in measured])
         timed = starts >= 0
-        together = (starts[:, None] == starts) & timed
-        return np.diag(noise**2 + self.again**2 * timed) + self.start**2 * together
+        same_start = (starts[:, None] == starts) & timed
+        return np.diag(noise**2 + self.again**2 * timed) + self.start**2 * same_start
 
     def noise(self, samples: float = MIN_NOISE) -> float:
         """Return the noise of the logarithm of a measurement in a new start."""
@@ -288,9 +288,9 @@ def fit_scales(arms: Arms, measured: Sequence[Measured]) -> Scales:
     return scales
 
 
-def _likelihood(covariance: np.ndarray, off: np.ndarray) -> float:
+def _likelihood(covariance: np.ndarray, residuals: np.ndarray) -> float:
     factor, lower = cho_factor(covariance)
-    return -0.5 * off @ cho_solve((factor, lower), off) - np.log(np.diag(factor)).sum()
+    return -0.5 * residuals @ cho_solve((factor, lower), residuals) - np.log(np.diag(factor)).sum()
 
 
 def _unusual(scales: Scales) -> float:
@@ -347,12 +347,12 @@ class Belief:
         wanted = np.arange(len(self.mean)) if wanted is None else np.asarray(wanted, dtype=int)
         spread = np.sqrt(np.diag(self.covariance)[wanted] + self.noise[wanted] ** 2)
         moves = self.covariance[:, wanted] / spread  # by each of these
-        now = self.arms.least(self.mean).sum()
+        present_total = self.arms.least(self.mean).sum()
         then = sum(
             weight * self.arms.least(self.mean[:, None] + node * moves).sum(axis=0)
             for node, weight in zip(NODES, WEIGHTS, strict=True)
         )
-        return np.maximum(now - then, 0.0)
+        return np.maximum(present_total - then, 0.0)
 
     def regret(self, draws: int = 400, seed: int = 0) -> np.ndarray:
         """Return the expected regret of each workload's choice, as a share; the same for all that are decided
@@ -410,10 +410,10 @@ def compute_belief(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
     measured_arms, residuals = compute_residuals(arms, measured)
     scales = fit_scales(arms, measured)
     prior = arms.prior(scales.algorithm, scales.peculiar)
-    across = prior[:, measured_arms]
-    inverse = np.linalg.inv(across[measured_arms] + scales.errors(measured))
-    mean = arms.prior_mean + across @ inverse @ residuals
-    covariance = prior - across @ inverse @ across.T
+    covariance_with_measured = prior[:, measured_arms]
+    inverse = np.linalg.inv(covariance_with_measured[measured_arms] + scales.errors(measured))
+    mean = arms.prior_mean + covariance_with_measured @ inverse @ residuals
+    covariance = prior - covariance_with_measured @ inverse @ covariance_with_measured.T
     missed = (inverse @ residuals) / np.sqrt(np.diag(inverse))
     doubts = np.sqrt(_doubts(missed, arms.operation[measured_arms], arms.operation))
     return Belief(arms, mean, covariance * np.outer(doubts, doubts), tuple(measured), scales)

@@ -114,7 +114,7 @@ def _says(names: Names, setting: Setting, workload: PlacedWorkload, spec: str) -
     return False
 
 
-def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], None]) -> Search:
+def search(timer: Place, arms: Arms, budget: float, progress: Callable[[str], None]) -> Search:
     """Measure until the choice is settled or the budget of seconds is used up. The first two starts check whether rules
     are followed, whatever the budget."""
     measured: list[Measured] = []
@@ -133,17 +133,17 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
                 f"take {100 * expected:.1f} % more than the best"
             )
         first = checks[number] if number < len(checks) else []
-        costs = _costs(place.measure, belief, least)
+        costs = _costs(timer.measure, belief, least)
         points = _next_start(belief, costs, least, MAX_POINTS_PER_START if going_on else len(first), first, failed)
         if not points:
             break
-        new, seconds = _measure(place, number, arms, points)
+        new, seconds = _measure(timer, number, arms, points)
         took, least = took + seconds, min(least, seconds)
         measured += new
         failed |= set(points) - {row.arm for row in measured}
         belief = compute_belief(arms, measured)
     ignored = [name for name in pairs if _same_times(belief, name)]
-    return Search(arms, belief, took, _estimate_full_search(place.measure, belief, took, number), ignored)
+    return Search(arms, belief, took, _estimate_full_search(timer.measure, belief, took, number), ignored)
 
 
 def _next_start(
@@ -151,8 +151,8 @@ def _next_start(
 ) -> list[int]:
     """Return the points of the next start, with rules or without any: the one with more expected gain for its seconds.
     The library default can only be measured without rules."""
-    alone, worth = belief.arms.alone, belief.worth()
-    kinds = [alone] if first else [~alone, alone]
+    separate, worth = belief.arms.alone, belief.worth()
+    kinds = [separate] if first else [~separate, separate]
     worth[list(failed)] = 0
     least = MIN_VALUE_SHARE * worth.max()
     closed = [failed | set(np.flatnonzero(kind)) for kind in kinds]
@@ -169,15 +169,15 @@ def _costs(settings: Measure, belief: Belief, start: float) -> np.ndarray:
     """Return the expected seconds of each point: samples, equally many warm-up runs, and a start of its own if a
     barrier has a rule."""
     arms, seconds = belief.arms.arms, np.exp(belief.mean)
-    alone = np.array([arm.workload.operation == BARRIER and arm.algorithm != LIBRARY for arm in arms])
-    return seconds_of(seconds, settings.seconds, settings.min_samples) + start * alone
+    separate = np.array([arm.workload.operation == BARRIER and arm.algorithm != LIBRARY for arm in arms])
+    return seconds_of(seconds, settings.seconds, settings.min_samples) + start * separate
 
 
-def _measure(place: Place, number: int, arms: Arms, points: Sequence[int]) -> tuple[list[Measured], float]:
+def _measure(timer: Place, number: int, arms: Arms, points: Sequence[int]) -> tuple[list[Measured], float]:
     """Measure in the start of that number; return the results and its seconds."""
     chosen = [arms.arms[point] for point in points]
     rules = rules_of((arm.workload, arm.algorithm) for arm in chosen)
-    timed = place.time(f"round-{number}", [arm.workload for arm in chosen], rules)
+    timed = timer.time(f"round-{number}", [arm.workload for arm in chosen], rules)
     workloads = {point: arms.arms[point].workload for point in points}
     rows = [
         Measured(point, timed.seconds[workload], timed.noise[workload], number)

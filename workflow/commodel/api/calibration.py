@@ -204,8 +204,8 @@ def write_recalibration(
 ) -> None:
     """Write the scaled sets. The measurements are written last, so a folder without them is incomplete."""
     for moved in (entry.moved for entry in calibrations):
-        here = replace(moved, platform=requested.site.name, simulated=moved.simulated or requested.simulated)
-        write_parameters(folder / f"{moved.family}.yaml", here)
+        recalibrated = replace(moved, platform=requested.site.name, simulated=moved.simulated or requested.simulated)
+        write_parameters(folder / f"{moved.family}.yaml", recalibrated)
     points = [(entry, True) for entry in used] + [(entry, False) for entry in check_times]
     calibration = Calibration(
         requested.setting,

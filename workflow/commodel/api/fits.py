@@ -190,19 +190,19 @@ def fit_collectives(
             if out and FIT_DIGEST_KEY not in fitted.provenance:
                 signed = replace(fitted, provenance={**fitted.provenance, FIT_DIGEST_KEY: digest})
                 write_parameters(path, signed)
-            for remark in (
+            for note in (
                 *describe_factors(fitted),
                 *describe_fit(fitted, select_setting(fitted_points, reference), table.name),
             ):
-                say(f"{name}: {remark}")
+                say(f"{name}: {note}")
             sets.append(fitted)
             if parts:
                 rows.append(predict_held_out(fitted, parts.held_out))
     if not rows:
         return FitEvaluation(sets, *(pd.DataFrame() for _ in range(3)))
-    together, baselines = pd.concat(rows, ignore_index=True), predict_baselines(parts, reference)
-    chosen = score_choices(pd.concat([together, baselines]), parts.fitted, parts.held_out)
-    return FitEvaluation(sets, together, baselines, chosen)
+    predicted, baselines = pd.concat(rows, ignore_index=True), predict_baselines(parts, reference)
+    chosen = score_choices(pd.concat([predicted, baselines]), parts.fitted, parts.held_out)
+    return FitEvaluation(sets, predicted, baselines, chosen)
 
 
 def read_data_sheet(family: str, platform_file: Path) -> ParameterSet:
@@ -210,6 +210,6 @@ def read_data_sheet(family: str, platform_file: Path) -> ParameterSet:
     platform = load_platform(platform_file)
     if (sheet := platform.data_sheet) is None:
         raise UserError("found no section data_sheet, wanted the links of its network", file=platform_file)
-    alone, shared = sheet.compute_message_costs(platform.hierarchy)
-    times = SheetTimes(platform.hierarchy, alone, shared, sheet.overhead or 0.0, sheet.eager)
+    single, shared = sheet.compute_message_costs(platform.hierarchy)
+    times = SheetTimes(platform.hierarchy, single, shared, sheet.overhead or 0.0, sheet.eager)
     return make_set_from_sheets(family, platform_file.stem, times)

@@ -113,12 +113,12 @@ class KernelPredictions:
     @property
     def about(self) -> dict[str, object]:
         names = ("platform", "operation", "algorithm", "layout", "ranks", "nodes", "bytes")
-        about = {name: getattr(self.point, name) for name in names} | {"simulated": self.simulated}
+        properties = {name: getattr(self.point, name) for name in names} | {"simulated": self.simulated}
         count = sum(entry["count"] for entry in self.iterations) or 1
-        about |= (
+        properties |= (
             {} if self.overlapped_computation is None else {"computation": _none_if_nan(self.overlapped_computation)}
         )
-        return about | {"iterations": count, "different": len(self.iterations) or 1}
+        return properties | {"iterations": count, "different": len(self.iterations) or 1}
 
     @property
     def slowest_iterations(self) -> list[dict[str, object]]:
@@ -145,14 +145,17 @@ class KernelPredictions:
 
     @property
     def sentences(self) -> list[str]:
-        about = self.about
-        where = f" of {about['platform']}{' (simulated)' if about['simulated'] else ''}" if about["platform"] else ""
-        nodes = "1 node" if about["nodes"] == 1 else f"{about['nodes']} nodes"
-        text = (
-            f"{about['operation']}, {format_bytes(about['bytes'])} a unit, {about['ranks']} processes on {nodes}{where}"
+        properties = self.about
+        where = (
+            f" of {properties['platform']}{' (simulated)' if properties['simulated'] else ''}"
+            if properties["platform"]
+            else ""
         )
-        if about["iterations"] > 1:
-            text += f": {about['iterations']} iterations, {about['different']} of them different"
+        nodes = "1 node" if properties["nodes"] == 1 else f"{properties['nodes']} nodes"
+        text = f"{properties['operation']}, {format_bytes(properties['bytes'])} a unit, {properties['ranks']} processes"
+        text += f" on {nodes}{where}"
+        if properties["iterations"] > 1:
+            text += f": {properties['iterations']} iterations, {properties['different']} of them different"
         lines = [f"{text}; communication alone, predicted."]
         if self.overlapped_computation is not None:
             lines.append(
@@ -263,8 +266,8 @@ def balance(processes: Processes, side: int, method: str, within: float) -> tupl
         shares, how = balanced.shares, f"dynamic, {rounds}, {_describe_convergence(balanced)}"
     elif method == "constant":
         # The baseline uses only these speeds, also for rounding to whole blocks.
-        even, shares = total / len(curves), partition_constant(curves, total)
-        curves = [Speed.of(((even, float(curve.at(even))),)) for curve in curves]
+        even_share, shares = total / len(curves), partition_constant(curves, total)
+        curves = [Speed.of(((even_share, float(curve.at(even_share))),)) for curve in curves]
     else:
         shares = partition_geometric(curves, total)
     return even_out_times(arrange_in_columns(shares, side), curves), how
@@ -381,8 +384,10 @@ def measure_speeds(
 def _prepare_measuring(processes: Processes, kernel: Kernel, settings: Measure, say: Say) -> Iterator[MeasureRound]:
     """Yield the function that measures one round and reports its results."""
     with TemporaryDirectory(prefix="commodel-speeds-") as folder:
-        place = SafePath.at(Path(folder).resolve())
-        run = make_measurer(processes.platform, processes.layout, processes.kinds, kernel, settings, rectangle, place)
+        folder_path = SafePath.at(Path(folder).resolve())
+        run = make_measurer(
+            processes.platform, processes.layout, processes.kinds, kernel, settings, rectangle, folder_path
+        )
 
         def run_with_progress(sizes: Mapping[str, int]) -> dict[str, Sample]:
             samples = run(sizes)

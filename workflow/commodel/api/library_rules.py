@@ -85,8 +85,8 @@ class Dialect:
         """Return the rules file. Numbers of ranks above the measured ones get no rule."""
         choices = list(choices)
         max_ranks = {row.operation: max(row.ranks, 0) for row in sorted(choices)}
-        beyond = (Choice(name, ranks + 1, 0, LIBRARY) for name, ranks in max_ranks.items())
-        return self.write([*choices, *beyond], assumptions)
+        rules_above = (Choice(name, ranks + 1, 0, LIBRARY) for name, ranks in max_ranks.items())
+        return self.write([*choices, *rules_above], assumptions)
 
 
 def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
@@ -113,8 +113,8 @@ def _mpich_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
     """Return the environment for MPICH. Collectives of a device would precede the selection, so they are off for
     operations with a rule."""
     called = (selection.COLLECTIVES[operation][0].upper() for operation in sorted(set(operations)))
-    off = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in called}
-    return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **off}
+    settings = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in called}
+    return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **settings}
 
 
 OF_OPEN_MPI = Dialect(
@@ -145,7 +145,7 @@ PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60
 class Outcome:
     """The result of tuning: search, trial, proof and final rules."""
 
-    place: LibraryTimer
+    timer: LibraryTimer
     search: Search
     trial: Stage
     proof: Stage  # of the rules that paid in the trial
@@ -195,26 +195,26 @@ def tune_library(
     ]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
-    place = LibraryTimer(platform, loaded, setting_of(loaded), dialect, measure, folder)
+    timer = LibraryTimer(platform, loaded, setting_of(loaded), dialect, measure, folder)
     for workload in workloads:
-        place.point(workload)  # a workload that does not fit is refused before anything is measured
-    evidence = _find_evidence(place.setting, params, experiment, say)
+        timer.point(workload)  # a workload that does not fit is refused before anything is measured
+    evidence = _find_evidence(timer.setting, params, experiment, say)
     folder.mkdir()
     with lock_folder(folder, "another `commodel tune`"):
-        _check_options(place, workloads, loaded)
-        arms = list_arms(workloads, evidence, place.setting, dialect.can_name, say, dialect.spread)
-        searched = search(place, arms, 60 * minutes, say)
+        _check_options(timer, workloads, loaded)
+        arms = list_arms(workloads, evidence, timer.setting, dialect.can_name, say, dialect.spread)
+        searched = search(timer, arms, 60 * minutes, say)
         choices, wrong = drop_wrong(
-            place, choose_algorithms(searched, MIN_GAIN_TO_PROVE, dialect.one_for_all_sizes), say
+            timer, choose_algorithms(searched, MIN_GAIN_TO_PROVE, dialect.one_for_all_sizes), say
         )
-        trial = prove(place, "trial", select_for_trial(choices, dialect.spread), TRIAL, say, dialect.spread)
+        trial = prove(timer, "trial", select_for_trial(choices, dialect.spread), TRIAL, say, dialect.spread)
         paying = dict.fromkeys(choices, LIBRARY) | select_for_proof(trial, dialect.one_for_all_sizes)
-        proof = prove(place, "proof", paying, pairs, say, dialect.spread)
+        proof = prove(timer, "proof", paying, pairs, say, dialect.spread)
         final = dict.fromkeys(choices, LIBRARY) | confirm_rules(proof, trial, dialect.one_for_all_sizes)
         dropped = {
             workload: name for workload, name in choices.items() if name not in (LIBRARY, final.get(workload, LIBRARY))
         }
-        outcome = Outcome(place, searched, trial, proof, final, dropped, wrong)
+        outcome = Outcome(timer, searched, trial, proof, final, dropped, wrong)
         _write_results(outcome)
     return outcome
 
@@ -234,17 +234,17 @@ def _find_evidence(setting: Setting, params, experiment: str | None, say: Callab
     return evidence
 
 
-def _check_options(place: LibraryTimer, workloads: Sequence[PlacedWorkload], platform: Platform) -> None:
+def _check_options(timer: LibraryTimer, workloads: Sequence[PlacedWorkload], platform: Platform) -> None:
     """Raise UserError if the folder has results of other options."""
     requested = {
         "platform": platform.digest,
-        "library": place.dialect.library,
-        "sync": place.measure.sync,
-        "assumptions": asdict(place.dialect.assumptions),
+        "library": timer.dialect.library,
+        "sync": timer.measure.sync,
+        "assumptions": asdict(timer.dialect.assumptions),
         "workloads": [list(workload) for workload in workloads],
     }
-    file = place.folder / OLD_OPTIONS_FILE
-    file = file if file.exists() else place.folder / OPTIONS_FILE
+    file = timer.folder / OLD_OPTIONS_FILE
+    file = file if file.exists() else timer.folder / OPTIONS_FILE
     if not file.exists():
         write_json(file, requested)
         return
@@ -254,25 +254,25 @@ def _check_options(place: LibraryTimer, workloads: Sequence[PlacedWorkload], pla
     if before != requested:
         differs = min(name for name in requested if before.get(name) != requested[name])
         raise UserError(
-            f"its results have other {differs}; give another --out, or remove this folder", file=place.folder
+            f"its results have other {differs}; give another --out, or remove this folder", file=timer.folder
         )
 
 
 def _write_results(outcome: Outcome) -> None:
     """Write the rules that pay, the environment of a Slurm script, and all gains; no rules file if none pays."""
-    place, rows = outcome.place, rules_of(outcome.final.items())
-    path, script = place.folder / place.dialect.file, place.folder / ENVIRONMENT_FILE
+    timer, rows = outcome.timer, rules_of(outcome.final.items())
+    path, script = timer.folder / timer.dialect.file, timer.folder / ENVIRONMENT_FILE
     for file in (path, script):
         file.unlink(missing_ok=True)
     if rows:
-        write_text(path, place.dialect.user_text(rows))
-        settings = place.dialect.environment(path.parent.resolve() / path.name, {row.operation for row in rows})
+        write_text(path, timer.dialect.user_text(rows))
+        settings = timer.dialect.environment(path.parent.resolve() / path.name, {row.operation for row in rows})
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in settings.items()]
         write_text(script, "".join(lines))
     stages = {"trial": outcome.trial, "proof": outcome.proof}
     table = [gain_fields(name, row) for name, stage in stages.items() for row in stage.rows]
     if table:
-        write_table(place.folder / GAINS_FILE, pd.DataFrame(table))
+        write_table(timer.folder / GAINS_FILE, pd.DataFrame(table))
 
 
 def gain_fields(stage: str, row: Row) -> dict:

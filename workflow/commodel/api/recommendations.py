@@ -91,8 +91,8 @@ def find_evidence(
 def describe_evidence_folder(evidence: Evidence, folder: Path) -> str:
     """Return a line that names the folder and the platform of the evidence, and the other platforms there."""
     other_platforms = [name for name in Results.of(folder).platforms() if name != evidence.setting.name]
-    more = f"; --platform {' or '.join(other_platforms)} has results, too" if other_platforms else ""
-    return f"evidence: {folder}, platform {evidence.setting.name}{more}"
+    hint = f"; --platform {' or '.join(other_platforms)} has results, too" if other_platforms else ""
+    return f"evidence: {folder}, platform {evidence.setting.name}{hint}"
 
 
 def gather_evidence(sources: Source | Sequence[Source], platform: str | None = None) -> Evidence:

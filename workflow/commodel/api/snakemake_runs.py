@@ -71,7 +71,9 @@ def find_profile(name: str) -> str:
     if own := find_project_profile(name):
         return str(own)
     theirs = AppDirs("snakemake", "snakemake")
-    if any((Path(place) / name).exists() for place in (Path.cwd(), theirs.user_config_dir, theirs.site_config_dir)):
+    if any(
+        (Path(directory) / name).exists() for directory in (Path.cwd(), theirs.user_config_dir, theirs.site_config_dir)
+    ):
         return name
     brought = [path.name for path in (ROOT / "profiles").iterdir() if path.is_dir() and path.name != "default"]
     raise UserError(f"unknown profile '{name}'; {suggest(name, brought)}")

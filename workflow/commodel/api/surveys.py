@@ -36,7 +36,7 @@ def find_network(plan: Plan, survey: Batch, own: Results) -> LearnedNetwork:
     note = own.provenance(survey.name)
     notes = {survey.name: read_json(note)} if note.exists() else {}
     learned = networks(summarize_raw(observations), places(part, notes)) if len(observations) else []
-    about = LearnedNetwork(
+    network = LearnedNetwork(
         platform=survey.platform,
         digest=plan.platforms[survey.platform].digest,
         experiment=plan.experiment,
@@ -44,13 +44,13 @@ def find_network(plan: Plan, survey: Batch, own: Results) -> LearnedNetwork:
         pairs=0,
         notes=() if learned else ("the survey has no usable samples",),
     )
-    return _describe(about, learned[0]) if learned else about
+    return _describe(network, learned[0]) if learned else network
 
 
-def _describe(about: LearnedNetwork, network: Network) -> LearnedNetwork:
+def _describe(learned: LearnedNetwork, network: Network) -> LearnedNetwork:
     named = network.names != tuple(map(str, range(len(network.names))))
     return replace(
-        about,
+        learned,
         pairs=len(network.pairs),
         hosts=network.names if named else (),
         levels={level: tuple(column) for level, column in network.distances.hierarchy.settings.items()},

@@ -94,8 +94,10 @@ class Verbs(VerbGroup):
     def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        place, sentence = VERBS[name]
-        command = getattr(importlib.import_module(f"commodel.cli.{place}"), "import_" if name == "import" else name)
+        module_name, sentence = VERBS[name]
+        command = getattr(
+            importlib.import_module(f"commodel.cli.{module_name}"), "import_" if name == "import" else name
+        )
         command.help = sentence
         return adapt_parameters(command)
 

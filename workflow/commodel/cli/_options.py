@@ -158,8 +158,8 @@ def list_campaigns(ctx: click.Context) -> list[str]:
 
 
 def list_profiles(ctx: click.Context) -> list[str]:
-    places = (find_project(find_start_folder(ctx)), ROOT)
-    names = {path.parent.name for place in places for path in place.glob("profiles/*/config.yaml")}
+    directories = (find_project(find_start_folder(ctx)), ROOT)
+    names = {path.parent.name for directory in directories for path in directory.glob("profiles/*/config.yaml")}
     return [name for name in names if name != "default"]
 
 

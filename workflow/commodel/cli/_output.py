@@ -137,8 +137,8 @@ def format_answer(answer: str, body: str = "", notes: Sequence[str] = (), verbos
     """Return the answer in a sentence, then a table, then numbered notes: five of them unless `verbose`."""
     shown = list(notes) if verbose else list(notes)[:MAX_NOTES]
     numbered = [_wrap_line(f"{number}. {note}", "   ") for number, note in enumerate(shown, 1)]
-    if more := len(notes) - len(shown):
-        numbered.append(f"{more} more note{'s' * (more > 1)}: --verbose.")
+    if hidden := len(notes) - len(shown):
+        numbered.append(f"{hidden} more note{'s' * (hidden > 1)}: --verbose.")
     return "\n\n".join(part for part in (_wrap_line(answer), body, "\n".join(numbered)) if part)
 
 

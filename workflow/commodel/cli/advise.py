@@ -175,14 +175,14 @@ def advise(
         _show_score(evidence, style)
         return
     evidence = replace_values(evidence, settings)
-    choices, together = lambda workload: only, ()
+    choices, one_for_all_sizes = lambda workload: only, ()
     assumptions = Assumptions(commutative, same_types)
     if open_mpi or (out and out.suffix == RULES_SUFFIX):
         from commodel.api.library_rules import choices_for_rules, leave_out_unsafe
 
         if len(layouts) > 1:
             raise UserError("Open MPI's rules hold for any layout; give one --layout: that of the programs")
-        layouts, choices, together = (
+        layouts, choices, one_for_all_sizes = (
             layouts or ("block",),
             choices_for_rules(only, assumptions),
             SIZE_INDEPENDENT_OPERATIONS,
@@ -190,7 +190,7 @@ def advise(
         workloads = leave_out_unsafe(workloads, choices, make_progress_printer(False))
     if out or len(workloads) > 1:
         with show_waiting("advising", plain_lines=True):
-            decisions = decide(workloads, evidence, layouts, choices, together)
+            decisions = decide(workloads, evidence, layouts, choices, one_for_all_sizes)
         _write_decisions(decisions, out, style, assumptions, verbose)
         return
     with show_waiting("advising", plain_lines=True):
@@ -226,10 +226,10 @@ def _show_windows(params: tuple[Path, ...], ranks: str, sizes: str, style: str) 
         print_rows(rows, style)
         return
     windows = [f"{row['window']} for {format_bytes(row['bytes'])} and {row['ranks']} ranks" for row in rows[:MAX_NAMED]]
-    more = f", {len(rows) - MAX_NAMED} more below" if len(rows) > MAX_NAMED else ""
+    more_text = f", {len(rows) - MAX_NAMED} more below" if len(rows) > MAX_NAMED else ""
     notes = ["Window: the most senders at once that lose no packets and keep the receiver busy (cluster model, eq. 7)."]
     notes += ["All at once: share of packets that arrive if every rank sends, and when the receiver's buffer is full."]
-    answer = f"Admit at once at most these senders: {', '.join(windows)}{more}."
+    answer = f"Admit at once at most these senders: {', '.join(windows)}{more_text}."
     print_answer(answer, format_table([_window_row(row) for row in rows], TIME_COLUMNS), notes)
 
 
@@ -264,8 +264,8 @@ def _without_nan(row: dict) -> dict:
 def _alternative_row(row: dict, rows: list[dict]) -> dict:
     """Return a row of the table; columns for streams only if there are any."""
     best = row is rows[0]
-    behind = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
-    behind = "best" if best else "0" if row["behind"] < EQUAL_TIME_TOLERANCE else behind
+    excess = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
+    excess = "best" if best else "0" if row["behind"] < EQUAL_TIME_TOLERANCE else excess
     streams = any(entry["period"] == entry["period"] for entry in rows)
     front = min(entry["period"] for entry in rows) * MIN_STREAM_GAIN < rows[0]["period"]
     return (
@@ -276,7 +276,7 @@ def _alternative_row(row: dict, rows: list[dict]) -> dict:
             "time": row["seconds"],
             "low": row["low"],
             "high": row["high"],
-            "slower by [%]": behind,
+            "slower by [%]": excess,
             "regret [%]": float(f"{100 * row['regret']:.2g}"),
         }
         | ({"between waves": row["period"]} if streams else {})
@@ -310,8 +310,8 @@ def _describe_advice(advice: Advice, verbose: bool) -> list[str]:
         lines.append(f"{advice.workload.text}: use {alternative} (predicted time {time}{default_time}).")
     close = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if close:
-        more = f" and {len(close) - MAX_NAMED} more" if len(close) > MAX_NAMED else ""
-        lines.append(f"Statistically tied with it: {', '.join(map(_shorten_layout, close[:MAX_NAMED]))}{more}.")
+        more_text = f" and {len(close) - MAX_NAMED} more" if len(close) > MAX_NAMED else ""
+        lines.append(f"Statistically tied with it: {', '.join(map(_shorten_layout, close[:MAX_NAMED]))}{more_text}.")
     fastest = rows.sort_values("period", kind="stable").iloc[0]
     if fastest["period"] * MIN_STREAM_GAIN < best["period"]:
         gain = best["period"] / fastest["period"]
@@ -372,7 +372,7 @@ def _write_decisions(
     chosen = [f"{name} ({count})" for name, count in decisions["algorithm"].value_counts(sort=False).items()]
     answer = f"Alternatives to use in {len(decisions)} workloads: {', '.join(chosen)}."
     body = format_table([_decision_row(row) for row in decisions[shown].to_dict("records")], TIME_COLUMNS)
-    print_answer(answer, body, [f"{remark}." for remark in summarize_notes(decisions)], verbose)
+    print_answer(answer, body, [f"{note}." for note in summarize_notes(decisions)], verbose)
 
 
 def _decision_row(row: dict) -> dict:

@@ -63,8 +63,8 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, 
         from commodel.reports.workbooks import write_difference
 
         write_difference(before, after, compared, out)
-    if share is not None and (beyond := [change for change in compared if change.exceeds(share)]):
-        click.echo(f"commodel: {len(beyond)} changed by more than {limit} beyond their intervals", err=True)
+    if share is not None and (exceeding := [change for change in compared if change.exceeds(share)]):
+        click.echo(f"commodel: {len(exceeding)} changed by more than {limit} beyond their intervals", err=True)
         raise SystemExit(1)
 
 

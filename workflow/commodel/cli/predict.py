@@ -299,8 +299,8 @@ def _format_answer_sentence(rows: list[dict]) -> str:
         return f"Fastest {workload}: {'; '.join(named[:MAX_NAMED])}{'; …' if len(named) > MAX_NAMED else ''}."
     if len(workloads) == 1:
         named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in predicted]
-        more = ", …" if len(named) > MAX_NAMED else ""
-        return f"{_alternative_name(first)} {workload}: {', '.join(named[:MAX_NAMED])}{more}."
+        more_text = ", …" if len(named) > MAX_NAMED else ""
+        return f"{_alternative_name(first)} {workload}: {', '.join(named[:MAX_NAMED])}{more_text}."
     fastest, slowest = (select(predicted, key=lambda row: row["seconds"]) for select in (min, max))
     ends = [
         f"{format_seconds(row['seconds'])} "

@@ -49,10 +49,10 @@ def init(folder: Path) -> None:
     if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
         raise UserError("found a file, wanted a folder, or a name for a new one", file=file)
     slurm = folder / "slurm"  # what `snakemake --profile slurm` looks for
-    there = [name for name in texts if _is_another(folder / name, texts[name])]
-    there += ["slurm"] if slurm.exists() and not slurm.samefile(folder / SLURM_PROFILE) else []
-    if there:
-        message = f"found another {there[0]} there already, wanted a folder without one; nothing was written"
+    existing = [name for name in texts if _is_another(folder / name, texts[name])]
+    existing += ["slurm"] if slurm.exists() and not slurm.samefile(folder / SLURM_PROFILE) else []
+    if existing:
+        message = f"found another {existing[0]} there already, wanted a folder without one; nothing was written"
         raise UserError(message, file=folder)
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -147,21 +147,21 @@ def status(experiment: str, watch: bool, style: str) -> None:
     from commodel.results.progress import StatusReader, as_json_data, format_status
 
     named = Results.of(Path("results") / experiment)
-    there = named if named.plan.exists() else Results(find_results(experiment))
-    folder = there.folder
-    reader = StatusReader(Campaign(load_plan(there.plan), folder))
+    results = named if named.plan.exists() else Results(find_results(experiment))
+    folder = results.folder
+    reader = StatusReader(Campaign(load_plan(results.plan), folder))
     shown = ""
     while True:
-        now = reader.read(read_lock_holder(folder), time.time())
-        text = json.dumps(as_json_data(now)) if style == "json" else _format_status_tables(now)
+        progress = reader.read(read_lock_holder(folder), time.time())
+        text = json.dumps(as_json_data(progress)) if style == "json" else _format_status_tables(progress)
         if watch and style == "table" and sys.stdout.isatty():
             click.clear()
-        elif watch and style == "table" and not now.has_ended:
-            text = format_status(now)
+        elif watch and style == "table" and not progress.has_ended:
+            text = format_status(progress)
         if text != shown:
             click.echo(text)
         shown = text
-        if not watch or now.has_ended:
+        if not watch or progress.has_ended:
             return
         time.sleep(STATUS_INTERVAL)
 

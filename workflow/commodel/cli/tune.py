@@ -136,7 +136,7 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
     from commodel.api.library_rules import ENVIRONMENT_FILE
     from commodel.patterns.libraries import OPEN_MPI
 
-    searched, proof, place = outcome.search, outcome.proof, outcome.place
+    searched, proof, timer = outcome.search, outcome.proof, outcome.timer
     rows = proof.rows
     points, full, took = len(searched.belief.measured_arms), len(searched.arms.arms), searched.took
     lines = [
@@ -145,7 +145,7 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
     ]
     if tried := outcome.trial.took + proof.took:
         lines.append(f"Trial and proof took {tried:.0f} s more.")
-    hint = " Another component may precede, such as han, hcoll or ucc." if place.dialect.library == OPEN_MPI else ""
+    hint = " Another component may precede, such as han, hcoll or ucc." if timer.dialect.library == OPEN_MPI else ""
     lines += [
         f"Rules for {name} change nothing: no workload has two algorithms whose times differ.{hint}"
         for name in searched.ignored
@@ -158,7 +158,7 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
         lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} without a measured gain.")
     lines += _describe_control("proof", proof) if rows else _describe_control("trial", outcome.trial)
     if not rules_of(outcome.final.items()):
-        return [f"No rule is faster: keep the defaults of {place.dialect.library}.", *lines]
+        return [f"No rule is faster: keep the defaults of {timer.dialect.library}.", *lines]
     operations = dict.fromkeys(row.workload.operation for row in rows)
     overall = _format_gain(*proof.of())
     gains = ", ".join(f"{name} {_format_gain(*proof.of(name))}" for name in operations)
@@ -167,7 +167,7 @@ def _describe_outcome(outcome: Outcome) -> list[str]:
     interval = _format_gain(worst.gain.times, worst.gain.low, worst.gain.high)
     return [
         f"Geometric mean of the gains of all {len(rows)} cases, including those without a rule: {overall}; {gains}.",
-        f"Rules: {place.folder / place.dialect.file}. In a Slurm script: source {place.folder / ENVIRONMENT_FILE}",
+        f"Rules: {timer.folder / timer.dialect.file}. In a Slurm script: source {timer.folder / ENVIRONMENT_FILE}",
         f"Smallest gain: {worst.workload.operation} of {format_bytes(worst.size)}, {interval}.",
         *(
             f"{row.workload.operation} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×."

@@ -77,10 +77,12 @@ def _equal_weights(families: Collection[str], counting: Collection[str]) -> dict
 
 
 def weights_by_alternative(
-    weights: Mapping[str, Mapping[str, ModelWeight]], places: Sequence[str]
+    weights: Mapping[str, Mapping[str, ModelWeight]], placements: Sequence[str]
 ) -> dict[str, ModelWeight]:
     """Return for each model arrays over alternatives, each entry from the weights at the alternative's place."""
-    rows = {name: [astuple(weights[place][name]) for place in places] for name in next(iter(weights.values()))}
+    rows = {
+        name: [astuple(weights[placement][name]) for placement in placements] for name in next(iter(weights.values()))
+    }
     return {name: ModelWeight(*map(np.array, zip(*row, strict=True))) for name, row in rows.items()}
 
 
@@ -137,7 +139,7 @@ def combine_predictions(
     draws = max(len(predictions[name]) for name in counting)
     logs = sum(shares[name] * _resampled(np.log(predictions[name]), draws) for name in counting)
     shape = logs.shape[1:]
-    beyond = sum(shares[name] * widening[name] for name in counting) if widening else 0.0
+    extra_deviation = sum(shares[name] * widening[name] for name in counting) if widening else 0.0
     if covariance is None:
         errors = (
             np.sqrt(1 + np.broadcast_to(doublings, shape))
@@ -145,10 +147,12 @@ def combine_predictions(
             for statistic in ("error", "contrast")
         )
         weighted = np.array([np.broadcast_to(shares[name], shape) for name in counting])
-        covariance = _covariance_of_weights(*(np.maximum(error, beyond) for error in errors), weighted)
+        covariance = _covariance_of_weights(*(np.maximum(error, extra_deviation) for error in errors), weighted)
     else:
-        more = np.sqrt(np.maximum(np.broadcast_to(beyond, shape) ** 2 / np.maximum(np.diag(covariance), 1e-12), 1.0))
-        covariance = covariance * np.outer(more, more)
+        widening_factor = np.sqrt(
+            np.maximum(np.broadcast_to(extra_deviation, shape) ** 2 / np.maximum(np.diag(covariance), 1e-12), 1.0)
+        )
+        covariance = covariance * np.outer(widening_factor, widening_factor)
     away = logs[1:] - logs[1:].mean(axis=0) if draws > 1 else np.zeros((0, *shape))
     covariance = covariance + (away.T @ away / len(away) if len(away) else 0.0)
     regret = compute_expected_regret(logs[0], covariance)
@@ -170,8 +174,8 @@ def _covariance_of_weights(error: np.ndarray, contrast: np.ndarray, shares: np.n
     with other weights: they are at another place."""
     own = np.minimum(contrast**2 / 2, error**2)
     common = np.sqrt(error**2 - own)
-    together = (shares[:, :, None] == shares[:, None]).all(axis=0)
-    return np.diag(own) + np.outer(common, common) * together
+    equal = (shares[:, :, None] == shares[:, None]).all(axis=0)
+    return np.diag(own) + np.outer(common, common) * equal
 
 
 DRAWS = 2000  # of joint errors, for the expected regret
@@ -201,10 +205,10 @@ def pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
     order = np.lexsort((period, seconds))
     efficient = np.zeros(len(seconds), dtype=bool)
     last = None
-    for place in order:
-        twin = last is not None and (seconds[place], period[place]) == (seconds[last], period[last])
-        if last is None or twin or period[place] < period[last]:
-            efficient[place], last = True, place
+    for index in order:
+        twin = last is not None and (seconds[index], period[index]) == (seconds[last], period[last])
+        if last is None or twin or period[index] < period[last]:
+            efficient[index], last = True, index
     return efficient
 
 

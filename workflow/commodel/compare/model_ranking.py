@@ -179,11 +179,11 @@ def add_point_classes(frame: pd.DataFrame) -> pd.DataFrame:
         operation=base_operations(frame),
         fan_order=fans,
         size_order=sizes,
-        fan_in=[FAN_INS[place][1] for place in fans],
-        size_class=[SIZES[place][1] for place in sizes],
+        fan_in=[FAN_INS[index][1] for index in fans],
+        size_class=[SIZES[index][1] for index in sizes],
     )
 
 
 def _class_index(bounds: tuple, value: float) -> int:
     """Return the index of the class that a value belongs to."""
-    return next(place for place, (bound, _) in enumerate(bounds) if value <= bound)
+    return next(index for index, (bound, _) in enumerate(bounds) if value <= bound)

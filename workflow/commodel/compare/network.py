@@ -251,8 +251,8 @@ def _classify(levels: list[np.ndarray], pairs: np.ndarray) -> np.ndarray:
 def _insert_level(levels: list[np.ndarray], column: np.ndarray) -> list[np.ndarray] | None:
     """Return the levels and one more in its place; None if it does not nest with them."""
     groups = column.max()
-    place = sum(bool(level.max() > groups) for level in levels)
-    around, within = levels[place:], levels[:place]
+    index = sum(bool(level.max() > groups) for level in levels)
+    around, within = levels[index:], levels[:index]
     if not all(_nests(inner, column) for inner in within) or not all(_nests(column, outer) for outer in around):
         return None
     return [*within, column, *around]
@@ -432,10 +432,10 @@ def read_networks(results: Results) -> list[Network]:
     return networks(read_table(results.table("summary"), SUMMARY), places(plan, notes))
 
 
-def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> Network | None:
+def _network(platform: str, rows: pd.DataFrame, stated: Mapping[str, object]) -> Network | None:
     settings = [dict(word.split("=", 1) for word in text.split() if "=" in word) for text in rows["settings"]]
-    about = pd.DataFrame(settings, index=rows.index)[list(SETTINGS)].astype(int)
-    rows = about.join(rows[["median", "low", "high", "simulated"]])
+    columns = pd.DataFrame(settings, index=rows.index)[list(SETTINGS)].astype(int)
+    rows = columns.join(rows[["median", "low", "high", "simulated"]])
     rows["low"] = rows["low"].where(rows["low"] > 0, rows["median"])
     rows["seconds"] = rows["median"] / (2 * rows["trips"])
     small, large = int(rows["bytes"].min()), int(rows["bytes"].max())
@@ -446,7 +446,7 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
     pairs, nodes = both[["one", "two"]].to_numpy(), int(both["nodes"].max())
     noise = np.log(both[["high", "high_large"]].to_numpy() / both[["low", "low_large"]].to_numpy()) / 2
     times = both[["seconds", "seconds_large"]].to_numpy()
-    names = place.get("nodes")
+    names = stated.get("nodes")
     named = isinstance(names, Sequence) and len(names) >= nodes
     return Network(
         platform,
@@ -458,8 +458,8 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
         small,
         large,
         learn_distances(pairs, times, noise, nodes),
-        _levels(place.get("levels") or {}, nodes),
-        place.get("levels_from") == "slurm",
+        _levels(stated.get("levels") or {}, nodes),
+        stated.get("levels_from") == "slurm",
     )
 
 

@@ -124,7 +124,7 @@ def select_witnesses(
     used = select_informative(witnesses, parameters, levels, count)
     order = attrgetter("point.operation", "point.bytes", "point.id")
     remaining = sorted(set(witnesses) - set(used), key=order)
-    return used, [remaining[place] for place in select_evenly(len(remaining), check_count)]
+    return used, [remaining[index] for index in select_evenly(len(remaining), check_count)]
 
 
 def select_informative(
@@ -223,19 +223,19 @@ def recalibrate_sets(
 ) -> tuple[list[Calibrated], dict[str, str]]:
     """Return every set that can be scaled, the one with the smallest error afterwards first; and the reason for each
     model that cannot."""
-    done, complaints = [], {}
+    calibrated, complaints = [], {}
     for parameters in sets:
         try:
             if not parameters.values:
                 raise UserError(f"family {parameters.family} has no values")
-            done.append(
+            calibrated.append(
                 recalibrate_set(
                     parameters, used, check_times, setting, errors.get(parameters.family, parameters.errors)
                 )
             )
         except UserError as error:
             complaints[parameters.family] = error.message
-    return sorted(done, key=lambda entry: entry.after if entry.checked else float("inf")), complaints
+    return sorted(calibrated, key=lambda entry: entry.after if entry.checked else float("inf")), complaints
 
 
 CALIBRATED, BATCHES = "same points", "prices"  # the basis of factors
@@ -287,17 +287,17 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
             continue
         rows = rows.iloc[:: max(-(-len(rows) // DRIFT_COLUMNS), 1)]
         for name in enough:
-            there = rows[rows["allocation"] == name]
-            logs = np.log(there["measured"] / there["predicted"]).to_numpy(float)
+            rows_of_allocation = rows[rows["allocation"] == name]
+            logs = np.log(rows_of_allocation["measured"] / rows_of_allocation["predicted"]).to_numpy(float)
             with suppress(UserError):  # it has no factors, or the points determine none
-                factors = estimate_factors(parameters, [points[case] for case in there["point"]], logs)
+                factors = estimate_factors(parameters, [points[case] for case in rows_of_allocation["point"]], logs)
                 row = {
                     "platform": platform,
-                    "simulated": bool(there["simulated"].iloc[0]),
+                    "simulated": bool(rows_of_allocation["simulated"].iloc[0]),
                     "allocation": name,
                     "date": "",
                 }
-                row |= {"against": BATCHES, "family": best, **_factors(factors), "points": len(there)}
+                row |= {"against": BATCHES, "family": best, **_factors(factors), "points": len(rows_of_allocation)}
                 yield row | {"before": np.nan, "after": np.nan, "checked": 0}
 
 

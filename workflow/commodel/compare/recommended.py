@@ -229,14 +229,14 @@ class Recommender:
         """Return the recommender from rows that all have a residual and a weight."""
         if rows["workload"].nunique() < FEWEST_WORKLOADS:
             return None
-        about, logs = _tabulate_residuals(_thin_out(rows))
-        places = Places.of_rows(about)
+        points, logs = _tabulate_residuals(_thin_out(rows))
+        places = Places.of_rows(points)
         weights = _stack(logs, places)
         residuals = _combine(logs.to_numpy(), weights)
         enough = np.isfinite(residuals)
-        about, residuals = about[enough], residuals[enough]
-        places = Places.of_rows(about)
-        if about["workload"].nunique() < FEWEST_WORKLOADS:
+        points, residuals = points[enough], residuals[enough]
+        places = Places.of_rows(points)
+        if points["workload"].nunique() < FEWEST_WORKLOADS:
             return None
         from scipy.special import stdtrit  # here, because it is slow to load
 
@@ -249,7 +249,7 @@ class Recommender:
         factors = {
             name: student * cover_labels(np.abs(e) / deviation, groups) for name, (e, deviation) in left_out.items()
         }
-        bands = fit_bands(collect_residuals(about, left_out[WORKLOAD][0]))
+        bands = fit_bands(collect_residuals(points, left_out[WORKLOAD][0]))
         named = {name: float(weight) for name, weight in zip(logs.columns, weights, strict=True) if weight > 0}
         return cls(named, places, residuals, scales, is_local, factors, bands)
 
@@ -263,9 +263,9 @@ class Recommender:
         """Return the local corrections of points; 0 if none is applied."""
         prior, logs = places.covariance(places, self.scales), np.zeros(len(places.workload))
         if self.is_local:
-            across = places.covariance(self.places, self.scales)
-            logs = across @ (self._inverse @ self.residuals)
-            prior = prior - across @ self._inverse @ across.T
+            cross_covariance = places.covariance(self.places, self.scales)
+            logs = cross_covariance @ (self._inverse @ self.residuals)
+            prior = prior - cross_covariance @ self._inverse @ cross_covariance.T
         own = places.extrapolate(self.places) + (NOISE * self.scales.unit) ** 2
         covariance = (prior + prior.T) / 2 + np.diag(own)
         factors, known_labels = np.full(len(logs), self.factors[WORKLOAD]), self.places.labels()
@@ -305,10 +305,10 @@ def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
     """Return one row a point, and its residuals by model; NaN without a prediction. Models that predict few of the
     points are left out."""
     logs = np.log(rows["measured"] / scale_predictions(rows))
-    about = rows.drop_duplicates("point").set_index("point", drop=False)
-    wide = logs.groupby([rows["point"], rows["family"]]).first().unstack().reindex(about.index)
+    points = rows.drop_duplicates("point").set_index("point", drop=False)
+    wide = logs.groupby([rows["point"], rows["family"]]).first().unstack().reindex(points.index)
     shares = wide.notna().mean()
-    return about, wide.loc[:, shares >= MIN_SHARE_OF_POINTS * shares.max()]
+    return points, wide.loc[:, shares >= MIN_SHARE_OF_POINTS * shares.max()]
 
 
 def _stack(logs: pd.DataFrame, places: Places) -> Array:
@@ -400,8 +400,8 @@ def _leave_out_all(places: Places, residuals: Array, scales: Scales) -> tuple[bo
     else:
         prior = np.diag(places.covariance(places, scales)) + (NOISE * scales.unit) ** 2
         error_of_label = dict.fromkeys(labels, (residuals, prior))
-    beyond = {name: _count_left_out_beyond(places, label) for name, label in labels.items()}
-    return is_local, {name: (e, np.sqrt(v + beyond[name])) for name, (e, v) in error_of_label.items()}
+    extra_variance = {name: _count_left_out_beyond(places, label) for name, label in labels.items()}
+    return is_local, {name: (e, np.sqrt(v + extra_variance[name])) for name, (e, v) in error_of_label.items()}
 
 
 def _leave_out(inverse: Array, residuals: Array, label: np.ndarray) -> tuple[Array, Array]:
@@ -510,32 +510,32 @@ def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame
 
 def _replace_predictions(rows: pd.DataFrame, recommended: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each point that `_recommend` has returned, with all columns."""
-    about = rows.drop_duplicates("point").set_index("point", drop=False)
-    return about.loc[recommended.index].assign(**recommended, family=RECOMMENDED, held_out=True)
+    points = rows.drop_duplicates("point").set_index("point", drop=False)
+    return points.loc[recommended.index].assign(**recommended, family=RECOMMENDED, held_out=True)
 
 
 def _recommend(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the recommended prediction of each point (index), with its interval and validity."""
-    about = rows.drop_duplicates("point").set_index("point", drop=False)
-    scaled = scale_predictions(rows).groupby([rows["point"], rows["family"]]).first().unstack().reindex(about.index)
+    points = rows.drop_duplicates("point").set_index("point", drop=False)
+    scaled = scale_predictions(rows).groupby([rows["point"], rows["family"]]).first().unstack().reindex(points.index)
     scaled = scaled.reindex(columns=list(recommender.weights))
     stacked = recommender.stack({name: scaled[name].to_numpy(float) for name in scaled})
-    corrections = recommender.correct(Places.of_rows(about))
+    corrections = recommender.correct(Places.of_rows(points))
     seconds, factor = stacked * np.exp(corrections.logs), np.exp(corrections.half_width)
-    nodes = about[NODES].where(about[NODES].notna(), None)
+    nodes = points[NODES].where(points[NODES].notna(), None)
     bases = recommender.find_bases(
         [
             PointSeries(
                 row.operation, float(row.leaves or row.ranks), np.array([float(row.bytes)]), n, row.levels_crossed
             )
             for row, n in zip(
-                about.assign(operation=about["operation"].map(base_name)).itertuples(), nodes, strict=True
+                points.assign(operation=points["operation"].map(base_name)).itertuples(), nodes, strict=True
             )
         ]
     )
     has_interval = [basis.of_residuals for basis in bases]
     validity = rows.assign(share=rows["family"].map(recommender.weights)).sort_values("share", ascending=False)
-    heaviest = validity.drop_duplicates("point").set_index("point")["validity"].reindex(about.index)
+    heaviest = validity.drop_duplicates("point").set_index("point")["validity"].reindex(points.index)
     columns = {
         "predicted": seconds,
         "corrected": seconds,
@@ -544,7 +544,7 @@ def _recommend(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
         "interval_basis": [basis.text for basis in bases],
         "validity": [assess_recommended(basis, v).text for basis, v in zip(bases, heaviest, strict=True)],
     }
-    return pd.DataFrame(columns, about.index)
+    return pd.DataFrame(columns, points.index)
 
 
 def assess_recommended(basis: IntervalBasis, heaviest: str) -> Validity:

@@ -85,14 +85,14 @@ def _results(path: Path, name: str) -> Snapshot:
     texts_of_batch: dict[tuple[str, str], set[str]] = {}
     for batch in plan.batches:
         if (file := results.provenance(batch.name)).exists():
-            about = {key: _text(value) for key, value in read_json(file).items() if key not in IGNORED}
+            fields = {key: _text(value) for key, value in read_json(file).items() if key not in IGNORED}
             programs = [read_program(program) for program in results.programs(batch.name)]
-            about |= {key: ", ".join(sorted({getattr(program, key) for program in programs})) for key in PROGRAM}
-            about["hosts"] = ", ".join(sorted({host for program in programs for host in program.hosts}))
-            for key, text in about.items():
+            fields |= {key: ", ".join(sorted({getattr(program, key) for program in programs})) for key in PROGRAM}
+            fields["hosts"] = ", ".join(sorted({host for program in programs for host in program.hosts}))
+            for key, text in fields.items():
                 texts_of_batch.setdefault((batch.platform, key), set()).add(text)
-    about = {where: "; ".join(sorted(texts - {""})) for where, texts in texts_of_batch.items()}
-    return Snapshot(name, quantities, about, simulated | _marked(sets))
+    fields = {where: "; ".join(sorted(texts - {""})) for where, texts in texts_of_batch.items()}
+    return Snapshot(name, quantities, fields, simulated | _marked(sets))
 
 
 def _text(value: object) -> str:
@@ -174,13 +174,15 @@ def changes(old: Snapshot, new: Snapshot) -> list[Change]:
     """Return the changes of all numbers that either snapshot has, in the order of the old one. If both have a single
     platform, these are compared whatever their names."""
     renamed = _renamed(old, new)
-    there = {(kind, renamed.get(where, where), name): value for (kind, where, name), value in new.quantities.items()}
-    if not set(old.quantities) & set(there):
+    new_values = {
+        (kind, renamed.get(where, where), name): value for (kind, where, name), value in new.quantities.items()
+    }
+    if not set(old.quantities) & set(new_values):
         raise UserError(f"{old.name} and {new.name} have no point and no parameter in common")
     called = {former: name for name, former in renamed.items()}  # what only the new one has is not of the old platform
     return [
-        _change(key, old.quantities.get(key), there.get(key), called.get(key[1], key[1]))
-        for key in dict.fromkeys([*old.quantities, *there])
+        _change(key, old.quantities.get(key), new_values.get(key), called.get(key[1], key[1]))
+        for key in dict.fromkeys([*old.quantities, *new_values])
     ]
 
 
@@ -248,9 +250,9 @@ def provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
     if not (old.about and new.about):
         return []
     renamed = _renamed(old, new)
-    there = {(renamed.get(where, where), subject): text for (where, subject), text in new.about.items()}
-    keys = dict.fromkeys([*old.about, *there])
-    rows = [(*key, old.about.get(key, ""), there.get(key, "")) for key in keys]
+    new_texts = {(renamed.get(where, where), subject): text for (where, subject), text in new.about.items()}
+    keys = dict.fromkeys([*old.about, *new_texts])
+    rows = [(*key, old.about.get(key, ""), new_texts.get(key, "")) for key in keys]
     return [row for row in rows if row[2] != row[3]]
 
 
@@ -270,8 +272,8 @@ def sentences(old: Snapshot, new: Snapshot, changed: Sequence[Change]) -> Iterat
         yield f"{len(of_kind)} {kind}s: {text}"
     for verdict in (GONE, NEW):
         if names := [f"{change.platform} {change.name}" for change in changed if change.verdict == verdict]:
-            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            yield f"{verdict}: {'; '.join(names[:NAMED])}{more}"
+            more_text = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            yield f"{verdict}: {'; '.join(names[:NAMED])}{more_text}"
 
 
 VERDICTS = (SAME, *CHANGED, OTHER, UNKNOWN, GONE, NEW)

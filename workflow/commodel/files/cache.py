@@ -92,18 +92,18 @@ def record_input(kind: str, name: str, root: Path = Path(), source: str = "") ->
 
 def archive_input(name: str, file: ArchivedFile, results: Results, root: Path = Path()) -> None:
     """Write the copy of a file into a results folder, unless it exists there."""
-    place = results.copy(file.copy)
-    if place.exists() and _matches_record(place, file):
+    copy_path = results.copy(file.copy)
+    if copy_path.exists() and _matches_record(copy_path, file):
         return
     path = find_input(name, root)
-    with open_file(path) as stream, write_atomically(place) as target:
+    with open_file(path) as stream, write_atomically(copy_path) as target:
         large = not isinstance(path, SafePath) and file.bytes > MAX_PLAIN_COPY_BYTES
         compress = large and stream.peek(2)[:2] != GZIP_MAGIC
         with gzip.GzipFile("", "wb", fileobj=target, mtime=0) if compress else nullcontext(target) as copy:
             while part := stream.read(CHUNK_BYTES):
                 copy.write(part)
-    if not _matches_record(place, file):
-        place.unlink()
+    if not _matches_record(copy_path, file):
+        copy_path.unlink()
         raise UserError("has changed while it was planned; plan again", file=path)
 
 

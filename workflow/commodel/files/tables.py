@@ -398,8 +398,10 @@ def _rename_old_columns(path: AnyPath, frame: pd.DataFrame, schema: Schema) -> p
     for name, field in old.items():
         if texts := dict(field.old_texts):
             parts = {text: str(text).partition(":") for text in frame[name].unique()}
-            now = {text: texts.get(label, label) + colon + reason for text, (label, colon, reason) in parts.items()}
-            frame = frame.assign(**{name: frame[name].map(now)})
+            new_texts = {
+                text: texts.get(label, label) + colon + reason for text, (label, colon, reason) in parts.items()
+            }
+            frame = frame.assign(**{name: frame[name].map(new_texts)})
     return frame.rename(columns={name: field.name for name, field in old.items()})
 
 

@@ -73,7 +73,7 @@ def as_user_error(errors: ValidationError, document: Document, within: KeyPath =
     for error in errors.errors(include_url=False):
         by_place.setdefault(place(error), []).append(error)
     mistakes = Mistakes()
-    missing = {path: all(error["type"] == "missing" for error in here) for path, here in by_place.items()}
+    missing = {path: all(error["type"] == "missing" for error in group) for path, group in by_place.items()}
     for path in sorted(by_place, key=lambda path: (missing[path], document.line(path) or 0)):
         mistakes.add(document.error(path, _message(by_place[path])))
     try:

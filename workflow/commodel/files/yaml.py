@@ -67,37 +67,38 @@ def rename_keys(document: Document, old: Mapping[KeyPath, str]) -> Document:
     `old` has the present name of each path. Paths are renamed in this order, each only if the present name is missing.
     """
     data, lines, renamed = document.data, document.lines, {}
-    for path, now in old.items():
-        if (changed := _rename(data, path, now)) is not data:
+    for path, new_key in old.items():
+        if (changed := _rename(data, path, new_key)) is not data:
             data = changed
-            renamed[str(path[-1])] = now
-            lines = {_rename_path(place, path, now): line for place, line in lines.items()}
+            renamed[str(path[-1])] = new_key
+            lines = {_rename_path(key_path, path, new_key): line for key_path, line in lines.items()}
     if renamed:
         note_old_names(document.file, renamed)
     return Document(document.file, data, lines)
 
 
-def _rename(data: object, path: KeyPath, now: str) -> object:
+def _rename(data: object, path: KeyPath, new_key: str) -> object:
     first, *remaining = path
     if isinstance(data, list) and first == ANY_KEY:
-        changed = [_rename(value, tuple(remaining), now) for value in data]
+        changed = [_rename(value, tuple(remaining), new_key) for value in data]
         return changed if any(new is not old for new, old in zip(changed, data, strict=True)) else data
     if not isinstance(data, dict):
         return data
     if not remaining:
-        if first not in data or now in data:
+        if first not in data or new_key in data:
             return data
-        return {now if key == first else key: value for key, value in data.items()}
+        return {new_key if key == first else key: value for key, value in data.items()}
     changed = {
-        key: _rename(value, tuple(remaining), now) if first in (ANY_KEY, key) else value for key, value in data.items()
+        key: _rename(value, tuple(remaining), new_key) if first in (ANY_KEY, key) else value
+        for key, value in data.items()
     }
     return changed if any(changed[key] is not value for key, value in data.items()) else data
 
 
-def _rename_path(place: KeyPath, path: KeyPath, now: str) -> KeyPath:
+def _rename_path(key_path: KeyPath, path: KeyPath, new_key: str) -> KeyPath:
     number = len(path)
-    same = len(place) >= number and all(part in (ANY_KEY, own) for part, own in zip(path, place, strict=False))
-    return (*place[: number - 1], now, *place[number:]) if same else place
+    same = len(key_path) >= number and all(part in (ANY_KEY, own) for part, own in zip(path, key_path, strict=False))
+    return (*key_path[: number - 1], new_key, *key_path[number:]) if same else key_path
 
 
 @dataclass(frozen=True)

@@ -288,8 +288,8 @@ def _widen_bands(parameters: ParameterSet, measured: Measured, other_settings: l
         )
         widening = measure_widening(logs[of_kind], setting[of_kind], band.low, band.high) if of_kind.any() else 0.0
         allocations = band.allocations + len(np.unique(setting[of_kind]))
-        beyond = {end: (low - widening, high + widening, growth) for end, (low, high, growth) in band.beyond.items()}
+        widened = {end: (low - widening, high + widening, growth) for end, (low, high, growth) in band.beyond.items()}
         bands[name] = replace(
-            band, low=band.low - widening, high=band.high + widening, allocations=allocations, beyond=beyond
+            band, low=band.low - widening, high=band.high + widening, allocations=allocations, beyond=widened
         )
     return bands

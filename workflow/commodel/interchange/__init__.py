@@ -213,9 +213,9 @@ def read_times(entry: Format, files: Iterable[Path], stated: StatedProperties) -
 
 def describe_left_out(readings: Readings) -> str:
     """Return a summary of the rows left out, such as `3 rows (2 exscan, 1 allgather sparbit)`."""
-    count, more = readings.left_out.total(), len(readings.left_out) - MAX_LISTED_NAMES
+    count, hidden = readings.left_out.total(), len(readings.left_out) - MAX_LISTED_NAMES
     names = [f"{rows} {name}" for name, rows in readings.left_out.most_common(MAX_LISTED_NAMES)]
-    names += [f"and {more} other names"] if more > 0 else []
+    names += [f"and {hidden} other names"] if hidden > 0 else []
     return f"{count} row{'s' if count > 1 else ''} ({', '.join(names)})"
 
 

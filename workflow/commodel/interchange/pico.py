@@ -459,10 +459,10 @@ def _read_summary_rows(path: Path, stated: StatedProperties) -> Iterator[Row]:
     for number, row in read_rows(path, SUMMARY_COLUMNS):
         source_row = SourceRow(path, number, stated, tool_name=row["algo_name"])
         with add_line_to_errors(path, number):
-            about = parse_metadata(row, row.get("timestamp", ""))
-        source_row = replace(source_row, layout=about.placement.layout, setting=about.setting)
+            metadata = parse_metadata(row, row.get("timestamp", ""))
+        source_row = replace(source_row, layout=metadata.placement.layout, setting=metadata.setting)
         elements, size = source_row.parse_whole(row["array_dim"]), source_row.parse_whole(row["buffer_size"])
-        test = Test(row.get("timestamp", ""), row.get("test_id", ""), about.collective, about.placement.ranks)
+        test = Test(row.get("timestamp", ""), row.get("test_id", ""), metadata.collective, metadata.placement.ranks)
         yield Row(
             source_row,
             test,
@@ -483,8 +483,8 @@ def _read_run_rows(path: Path, stated: StatedProperties, readings: Readings) -> 
         ):
             readings.left_out.update({cause: count} if count else {})
         if run.unreadable_files:
-            more = f", and {len(run.unreadable_files) - 1} more like it" if len(run.unreadable_files) > 1 else ""
-            readings.remarks.append(f"{name}: {run.unreadable_files[0]}: the file is ignored{more}")
+            more_text = f", and {len(run.unreadable_files) - 1} more like it" if len(run.unreadable_files) > 1 else ""
+            readings.remarks.append(f"{name}: {run.unreadable_files[0]}: the file is ignored{more_text}")
         of_tests = {number: about for (job, number), about in metadata.items() if job == name}
         moved: dict[str, list[str]] = defaultdict(list)
         for number, samples in sorted(run.tests.items()):

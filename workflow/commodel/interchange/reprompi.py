@@ -15,13 +15,13 @@ PROCESS_COLUMNS = ("process", "proc", "rank")
 
 
 def read_file(path: Path, stated: StatedProperties) -> Readings:
-    about, columns = {}, []
+    header_fields, columns = {}, []
     samples: dict[tuple, tuple] = {}  # a row each, or the slowest process's of a sample
     for source_row, line in read_source_rows(path, stated):
         cells = line.split()
         if line.startswith("#"):
             key, _, value = line.removeprefix("#@").partition("=")
-            about[key.strip()] = value.strip()
+            header_fields[key.strip()] = value.strip()
         elif {"test", "count"} <= set(cells):
             columns = cells
         elif cells and columns:
@@ -36,8 +36,10 @@ def read_file(path: Path, stated: StatedProperties) -> Readings:
                 samples[key] = (source_row, row, seconds, TIME_COLUMNS[kind])
     readings = Readings()
     for source_row, row, seconds, statistic in samples.values():
-        size = source_row.parse_whole(row["count"]) * source_row.parse_whole(about.get("datatype_extent_bytes") or "1")
-        ranks = source_row.parse_whole(about.get("nprocs") or "0")
+        size = source_row.parse_whole(row["count"]) * source_row.parse_whole(
+            header_fields.get("datatype_extent_bytes") or "1"
+        )
+        ranks = source_row.parse_whole(header_fields.get("nprocs") or "0")
         if normalize_operation(row["test"]) in ("reducescatter", "reducescatterblock"):
             size *= stated.ranks or ranks or 1
         readings.add_collective(source_row, row["test"], "", ranks, size, seconds, statistic)

@@ -62,10 +62,10 @@ def _read_gamma(path: Path) -> dict[str, Estimate]:
     header = next((line.split() for _, line in read_text_lines(path) if line.startswith("#size")), [])
     if SUM not in header:
         raise UserError(f"found no column {SUM}", file=path)
-    place, rows = header.index(SUM) - 1, _read_rows(path)
-    if len(rows[0][1]) <= place:
+    column, rows = header.index(SUM) - 1, _read_rows(path)
+    if len(rows[0][1]) <= column:
         raise UserError(f"found {len(rows[0][1])} numbers in a row, wanted one below {SUM}", file=path)
-    return {sample(GAMMA, size): _make_exact_estimate(row[place]) for size, row in rows}
+    return {sample(GAMMA, size): _make_exact_estimate(row[column]) for size, row in rows}
 
 
 def _read_rows(path: Path) -> list[tuple[int, list[float]]]:

@@ -76,14 +76,14 @@ class Watch:
         self.case, self.began, self.since = "", False, time.monotonic()
 
     def __call__(self) -> str:
-        now, case = time.monotonic(), read_current_case(self.folder)
+        seconds, case = time.monotonic(), read_current_case(self.folder)
         if case != self.case:
-            self.case, self.began, self.since = case, True, now
+            self.case, self.began, self.since = case, True, seconds
         check_stop()
         self.report_alive()
-        if now >= self.deadline:
+        if seconds >= self.deadline:
             return BUDGET
-        if now - self.since > (self.limit if self.began else START_LIMIT):
+        if seconds - self.since > (self.limit if self.began else START_LIMIT):
             return TIMEOUT if self.began else NO_FIRST_CASE
         return ""
 

@@ -72,9 +72,9 @@ def key(*parts: str | Pair) -> str:
     return ".".join(str(part) for part in parts if part)
 
 
-def sample(function: str, place: float, level: int | None = None) -> str:
+def sample(function: str, at: float, level: int | None = None) -> str:
     """Return the name of a sample."""
-    return key(function, f"{int(place)}" if level is None else f"{int(place)}x{level}")
+    return key(function, f"{int(at)}" if level is None else f"{int(at)}x{level}")
 
 
 def in_class(text: str, name: str, function: bool) -> str:

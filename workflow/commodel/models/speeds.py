@@ -197,8 +197,8 @@ def _list_contradictions(speeds: Speeds) -> Iterator[tuple[tuple[str | int, ...]
         if not kernel.kinds:
             yield ("kernels", name, "kinds"), "found none, wanted a curve for each kind of process"
         for kind, rows in kernel.kinds.items():
-            for place, complaint in _list_mistakes(rows):
-                yield ("kernels", name, "kinds", kind, *place), complaint
+            for position, complaint in _list_mistakes(rows):
+                yield ("kernels", name, "kinds", kind, *position), complaint
 
 
 def _list_mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[int, ...], str]]:
@@ -208,13 +208,13 @@ def _list_mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[
     for number, row in enumerate(rows):
         if len(row) not in (2, 4):
             yield (number,), f"found {len(row)} numbers, wanted [size, speed] or [size, speed, low, high]"
-        for place, quantity in enumerate(("size", "speed", "low", "high")[: len(row)]):
-            if row[place] <= 0:
-                yield (number, place), f"found a {quantity} of {row[place]:g}, wanted more than 0"
-            if not SMALLEST_NUMBER <= row[place] <= LARGEST_NUMBER:
+        for index, quantity in enumerate(("size", "speed", "low", "high")[: len(row)]):
+            if row[index] <= 0:
+                yield (number, index), f"found a {quantity} of {row[index]:g}, wanted more than 0"
+            if not SMALLEST_NUMBER <= row[index] <= LARGEST_NUMBER:
                 yield (
-                    (number, place),
-                    f"found a {quantity} of {row[place]:g}, wanted {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}",
+                    (number, index),
+                    f"found a {quantity} of {row[index]:g}, wanted {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}",
                 )
         if number and row[0] <= rows[number - 1][0]:
             yield (number, 0), f"found size {row[0]:g} after {rows[number - 1][0]:g}, wanted sizes that grow"

@@ -244,10 +244,20 @@ class Network(_NetworkMember):
         node."""
         rows = []
         for node in range(call("nodes", self.open_pointer)):
-            about = Node()
-            call_checked("node", self.open_pointer, node, ctypes.byref(about))
-            name = about.name.decode(errors="replace")
-            rows.append((node, name, name.rpartition(":")[0], about.parent, about.depth, about.children, about.backend))
+            node_fields = Node()
+            call_checked("node", self.open_pointer, node, ctypes.byref(node_fields))
+            name = node_fields.name.decode(errors="replace")
+            rows.append(
+                (
+                    node,
+                    name,
+                    name.rpartition(":")[0],
+                    node_fields.parent,
+                    node_fields.depth,
+                    node_fields.children,
+                    node_fields.backend,
+                )
+            )
         return pd.DataFrame(rows, columns=["node", "name", "host", "parent", "depth", "children", "backend"])
 
     def events(self) -> list[NetworkEvent]:

@@ -40,8 +40,8 @@ class Packet:
             raise OverlayError(f"found {len(values)} values, wanted {len(kinds)}, as '{format}' has")
         keep_alive: list[object] = []
         packed = (Value * max(len(kinds), 1))()
-        for place, ((many, name), value) in enumerate(zip(kinds, values, strict=True)):
-            _fill_value(packed[place], bool(many), name, value, keep_alive)
+        for index, ((is_array, name), value) in enumerate(zip(kinds, values, strict=True)):
+            _fill_value(packed[index], bool(is_array), name, value, keep_alive)
         return cls(call_for_pointer("pack_values", tag, format.encode(), packed))
 
     @property
@@ -69,15 +69,17 @@ class Packet:
         if (count := call("values", self.pointer, values, MAX_VALUES)) < 0:
             raise OverlayError(f"cannot read a packet '{self.format}'")
         kinds = DIRECTIVE.findall(self.format)
-        return tuple(self._value(bool(many), name, values[place]) for place, (many, name) in enumerate(kinds[:count]))
+        return tuple(
+            self._value(bool(is_array), name, values[index]) for index, (is_array, name) in enumerate(kinds[:count])
+        )
 
-    def _value(self, many: bool, name: str, value: Value) -> object:
-        if name == "s" and many:
+    def _value(self, is_array: bool, name: str, value: Value) -> object:
+        if name == "s" and is_array:
             texts = (ctypes.c_char_p * value.count).from_address(value.array) if value.count else ()
             return tuple(text.decode(errors="surrogateescape") for text in texts)
         if name == "s":
             return value.s.decode(errors="surrogateescape")
-        if many:
+        if is_array:
             return self._view(DTYPES[name], value)
         return value.lf if DTYPES[name].kind == "f" else value.ud if DTYPES[name].kind == "u" else value.d
 
@@ -92,12 +94,12 @@ class Packet:
         return view
 
 
-def _fill_value(packed: Value, many: bool, name: str, value: object, keep_alive: list[object]) -> None:
+def _fill_value(packed: Value, is_array: bool, name: str, value: object, keep_alive: list[object]) -> None:
     """Fill a C value; objects that must exist until the packet is built are appended to `keep_alive`."""
     if name == "s":
-        texts = [_encode_text(text) for text in (value if many else [value])]
+        texts = [_encode_text(text) for text in (value if is_array else [value])]
         keep_alive.append(texts)
-        if many:
+        if is_array:
             array = (ctypes.c_char_p * len(texts))(*texts)
             keep_alive.append(array)
             packed.array, packed.count = ctypes.cast(array, ctypes.c_void_p), len(texts)
@@ -105,7 +107,7 @@ def _fill_value(packed: Value, many: bool, name: str, value: object, keep_alive:
             packed.s = texts[0]
         return
     dtype = DTYPES[name]
-    if many:
+    if is_array:
         array = _make_array(name, dtype, value)
         keep_alive.append(array)
         packed.array, packed.count = array.ctypes.data, array.size

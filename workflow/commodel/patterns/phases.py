@@ -299,7 +299,7 @@ def send_up_tree(tree: Tree, bytes: int, *, combines: bool = False) -> Phase:
     return make_phase(tree.height - tree.depth[node], node, tree.parent[node], bytes, combines=combines)
 
 
-def ring_rounds(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, part: int = 0, parts: int = 1) -> Rounds:
+def ring_rounds(ends: np.ndarray, offset: int = 0, *, combines: bool = False, part: int = 0, parts: int = 1) -> Rounds:
     """Return P − 1 rounds around the ring: in round s rank r sends block r − s + ahead to rank r + 1.
 
     If a block is divided into `parts` parts, as evenly as possible, only the part number `part` is sent.
@@ -309,7 +309,7 @@ def ring_rounds(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, par
     first = ends[:-1] + part * size + np.minimum(part, larger)
 
     def block(number: np.ndarray, source: np.ndarray) -> np.ndarray:
-        return (source - number + ahead) % ranks
+        return (source - number + offset) % ranks
 
     return Rounds(
         ranks,

@@ -106,8 +106,8 @@ def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str
     whole_number = {"validate": "integer", "criteria": ">=", "value": 0, "error_type": "warning"}
     allowed = dict.fromkeys(NUMBER_COLUMNS, whole_number | {"error_message": "wanted a whole number"})
     allowed[KEEP] = {"validate": "list", "source": YES_OR_NO}
-    for place, (title, choices) in enumerate(names.items()):
-        source = f"={NAMES_SHEET}!${xl_col_to_name(place)}$1:${xl_col_to_name(place)}${len(choices)}"
+    for index, (title, choices) in enumerate(names.items()):
+        source = f"={NAMES_SHEET}!${xl_col_to_name(index)}$1:${xl_col_to_name(index)}${len(choices)}"
         if choices:  # arguments are free: chain:4KiB
             allowed[title] = {"validate": "list", "source": source, "show_error": False}
     for column, title in enumerate(COLUMNS):

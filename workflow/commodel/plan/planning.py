@@ -87,8 +87,8 @@ def make_batches(
         )
         kind = "points" if isinstance(members[0], Point) else "cases"
         nodes = max(count_case_nodes(member) if kind == "cases" else member.nodes for member in members)
-        about = {"nodes": nodes, kind: tuple(members), "seconds": seconds, "most": upper_seconds, "budget": budget}
-        return Batch(f"{name}{label}-{state_digest}", name, **about)
+        common = {"nodes": nodes, kind: tuple(members), "seconds": seconds, "most": upper_seconds, "budget": budget}
+        return Batch(f"{name}{label}-{state_digest}", name, **common)
 
     measured, surveys = [], []
     for size, members in _group_by_nodes(points, platform.simulated, experiment.batch.smaller):
@@ -466,7 +466,10 @@ def read_inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> d
         file = find("platform", name, root)
         network = load_platform(file).simgrid_file
         sources |= {results.input("platforms", path.name): path for path in (file, network) if path}
-    return {place: read_text(path, MAX_FILE_BYTES, "a smaller file", strict=False) for place, path in sources.items()}
+    return {
+        file_name: read_text(path, MAX_FILE_BYTES, "a smaller file", strict=False)
+        for file_name, path in sources.items()
+    }
 
 
 def constraint_of(plan: Plan, batch: str) -> str:

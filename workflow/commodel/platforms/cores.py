@@ -48,7 +48,7 @@ def measure_busy_processors(stat: Path = STAT) -> float | None:
     """
     before = _read_ticks(stat)
     time.sleep(OBSERVATION_TIME)
-    ticks = [now - earlier for now, earlier in zip(_read_ticks(stat), before, strict=False)]
+    ticks = [current - earlier for current, earlier in zip(_read_ticks(stat), before, strict=False)]
     if sum(ticks) <= 0:
         return None
     return round((os.cpu_count() or 1) * (1 - sum(ticks[column] for column in IDLE_COLUMNS) / sum(ticks)), 2)

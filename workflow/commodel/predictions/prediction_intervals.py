@@ -261,11 +261,11 @@ def _collect_growth_rates(
 
 
 def _measure_distance(log_values: Array, cut: float, latency_shares: Array | None) -> Array:
-    beyond = log_values - cut
+    distance = log_values - cut
     return (
-        np.maximum(beyond, 1)
+        np.maximum(distance, 1)
         if latency_shares is None
-        else measure_size_distance(beyond, latency_shares, latency_shares[log_values == cut][0])
+        else measure_size_distance(distance, latency_shares, latency_shares[log_values == cut][0])
     )
 
 
@@ -453,9 +453,9 @@ def _extrapolate(band: Errors, of_all: Errors, workload: PointSeries) -> tuple[A
         doublings_beyond = {
             end: np.where(is_absent, 0.0, np.maximum(count, 0.0)) for end, count in doublings_beyond.items()
         }
-        beyond = sum(doublings_beyond.values())
+        total_doublings = sum(doublings_beyond.values())
         added = np.where(is_absent | np.isin(wanted, present), 0.0, band.widening[name])
-        added = np.maximum(added, band.growth[name] * beyond)
+        added = np.maximum(added, band.growth[name] * total_doublings)
         for end, (first, last, _) in band.beyond.items() if name == BYTES else ():
             is_beyond, nearest = doublings_beyond[end] > 0, present.max() if end == "larger" else present.min()
             low, high = np.where(is_beyond, first, low), np.where(is_beyond, last, high)
@@ -465,7 +465,9 @@ def _extrapolate(band: Errors, of_all: Errors, workload: PointSeries) -> tuple[A
                 added,
             )
         widening = np.maximum(widening, added)
-        doublings += 0.0 if name == NODES else beyond  # ranks and nodes mostly grow together, so only ranks count
+        doublings += (
+            0.0 if name == NODES else total_doublings
+        )  # ranks and nodes mostly grow together, so only ranks count
     return low, high, widening, doublings
 
 

@@ -401,11 +401,11 @@ def predict(
     return [predictions[number] for number in sorted(predictions)]
 
 
-def _describe(point: Point, sizes: int, done: int, total: int) -> str:
+def _describe(point: Point, sizes: int, finished: int, total: int) -> str:
     """Return a progress text: the predicted point, and how many predictions are done."""
     size = format_bytes(point.bytes) if sizes == 1 else f"{sizes} sizes"
     text = f"{point.operation} {point.alternative} over {format_extent(point.leaves, point.ranks)}, {size}"
-    return text if sizes == total else f"{text} ({done} of {total} predictions done)"
+    return text if sizes == total else f"{text} ({finished} of {total} predictions done)"
 
 
 def tabulate(predictions: Iterable[Prediction]) -> pd.DataFrame:

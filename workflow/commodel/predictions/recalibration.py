@@ -84,7 +84,7 @@ def _scale_value(
 
 def _find_smallest_sample(numbers: Mapping[str, Array], function: str, level: int | None) -> str:
     samples = [parsed.sample for parsed in map(parse, numbers) if parsed.function == function and parsed.sample]
-    return sample(function, min(place for place, height in samples if height == level), level)
+    return sample(function, min(size for size, height in samples if height == level), level)
 
 
 def can_recalibrate(parameters: ParameterSet) -> bool:

@@ -147,8 +147,8 @@ def estimate_half_size(part: Residuals) -> float:
     )
     for name in (name for name in (RANKS, NODES) if name in part.axes):
         curve = number_labels(curve + 1j * part.axes[name][has_payload])
-    cells, place = np.unique(curve + 1j * size, return_inverse=True)
-    times = np.exp(np.bincount(place, logs) / np.bincount(place))
+    cells, index = np.unique(curve + 1j * size, return_inverse=True)
+    times = np.exp(np.bincount(index, logs) / np.bincount(index))
     curve, size = cells.real.astype(int), cells.imag
     halves = _fit_half_sizes(curve, size, times)[np.bincount(curve) > 1]
     half = float(np.median(halves)) if len(halves) else 0.0

@@ -48,11 +48,12 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
     }
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
-        ahead, requested = best[platform], part.loc[part["family"] != "", "family"].nunique()
-        note = f"The {len(ahead)} of {requested} models with the lowest mean μ; of models with equal predictions, one."
-        note = note if len(ahead) < requested else ""
+        best_models, requested = best[platform], part.loc[part["family"] != "", "family"].nunique()
+        count = len(best_models)
+        note = f"The {count} of {requested} models with the lowest mean μ; of models with equal predictions, one."
+        note = note if count < requested else ""
         part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # zero has no place on a log axis
-        part = part[part["family"].isin(ahead)]
+        part = part[part["family"].isin(best_models)]
         if part.empty:
             continue
         step = -(-len(part) // MAX_DOTS)
@@ -71,16 +72,16 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
                 to_microseconds(predicted["measured"]),
                 to_microseconds(predicted["predicted"]),
                 "dots",
-                place,
+                index,
                 tuple(predicted["label"]),
             )
-            for place, family in enumerate(drawn)
+            for index, family in enumerate(drawn)
             if len(predicted := part[part["family"] == family])
         ]
         diagonal = Series("predicted = measured", (low, high), (low, high), "line", -1)
         charts[platform] = Chart(
             f"Predicted {platform}",
-            f"{describe_accuracy(part, ahead[0])}: {platform}{simulation_mark(part)}",
+            f"{describe_accuracy(part, best_models[0])}: {platform}{simulation_mark(part)}",
             Axis("measured [µs]", low=low, high=high),
             Axis("predicted [µs]", low=low, high=high),
             (diagonal, *clouds),
@@ -127,7 +128,7 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
     alternatives = sorted(
         part["way"].unique(), key=lambda alternative: (alternative in libraries, alternative)
     )  # the MPI default last, and grey
-    for place, alternative in enumerate(alternatives):
+    for index, alternative in enumerate(alternatives):
         of_way = part[part["way"] == alternative]
         curve_points = of_way.drop_duplicates("point").sort_values("bytes")
         sizes = tuple(curve_points["bytes"].astype(float))
@@ -142,7 +143,7 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
                 sizes,
                 to_microseconds(curve_points["measured"]),
                 "both",
-                -1 if libraries == {alternative} else place,
+                -1 if libraries == {alternative} else index,
                 **ends,
             )
         )
@@ -150,7 +151,7 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
             drawn = of_way[(of_way["family"] == best["family"]) & (of_way["predicted"] > 0)].sort_values("bytes")
             name = f"{alternative}, {best['family']}"
             sizes = tuple(drawn["bytes"].astype(float))
-            predictions.append(Series(name, sizes, to_microseconds(drawn["predicted"]), "dashed", place))
+            predictions.append(Series(name, sizes, to_microseconds(drawn["predicted"]), "dashed", index))
     return Chart(
         f"Time {' '.join(workload)}",
         f"{operation}, {size}, {layout}{describe_fastest(part)}: {platform}{simulation_mark(part)}",
@@ -176,10 +177,10 @@ def describe_fastest(part: pd.DataFrame) -> str:
 def chart_fit(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
     """Return the chart of samples and their fitted curve. An axis over more than a factor of ten is logarithmic."""
     factor, label = scale_to_micro(curve.y_label)
-    order = sorted(range(len(curve.x)), key=lambda place: curve.x[place])
-    xs = tuple(float(curve.x[place]) for place in order)
-    measured = tuple(float(curve.measured[place] * factor) for place in order)
-    line = tuple(float(curve.fitted[place] * factor) for place in order)
+    order = sorted(range(len(curve.x)), key=lambda index: curve.x[index])
+    xs = tuple(float(curve.x[index]) for index in order)
+    measured = tuple(float(curve.measured[index] * factor) for index in order)
+    line = tuple(float(curve.fitted[index] * factor) for index in order)
     lowest, highest = min(*measured, *line), max(*measured, *line)
     level = highest - lowest < MIN_RELATIVE_RANGE * abs(highest)  # rounding differences would fill the chart
     ends = {"low": 0.0, "high": 2 * highest} if level and highest > 0 else {}
@@ -215,12 +216,12 @@ def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: i
     charts = []
     for same in by_axis.values():
         lines = []
-        for place, curve in enumerate(same):
+        for index, curve in enumerate(same):
             points = sorted(zip(curve.x, compute_residuals(curve), strict=True))
             points = [(float(x), error) for x, error in points if math.isfinite(error)]
             if points:
                 xs, errors = zip(*points, strict=True)
-                lines.append(Series(to_plain_value(curve.title), xs, errors, "both", place))
+                lines.append(Series(to_plain_value(curve.title), xs, errors, "both", index))
         if lines:
             xs = tuple(x for line in lines for x in line.x)
             charts.append(

@@ -128,8 +128,8 @@ def build(
             glossary_section(),
         )
         when, results = origins.format_dates(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
-        about = (to_plain_value(experiment), to_plain_value(title or experiment), simulation_banner(simulated))
-        return Report(*about, sections, when, results, tuple(parameter_sets), first, samples)
+        heading = (to_plain_value(experiment), to_plain_value(title or experiment), simulation_banner(simulated))
+        return Report(*heading, sections, when, results, tuple(parameter_sets), first, samples)
 
 
 MAX_NAME_LENGTH = 60  # letters of an experiment's name in a command
@@ -144,8 +144,8 @@ def list_commands(report: Report, front: Front) -> list[tuple[str, str]]:
     for _, workload in workloads[-1:]:
         where = f"--experiment {name} --platform {front.platform}"
         questions.append(("What to use for another workload?", f"commodel advise {where} {workload}"))
-    here = [parameters for parameters in report.sets if to_plain_value(parameters.platform) == front.platform]
-    if doubled := _double_latencies(here, front):
+    sets = [parameters for parameters in report.sets if to_plain_value(parameters.platform) == front.platform]
+    if doubled := _double_latencies(sets, front):
         family, settings = doubled
         for workload in [workload for over, workload in workloads if over == "ranks"][-1:]:
             file = f"results/{name}/validated/{front.platform}/{family}.yaml"

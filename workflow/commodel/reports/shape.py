@@ -194,8 +194,8 @@ class NumberColumn(Sequence):
 
     def __iter__(self) -> Iterator:
         values = self.values.tolist()
-        for place in np.flatnonzero(self.blank) if self.blank is not None else ():
-            values[place] = None
+        for index in np.flatnonzero(self.blank) if self.blank is not None else ():
+            values[index] = None
         return iter(values)
 
 
@@ -254,8 +254,8 @@ def keep_numbers(column: pd.Series, plain: Callable[[object], object], blank: np
             codes[blank] = len(texts)
         return TextColumn(codes, [*(plain(text) for text in texts), None])
     values = [plain(value) for value in column.tolist()]
-    for place in np.flatnonzero(blank) if blank is not None else ():
-        values[place] = None
+    for index in np.flatnonzero(blank) if blank is not None else ():
+        values[index] = None
     return values
 
 
@@ -368,14 +368,14 @@ class Table:
     def column(self, key: str) -> list:
         return self.values([column.key for column in self.columns].index(key))
 
-    def values(self, place: int, first: int = 0, end: int | None = None) -> list:
+    def values(self, column: int, first: int = 0, end: int | None = None) -> list:
         """Return the values of a column, of all rows or of some."""
         if isinstance(self.rows, Rows):
-            return list(self.rows.columns[place][first:end])
-        return [row[place] for row in self.rows[first:end]]
+            return list(self.rows.columns[column][first:end])
+        return [row[column] for row in self.rows[first:end]]
 
-    def value(self, at: int, place: int) -> object:
-        return self.rows.columns[place][at] if isinstance(self.rows, Rows) else self.rows[at][place]
+    def value(self, at: int, column: int) -> object:
+        return self.rows.columns[column][at] if isinstance(self.rows, Rows) else self.rows[at][column]
 
 
 @dataclass(frozen=True, slots=True)
@@ -499,12 +499,12 @@ def make_table(
     columns: Sequence[Column],
     frame: pd.DataFrame,
     blank: Mapping[str, pd.Series] = MappingProxyType({}),
-    **more,
+    **properties,
 ) -> Table:
     """Return a table from a frame that has a column for every key; where `blank` is true a column shows nothing."""
     masks = {key: mask.to_numpy(bool) for key, mask in blank.items()}
     values = [keep_numbers(frame[column.key], to_plain_value, masks.get(column.key)) for column in columns]
-    return Table(name, title, tuple(columns), Rows(values), **more)
+    return Table(name, title, tuple(columns), Rows(values), **properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -618,14 +618,14 @@ def mix_scale_colour(share: float, pale: bool = False) -> str:
     """Return the colour between good (0) and bad (1)."""
     share = round(min(max(share, 0.0), 1.0) * SHADE_COUNT) / SHADE_COUNT
     first, second = ("good", "middle") if share < 0.5 else ("middle", "bad")
-    part = 2 * share if share < 0.5 else 2 * share - 1
+    share_of_half = 2 * share if share < 0.5 else 2 * share - 1
     parts = zip(_parse_colour(COLOURS[first]), _parse_colour(COLOURS[second]), strict=True)
-    mixed = (one + (two - one) * part for one, two in parts)
+    mixed = (one + (two - one) * share_of_half for one, two in parts)
     return "#" + "".join(f"{round(255 - (255 - tone) * (PALE_SHARE if pale else 1)):02X}" for tone in mixed)
 
 
 def _parse_colour(colour: str) -> tuple[int, ...]:
-    return tuple(int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return tuple(int(colour[index : index + 2], 16) for index in (1, 3, 5))
 
 
 def format_digits(value: float) -> str:

@@ -65,19 +65,21 @@ def shorten_to_ranges(names: Iterable[str]) -> list[str]:
     return sorted(texts)
 
 
-def shorten_machine_names(about: Mapping) -> dict[str, list[str]]:
+def shorten_machine_names(provenance: Mapping) -> dict[str, list[str]]:
     """Return the hosts and nodes of a batch, as ranges."""
     return {
-        key: shorten_to_ranges(map(str, about[key])) for key in ("hosts", "nodes") if _list_or_empty(about.get(key))
+        key: shorten_to_ranges(map(str, provenance[key]))
+        for key in ("hosts", "nodes")
+        if _list_or_empty(provenance.get(key))
     }
 
 
 def list_machines(provenance: Mapping[str, dict], traces: ExperimentProvenance, results: Results) -> set[str]:
     """Return all names of machines in the results and the inputs, except nodes that SimGrid simulates."""
-    names = {str(about.get("machine", "")) for about in provenance.values()}
+    names = {str(record.get("machine", "")) for record in provenance.values()}
     names |= {name for entry in traces.attempts for name in (entry["host"], *entry["nodes"])}
-    real = [about for about in provenance.values() if not about.get("simulated")]
-    names |= {str(name) for about in real for name in (*about["hosts"], *_list_or_empty(about.get("nodes")))}
+    real = [record for record in provenance.values() if not record.get("simulated")]
+    names |= {str(name) for record in real for name in (*record["hosts"], *_list_or_empty(record.get("nodes")))}
     for path in results.inputs():
         if path.parent.name == "platforms" and path.suffix in (".yaml", ".yml"):
             names |= {str(name) for name in _list_hosts(read_yaml(path))}
@@ -91,9 +93,9 @@ def _list_or_empty(value: object) -> list:
 def _list_hosts(platform: Document) -> list:
     """Return the machines that a platform file names."""
 
-    def wanted(value: object, kind: type, wanted_text: str, *place: str):
+    def wanted(value: object, kind: type, wanted_text: str, *key_path: str):
         if not isinstance(value, kind):
-            raise platform.error(place, f"found {shown(value)}, wanted {wanted_text}")
+            raise platform.error(key_path, f"found {shown(value)}, wanted {wanted_text}")
         return value
 
     section = wanted(platform.data, dict, "a mapping").get("hosts") or {}
@@ -114,7 +116,7 @@ def _replace_digits(name: str) -> str:
 
 def make_anonymizer(names: set[str]) -> Callable:
     """Return a function that replaces these names by numbers anywhere in nested texts."""
-    number = {name: f"machine-{place}" for place, name in enumerate(sorted(names), 1)}
+    number = {name: f"machine-{index}" for index, name in enumerate(sorted(names), 1)}
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
     names_pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])") if names else re.compile(r"(?!)")
 
@@ -205,7 +207,7 @@ def _build_report(
     tried = tuple(entry | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in traces.attempts)
     traces = replace(traces, attempts=tried)
     sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
-    kinds = {name: about.kind for name, about in plan.platforms.items()}
+    kinds = {name: planned_platform.kind for name, planned_platform in plan.platforms.items()}
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
     oversubscribed = conditions.describe_oversubscription(comparison, provenance)
@@ -227,7 +229,11 @@ def _build_report(
         families={name: _describe_model(name) for name in plan.families},
         unmeasured=unmeasured,
         passes={name: plan.passes(name) for name in plan.platforms},
-        containers={name: about.container for name, about in plan.platforms.items() if about.container},
+        containers={
+            name: planned_platform.container
+            for name, planned_platform in plan.platforms.items()
+            if planned_platform.container
+        },
         traces=traces,
         networks=learned,
         drift=drifted,
@@ -268,7 +274,7 @@ def _read_provenance(plan: Plan, results: Results) -> ExperimentProvenance:
 
 
 def _add_ranges(provenance: Mapping[str, Mapping]) -> dict[str, dict]:
-    return {batch: {**about, **shorten_machine_names(about)} for batch, about in provenance.items()}
+    return {batch: {**record, **shorten_machine_names(record)} for batch, record in provenance.items()}
 
 
 def _read_batch_provenance(plan: Plan, results: Results) -> dict[str, dict]:
@@ -277,19 +283,19 @@ def _read_batch_provenance(plan: Plan, results: Results) -> dict[str, dict]:
     batches = {}
     for batch in plan.batches:
         path = results.provenance(batch.name)
-        about = read_json(path) if path.exists() else {"platform": batch.platform, "date": ""}
+        record = read_json(path) if path.exists() else {"platform": batch.platform, "date": ""}
         programs = [read_program(path) for path in results.programs(batch.name)]
         for key in PROGRAM_KEYS:
-            about[key] = ", ".join(sorted({getattr(program, key) for program in programs}))
+            record[key] = ", ".join(sorted({getattr(program, key) for program in programs}))
         for key in CLOCK_KEYS:
             numbers = [value for program in programs if (value := getattr(program, key)) is not None]
-            about[key] = f"{max(numbers):.3g}" if numbers else ""
+            record[key] = f"{max(numbers):.3g}" if numbers else ""
         # Reports are passed on, so paths of users' folders are removed.
-        about["compiler"] = re.sub(r"\S*/", "", about["compiler"])
+        record["compiler"] = re.sub(r"\S*/", "", record["compiler"])
         if computing := {re.sub(r"\S*/", "", program.computing) for program in programs} - {""}:
-            about["computing"] = ", ".join(sorted(computing))
-        about["hosts"] = sorted({host for program in programs for host in program.hosts})
-        if "measure" in about:
-            about["measure"] = json.dumps(about["measure"], sort_keys=True)
-        batches[batch.name] = about
+            record["computing"] = ", ".join(sorted(computing))
+        record["hosts"] = sorted({host for program in programs for host in program.hosts})
+        if "measure" in record:
+            record["measure"] = json.dumps(record["measure"], sort_keys=True)
+        batches[batch.name] = record
     return batches

@@ -50,8 +50,8 @@ def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
             )
         except UserError as error:
             return [*findings, Finding(SKIPPED, "sheets", error.message)], ""
-        with tempfile.TemporaryDirectory() as place:
-            wanted = Path(place) / "wanted.xlsx"
+        with tempfile.TemporaryDirectory() as folder_name:
+            wanted = Path(folder_name) / "wanted.xlsx"
             write_xlsx(report, wanted)
             if filecmp.cmp(wanted, path, shallow=False):
                 return [*findings, *(Finding(SAME, f"sheet {section.name}") for section in report.sections)], ""
@@ -81,14 +81,14 @@ def read_digest_table(book, path: Path, key: str, value: str) -> dict[str, str]:
 def compare_files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
     """Yield a finding for each file by comparing digests. No file is opened by a name from the workbook, which may be
     any path."""
-    there = compute_digests(load_plan(Results.of(folder).plan), folder)
-    for name in dict.fromkeys([*there, *recorded]):
-        if name not in there:
+    digests = compute_digests(load_plan(Results.of(folder).plan), folder)
+    for name in dict.fromkeys([*digests, *recorded]):
+        if name not in digests:
             yield Finding(MISSING, one_line(name, 200), "not in the results")
         elif name not in recorded:
             yield Finding(MISSING, name, "not in the workbook")
         else:
-            yield Finding(SAME if recorded[name] == there[name] else DIFFERS, name)
+            yield Finding(SAME if recorded[name] == digests[name] else DIFFERS, name)
 
 
 def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
@@ -104,10 +104,10 @@ def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
             continue
         expected = list(read_sheet_rows(wanted[name], 1 << 20, None, path))  # our own sheet needs no limit of columns
         width = max((len(row) for row in expected), default=0)
-        here = list(read_sheet_rows(book[name], len(expected) + MARGIN_CELLS, width + MARGIN_CELLS, path))
+        found_rows = list(read_sheet_rows(book[name], len(expected) + MARGIN_CELLS, width + MARGIN_CELLS, path))
         if not own:
-            expected, here = sort_by_header(expected), sort_by_header(here)
-        different = list(find_differences(expected, here))
+            expected, found_rows = sort_by_header(expected), sort_by_header(found_rows)
+        different = list(find_differences(expected, found_rows))
         formulas = any(isinstance(value, Formula) for cell in different for value in cell)
         if different and name.startswith(CALCULATOR) and not formulas:
             yield Finding(SAME, label, f"its formulas; a reader has changed {len(different)} of its cells")
@@ -118,9 +118,9 @@ def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
             yield Finding(DIFFERS, f"sheet {one_line(name, 40)}", "not a sheet of the report")
 
 
-def find_differences(expected: list[tuple], here: list[tuple]) -> Iterator[tuple[int, int, object, object]]:
+def find_differences(expected: list[tuple], found_rows: list[tuple]) -> Iterator[tuple[int, int, object, object]]:
     """Yield (row, column, found, wanted) of every cell that differs."""
-    for row, (expected_row, found_row) in enumerate(zip_longest(expected, here, fillvalue=())):
+    for row, (expected_row, found_row) in enumerate(zip_longest(expected, found_rows, fillvalue=())):
         if expected_row != found_row:
             for column, (one, other) in enumerate(zip_longest(expected_row, found_row)):
                 if not are_equal(one, other):
@@ -157,9 +157,9 @@ def column_letters(column: int) -> str:
 def sort_by_header(table: list[tuple]) -> list[tuple]:
     """Return the rows from the headers on, with columns in the order of their names; all rows if there are no
     headers."""
-    at = next((place for place, row in enumerate(table) if "point" in row and {"model", "family"} & set(row)), None)
+    at = next((index for index, row in enumerate(table) if "point" in row and {"model", "family"} & set(row)), None)
     if at is None:
         return table
-    order = sorted((str(name), place) for place, name in enumerate(table[at]) if name)
+    order = sorted((str(name), index) for index, name in enumerate(table[at]) if name)
     padded = [row + (None,) * (len(table[at]) - len(row)) for row in table[at:]]
-    return [tuple(row[place] for _, place in order) for row in padded]
+    return [tuple(row[index] for _, index in order) for row in padded]

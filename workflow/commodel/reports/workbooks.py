@@ -128,8 +128,8 @@ class EditedPartition:
     letters: dict[str, str]  # of every column
 
     def error(self, rank: int, message: str, column: str = "x") -> UserError:
-        place = f"sheet '{self.sheet}', cell {self.letters[column]}{self.lines[rank]}"
-        return UserError(message, file=self.file, key=place)
+        location = f"sheet '{self.sheet}', cell {self.letters[column]}{self.lines[rank]}"
+        return UserError(message, file=self.file, key=location)
 
 
 def read_partition(path: Path) -> EditedPartition:
@@ -145,10 +145,10 @@ def read_partition(path: Path) -> EditedPartition:
 
 def _read(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[int, tuple]]) -> EditedPartition:
     places = {name: names.index(name) for name in PARTITION_COLUMNS}
-    letters = {name: get_column_letter(place + 1) for name, place in places.items()}
+    letters = {name: get_column_letter(index + 1) for name, index in places.items()}
     of_rank: dict[int, tuple[int, dict[str, int]]] = {}
     for line, cells in rows:
-        values = {name: cells[place] if place < len(cells) else None for name, place in places.items()}
+        values = {name: cells[index] if index < len(cells) else None for name, index in places.items()}
         if all(value is None for value in values.values()):
             break
         for name, value in values.items():
@@ -216,9 +216,9 @@ def _describe_intervals(words: pd.Series) -> list[str]:
     lines = []
     bases = words.map(IntervalBasis.parse)
     kinds = bases.map(lambda basis: "" if basis.of_residuals else basis.sentence)
-    for _, some in bases.groupby(kinds, sort=False):
-        (basis, _), *_ = Counter(some).most_common(1)
-        at = "" if len(some) == len(words) else f" at {len(some)} of {format_count(len(words), 'workload')}"
+    for _, rows in bases.groupby(kinds, sort=False):
+        (basis, _), *_ = Counter(rows).most_common(1)
+        at = "" if len(rows) == len(words) else f" at {len(rows)} of {format_count(len(words), 'workload')}"
         lines.append(f"Low and high{at}: {basis.sentence}.")
     return lines
 
@@ -231,14 +231,14 @@ def tabulate_decisions(decided: pd.DataFrame) -> Table:
         *([Column("leaves", "leaves", "count")] if decided["leaves"].any() else []),
         *select_columns("Decisions", "bytes", "interval_basis"),
     ]
-    place = [column.key for column in columns].index("algorithm")
+    algorithm_column = [column.key for column in columns].index("algorithm")
     colours = assign_colours(decided["algorithm"])
-    behind = {
-        (row, place): colours[name_without_argument(alternative)]
+    backgrounds = {
+        (row, algorithm_column): colours[name_without_argument(alternative)]
         for row, alternative in enumerate(decided["algorithm"])
         if name_without_argument(alternative) in colours
     }
-    return make_table("Decisions", "Workloads", columns, shown, fixed=len(columns) - 8, backgrounds=behind)
+    return make_table("Decisions", "Workloads", columns, shown, fixed=len(columns) - 8, backgrounds=backgrounds)
 
 
 def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
@@ -255,10 +255,10 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
     rows_at = {(getattr(row, over), row.bytes): row for row in cells.itertuples()}
     sizes, counts = sorted(set(rows["bytes"])), sorted(set(rows[over]))
     first, colours = Column("over", over, "count"), assign_colours(rows["algorithm"])
-    behind = {
-        (at, place): colours[name_without_argument(row.algorithm)]
+    backgrounds = {
+        (at, index): colours[name_without_argument(row.algorithm)]
         for at, number in enumerate(counts)
-        for place, length in enumerate(sizes, 1)
+        for index, length in enumerate(sizes, 1)
         if (row := rows_at.get((number, length))) is not None and name_without_argument(row.algorithm) in colours
     }
 
@@ -267,7 +267,7 @@ def tabulate_best_alternatives(name: str, rows: pd.DataFrame) -> tuple[Table, Ta
         values = [
             (number, *(getattr(rows_at.get((number, length)), key, None) for length in sizes)) for number in counts
         ]
-        return Table(f"{name} {key}", title, columns, tuple(values), note=note, backgrounds=behind)
+        return Table(f"{name} {key}", title, columns, tuple(values), note=note, backgrounds=backgrounds)
 
     note = f"{TIED_PREFIX.strip()}: statistically tied with others, which the sheet Decisions lists."
     note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."
@@ -344,16 +344,16 @@ def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pa
     for kind, title in ((POINT, "Measured points"), (PARAMETER, "Parameters")):
         drawn = sorted((line for line in lines if line.kind == kind), key=lambda line: -line.change)
         series = [
-            Series(to_plain_value(f"{line.platform} {line.name}"), *_drop_nan(line.ratios), "both", place)
-            for place, line in enumerate(drawn[:MAX_LINES])
+            Series(to_plain_value(f"{line.platform} {line.name}"), *_drop_nan(line.ratios), "both", row)
+            for row, line in enumerate(drawn[:MAX_LINES])
         ]
         if series:
             note = f"The {MAX_LINES} that changed most" if len(drawn) > MAX_LINES else ""
             axes = Axis("number of the result", log=False), Axis("ratio to the first [×]", log=False)
             blocks.append(Chart(f"History {kind}", title, *axes, tuple(series), note))
-    about = Answer("The results, from the oldest on", tuple(names))
+    heading = Answer("The results, from the oldest on", tuple(names))
     title = "The network over time"
-    write_xlsx(Report("history", title, _banner(*snapshots), (Section("Summary", "", (about, *blocks)),)), path)
+    write_xlsx(Report("history", title, _banner(*snapshots), (Section("Summary", "", (heading, *blocks)),)), path)
 
 
 MAX_LINES = 8
@@ -421,7 +421,7 @@ def _rows(sheet, path: Path) -> Iterator[Row]:
     if missing := [HEADS[name] for name in HEADS if name not in places and name not in OPTIONAL]:
         raise UserError(f"found no column '{missing[0]}' in it", file=path, key=COMPARISON)
     for number, row in cells:
-        values = {name: row[place] for name, place in places.items() if place < len(row) and row[place] is not None}
+        values = {name: row[index] for name, index in places.items() if index < len(row) and row[index] is not None}
         if "point" not in values:
             return
         texts = {name: one_line(values.get(name, ""), 200) for name in TEXTS}

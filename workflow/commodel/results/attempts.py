@@ -117,16 +117,16 @@ class OwnAttempt:
     def __init__(self, folder: AnyPath, seconds: float | None, commit: str):
         self.path = folder / STATE
         self.earlier = list(read_attempts(folder).attempts)
-        now = round(time.time(), 1)
+        began = round(time.time(), 1)
         self.attempt = Attempt(
             host=platform.node(),
             pid=os.getpid(),
             job=os.environ.get("SLURM_JOB_ID", ""),
-            started=now,
-            updated=now,
+            started=began,
+            updated=began,
             ended=None,
             outcome="",
-            deadline=None if seconds is None else round(now + seconds, 1),
+            deadline=None if seconds is None else round(began + seconds, 1),
             commit=commit,
         )
         self.current_pass = 1

@@ -188,10 +188,10 @@ def find_revision() -> tuple[str, bool | None]:
     return (recorded.removesuffix("-dirty"), recorded.endswith("-dirty")) if recorded else ("unknown", None)
 
 
-def list_versions(more: tuple[str, ...] = ()) -> dict[str, str]:
+def list_versions(programs: tuple[str, ...] = ()) -> dict[str, str]:
     """Return the versions of this program and its libraries. The code digest differs if released code was edited."""
     installed = {"commodel": __version__, "code_digest": code_digest(), "python": platform.python_version()}
-    for name in (*PACKAGES, *more):
+    for name in (*PACKAGES, *programs):
         try:
             installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

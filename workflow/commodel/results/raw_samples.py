@@ -140,10 +140,12 @@ def _parse_sample(header: str, line: str, case: str) -> dict:
     sample = {"pass": int(row["pass"]), "sample": int(row["sample"]), "seconds": seconds}
     sample |= {"skew": float(row["skew"]) if row["skew"] else np.nan, "valid": valid}
     sample |= {"stop": row["stop"], "of": int(row["of"])}
-    more = {name: float(row[name]) for name in ("count", "cpu", "computation", "first", "last") if row.get(name)}
-    if not all(map(np.isfinite, more.values())):
-        raise ValueError(f"found {', '.join(f'{name} {value}' for name, value in more.items())}")
-    return sample | more
+    optional_fields = {
+        name: float(row[name]) for name in ("count", "cpu", "computation", "first", "last") if row.get(name)
+    }
+    if not all(map(np.isfinite, optional_fields.values())):
+        raise ValueError(f"found {', '.join(f'{name} {value}' for name, value in optional_fields.items())}")
+    return sample | optional_fields
 
 
 CRASH, TIMEOUT, BUDGET, UNFINISHED, LATE = "crash", "timeout", "budget", "unfinished", "late"

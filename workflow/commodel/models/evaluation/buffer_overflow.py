@@ -201,8 +201,8 @@ def count_ranks_in_flight(schedule: Schedule, single_seconds: Array, busy: Array
     share_in_flight = (
         np.clip(np.ceil(single_seconds / np.maximum(busy, 1e-300)), 1, messages_of_sender) / messages_of_sender
     )
-    first, place = np.unique(step_number, return_index=True, return_inverse=True)[1:]
-    return np.minimum(ends, senders + np.add.reduceat(share_in_flight, first, axis=-1)[..., place])
+    first, index = np.unique(step_number, return_index=True, return_inverse=True)[1:]
+    return np.minimum(ends, senders + np.add.reduceat(share_in_flight, first, axis=-1)[..., index])
 
 
 def time_to_fill(senders: int, g_s: float, g_r: float, buffer: float) -> float:

@@ -221,7 +221,7 @@ class _TimeOrderReplay:
     def prepare(self, schedule: Schedule, values: Values) -> Iterator[tuple[Program, Traffic]]:
         """Yield for each draw the operations of all ranks and their costs."""
         numbers = (values.numbers.get(name, none) for name, none in (("S", np.inf), ("E", np.inf), ("back", 0.0)))
-        S, E, back = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
+        S, E, opposite_share = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
         copying = copy_seconds_between_nodes(schedule.bytes, self.classes.distance > 0, values)
         ends = (values[name] + seconds for name, seconds in zip(("o_s", "o_r"), copying, strict=True))
         send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
@@ -248,7 +248,10 @@ class _TimeOrderReplay:
                 self.programs[key] = Program.of(
                     schedule, rendezvous, uses, in_turn, sender_waits, opposite, self.pair, bundles
                 )
-            yield self.programs[key], Traffic(*(column[draw] for column in (*columns, work)), float(back[draw]))
+            yield (
+                self.programs[key],
+                Traffic(*(column[draw] for column in (*columns, work)), float(opposite_share[draw])),
+            )
 
 
 def copy_seconds_between_nodes(bytes: np.ndarray, between: np.ndarray, values: Values) -> tuple[Array, Array]:

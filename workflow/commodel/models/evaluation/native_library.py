@@ -45,10 +45,10 @@ def library() -> ctypes.CDLL:
     return loaded
 
 
-def check_finished(code: int, done: Array, reason: str = "messages of this size use rendezvous") -> Array:
+def check_finished(code: int, finish_times: Array, reason: str = "messages of this size use rendezvous") -> Array:
     """Return the result of a C function, or raise the error of its return code."""
     if code < 0:
         raise MemoryError
     if code == DEADLOCK:
         raise UserError(f"ranks wait for each other: {reason}")
-    return done
+    return finish_times

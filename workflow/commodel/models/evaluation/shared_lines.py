@@ -93,14 +93,14 @@ class LineGrouping:
         one, other, count, rotations = self.one.of(nodes), self.other.of(nodes), self.other.count, rotation.rotations
         first_orbits, second_orbits = rotation.orbits(self.one.group), rotation.orbits(self.other.group)
         period = np.gcd(first_orbits.length[one], second_orbits.length[other])
-        ahead = (second_orbits.rotations[other] - first_orbits.rotations[one]) % period
-        line = (first_orbits.number[one] * count + second_orbits.number[other]) * rotations + ahead
+        offset = (second_orbits.rotations[other] - first_orbits.rotations[one]) % period
+        line = (first_orbits.number[one] * count + second_orbits.number[other]) * rotations + offset
         times = rotations * period // (first_orbits.length[one] * second_orbits.length[other])
 
         def back(line: np.ndarray) -> np.ndarray:
-            pair, ahead = np.divmod(line, rotations)
+            pair, offset = np.divmod(line, rotations)
             one, other = np.divmod(pair, count)
-            return (other * count + one) * rotations + -ahead % np.gcd(
+            return (other * count + one) * rotations + -offset % np.gcd(
                 first_orbits.lengths[one], first_orbits.lengths[other]
             )
 
@@ -293,8 +293,8 @@ class Lines:
             own = slice(*np.searchsorted(passed, [first, first + kind.count]))
             if kind.opposite:
                 other = first + kind.opposite(passed[own] - first)
-                place = np.minimum(np.searchsorted(passed, other), len(passed) - 1)
-                opposite[own] = np.where(passed[place] == other, place, -1)
+                index = np.minimum(np.searchsorted(passed, other), len(passed) - 1)
+                opposite[own] = np.where(passed[index] == other, index, -1)
         order = find_sort_order(rows)
         return PassedLines(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
 
@@ -433,12 +433,12 @@ class Sharing:
         """Return when the messages `rows` leave their lines, from the times at which they begin."""
         end = start + self.unshared[..., rows]
         for busy, seconds, columns in self.uses:
-            row, place = np.nonzero((lines := columns[:, rows]) >= 0)
-            if not len(place):
+            row, index = np.nonzero((lines := columns[:, rows]) >= 0)
+            if not len(index):
                 continue
-            duration = np.broadcast_to(seconds[..., rows], start.shape)[..., place]
-            ends = busy.share_lines(lines[row, place], start[..., place], duration)
+            duration = np.broadcast_to(seconds[..., rows], start.shape)[..., index]
+            ends = busy.share_lines(lines[row, index], start[..., index], duration)
             for use in range(len(lines)):
                 of_use = row == use
-                end[..., place[of_use]] = np.maximum(end[..., place[of_use]], ends[..., of_use])
+                end[..., index[of_use]] = np.maximum(end[..., index[of_use]], ends[..., of_use])
         return end

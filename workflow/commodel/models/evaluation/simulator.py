@@ -121,7 +121,7 @@ def finish_times(schedule: Schedule, values: Values) -> Array:
     body = np.broadcast_to(np.maximum(schedule.bytes, 1) - 1, (*lead, len(schedule.src)))
     work_seconds = np.broadcast_to(work_seconds, (*lead, len(groups)))
     numbers = {name: np.broadcast_to(values[name][..., 0], lead) for name in names}
-    done, by_busy = np.empty((*lead, schedule.ranks)), {}
+    finish, by_busy = np.empty((*lead, schedule.ranks)), {}
     for index in np.ndindex(lead):
         work = np.bincount(groups, work_seconds[index], count)
         seconds = {name: float(column[index]) for name, column in numbers.items()}
@@ -129,8 +129,8 @@ def finish_times(schedule: Schedule, values: Values) -> Array:
         busy = times.work > 0
         if busy.tobytes() not in by_busy:
             by_busy[busy.tobytes()] = Operations.of(schedule, busy)
-        done[index] = simulate(by_busy[busy.tobytes()], times, schedule.ranks) / 10.0**decimals
-    return done
+        finish[index] = simulate(by_busy[busy.tobytes()], times, schedule.ranks) / 10.0**decimals
+    return finish
 
 
 class _NativeOperations(Structure):
@@ -156,6 +156,6 @@ def simulate(operations: Operations, times: Times, ranks: int) -> Array:
     count, runs = len(operations.rank), (NativeRuns(addresses[7], addresses[6]), NativeRuns(addresses[9], addresses[8]))
     program = _NativeOperations(ranks, count, matches, *addresses[:6], *runs)
     durations = _NativeTimes(times.L, times.o, times.g, times.G, times.O, times.S, *addresses[10:])
-    done = np.zeros(ranks)
-    failed = library().commodel_by_events(ctypes.byref(program), ctypes.byref(durations), c_void_p(done.ctypes.data))
-    return check_finished(failed, done, "LogGOPSim would not come to an end")
+    finish = np.zeros(ranks)
+    failed = library().commodel_by_events(ctypes.byref(program), ctypes.byref(durations), c_void_p(finish.ctypes.data))
+    return check_finished(failed, finish, "LogGOPSim would not come to an end")

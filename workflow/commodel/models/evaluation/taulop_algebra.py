@@ -272,17 +272,17 @@ def list_stages(schedule: Schedule) -> list[list[int]]:
     Without messages in flight across steps, each step is a stage. Else a stage ends when all its messages are waited
     for.
     """
-    sending = [place for place, step in enumerate(schedule.steps) if step.posted_sends.start < step.posted_sends.stop]
+    sending = [number for number, step in enumerate(schedule.steps) if step.posted_sends.start < step.posted_sends.stop]
     if schedule.nonblocking is None:
-        return [[place] for place in sending]
+        return [[number] for number in sending]
     waited = np.maximum(schedule.nonblocking.src_wait, schedule.nonblocking.dst_wait)
     stages: list[list[int]] = []
     last = -1
-    for place in sending:
-        sent = schedule.steps[place].posted_sends
+    for number in sending:
+        sent = schedule.steps[number].posted_sends
         if schedule.step[sent.start] > last:
             stages.append([])
-        stages[-1].append(place)
+        stages[-1].append(number)
         last = max(last, int(waited[sent].max()))
     return stages
 
@@ -360,9 +360,9 @@ def term_seconds(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
     columns = [step_terms.count, step_terms.channel, step_terms.bytes, step_terms.done, step_terms.message]
     kinds, kind_of = np.unique(np.stack([*columns, step_terms.label]), axis=1, return_inverse=True)
     seconds = np.empty((*values.lead, kinds.shape[1]))
-    for number, (count, channel, size, done, message, label) in enumerate(kinds.T):
+    for number, (count, channel, size, transferred, message, label) in enumerate(kinds.T):
         active = (pairs[pair] for pair in step_terms.labels[label])
-        by_pair = [_term_seconds(values, channel, pair, size, done, count, message) for pair in active]
+        by_pair = [_term_seconds(values, channel, pair, size, transferred, count, message) for pair in active]
         seconds[..., number] = np.max(by_pair, axis=0)
     return seconds[..., kind_of.ravel()]
 
@@ -416,7 +416,9 @@ def _overhead(values: Values, channel: int, pair: Pair, size: int) -> Array:
     return _evaluate_cached(values, f"o_{channel}", name_place(channel, pair), size)
 
 
-def _term_seconds(values: Values, channel: int, pair: Pair, size: int, done: int, count: int, message: int) -> Array:
+def _term_seconds(
+    values: Values, channel: int, pair: Pair, size: int, transferred_before: int, count: int, message: int
+) -> Array:
     """Return the time of a term between nodes of one pair of types.
 
     It is the first part of its messages with an overhead, or a continuation, which adds L(m₂, τ) − L(m₁, τ).
@@ -424,8 +426,8 @@ def _term_seconds(values: Values, channel: int, pair: Pair, size: int, done: int
     if message >= 0:
         transferred = _transfer_seconds(values, channel, pair, size, count)
         return transferred + _overhead(values, channel, pair, message)
-    previous = _transfer_seconds(values, channel, pair, done, count)
-    return np.maximum(_transfer_seconds(values, channel, pair, done + size, count) - previous, 0.0)
+    previous = _transfer_seconds(values, channel, pair, transferred_before, count)
+    return np.maximum(_transfer_seconds(values, channel, pair, transferred_before + size, count) - previous, 0.0)
 
 
 def _transfer_seconds(values: Values, channel: int, pair: Pair, size: int, count: int) -> Array:
@@ -446,14 +448,14 @@ def convert_concurrency(values: Values, channel: int, count: int) -> int:
     return 2 * count if channel == NETWORK and both_ways else count
 
 
-def _evaluate_cached(values: Values, name: str, place: str | Pair, size: int, count: int | None = None) -> Array:
+def _evaluate_cached(values: Values, name: str, type_or_pair: str | Pair, size: int, count: int | None = None) -> Array:
     """Return the value of a function at a size and concurrency, cached."""
-    cache, cache_key = values.cache, (name, place, int(size), count)
+    cache, cache_key = values.cache, (name, type_or_pair, int(size), count)
     if cache_key not in cache:
         if len(cache) * values.lead[0] > MAX_CACHED:
             cache.clear()
-        local = values_at(values, place)
-        function = value_name(local.functions.__contains__, name, place)
+        local = values_at(values, type_or_pair)
+        function = value_name(local.functions.__contains__, name, type_or_pair)
         cache[cache_key] = np.broadcast_to(local.at(function, np.array([size]), count), (*values.lead, 1))[..., 0]
     return cache[cache_key]
 
@@ -462,7 +464,7 @@ def list_stage_steps(schedule: Schedule, settings: Mapping[str, object]) -> list
     """Return the steps of every stage."""
     if get_setting(settings, "shared") == "port":
         return list_stages(schedule)
-    return [[place] for place, step in enumerate(schedule.steps) if step.posted_sends.start < step.posted_sends.stop]
+    return [[number] for number, step in enumerate(schedule.steps) if step.posted_sends.start < step.posted_sends.stop]
 
 
 def list_message_rows(schedule: Schedule, stage: list[int]) -> np.ndarray:

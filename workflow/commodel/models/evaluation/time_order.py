@@ -47,9 +47,9 @@ class GroupedRows:
     first: np.ndarray
 
     @classmethod
-    def of(cls, rows: np.ndarray, place: np.ndarray, places: int) -> "GroupedRows":
-        first = np.concatenate([np.zeros(1, dtype=int), np.cumsum(np.bincount(place, minlength=places))])
-        return cls(rows[find_sort_order(place)], first)
+    def of(cls, rows: np.ndarray, group: np.ndarray, groups: int) -> "GroupedRows":
+        first = np.concatenate([np.zeros(1, dtype=int), np.cumsum(np.bincount(group, minlength=groups))])
+        return cls(rows[find_sort_order(group)], first)
 
 
 def find_sort_order(numbers: np.ndarray) -> np.ndarray | slice:
@@ -123,7 +123,7 @@ class Program:
         ends += [(schedule.dst, schedule.dst_wait, all_rows), (schedule.src, schedule.src_wait, waited_rows)]
         keys = [rank[rows] * span + step[rows] for rank, step, rows in ends] + [work.rank * span + work.step]
         places, numbers = number_distinct(keys, schedule.ranks * span)
-        runs = [GroupedRows.of(rows, place, len(places)) for (*_, rows), place in zip(ends, numbers, strict=False)]
+        runs = [GroupedRows.of(rows, group, len(places)) for (*_, rows), group in zip(ends, numbers, strict=False)]
         message, line = uses[0], np.asarray(uses[1], dtype=np.int64)
         passing = find_sort_order(message)
         passed = GroupedRows.of(line, message, len(all_rows)) if bundles is None else bundles.passed
@@ -265,11 +265,11 @@ _Feed = CFUNCTYPE(c_int, c_int64, c_int64, POINTER(POINTER(_NativeProgram)), POI
 
 def replay_in_time(program: Program, costs: Traffic) -> Array:
     """Return when each rank is done. Complexity: messages × lines of each × log of the messages in flight."""
-    columns, done = _Columns(program, costs), np.zeros(program.schedule.ranks)
+    columns, finish = _Columns(program, costs), np.zeros(program.schedule.ranks)
     code = library().commodel_in_time(
-        ctypes.byref(columns.program), ctypes.byref(columns.costs), c_void_p(done.ctypes.data)
+        ctypes.byref(columns.program), ctypes.byref(columns.costs), c_void_p(finish.ctypes.data)
     )
-    return check_finished(code, done)
+    return check_finished(code, finish)
 
 
 def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, max_messages: int, ranks: int) -> Array:
@@ -292,13 +292,13 @@ def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, max
         program[0], costs[0] = ctypes.pointer(loaded[number].program), ctypes.pointer(loaded[number].costs)
         return 0
 
-    done = np.zeros(ranks)
+    finish = np.zeros(ranks)
     code = library().commodel_in_parts(
-        _Feed(feed), c_int64(count), max_messages.bit_length(), c_void_p(done.ctypes.data)
+        _Feed(feed), c_int64(count), max_messages.bit_length(), c_void_p(finish.ctypes.data)
     )
     if failures:
         raise failures[0]
-    return check_finished(code, done)
+    return check_finished(code, finish)
 
 
 class _Columns:

@@ -120,14 +120,14 @@ class Samples:
 
     def __init__(self, name: str, values: Mapping[str, Array]) -> None:
         samples = [parsed.sample for parsed in map(parse, values) if parsed.function == name and parsed.sample]
-        places = sorted({place for place, _ in samples})
+        places = sorted({at for at, _ in samples})
         self.levels = sorted({level for _, level in samples if level is not None})
         if not places:
             raise UserError(f"found no sample of {name}, wanted {name}.SIZE")
         self.places = np.array(places, dtype=float)
         try:
             self.columns = [
-                np.concatenate([values[sample(name, place, level)] for place in places], axis=-1)  # (draws, places)
+                np.concatenate([values[sample(name, at, level)] for at in places], axis=-1)  # (draws, places)
                 for level in self.levels or [None]
             ]
         except KeyError as missing:
@@ -346,30 +346,30 @@ def of_channel(schedule: Schedule, values: Values, name: str) -> Array:
     return _by_row(values, name, ["within" if channel == MEMORY else "between" for channel in channels], of)
 
 
-def _by_row(values: Values, name: str, places: Sequence[str | Pair], of: np.ndarray) -> Array:
-    if not places:
+def _by_row(values: Values, name: str, types_or_pairs: Sequence[str | Pair], of: np.ndarray) -> Array:
+    if not types_or_pairs:
         return np.zeros((*values.lead, len(of)))
-    columns = [value_of(values, name, place) for place in places]
+    columns = [value_of(values, name, type_or_pair) for type_or_pair in types_or_pairs]
     return np.concatenate([np.broadcast_to(column, (*values.lead, 1)) for column in columns], axis=-1)[..., of]
 
 
-def values_at(values: Values, place: str | Pair) -> Values:
+def values_at(values: Values, type_or_pair: str | Pair) -> Values:
     """Return the values of a pair's distance class."""
-    return values.of_class(place.distance_class) if isinstance(place, Pair) else values
+    return values.of_class(type_or_pair.distance_class) if isinstance(type_or_pair, Pair) else values
 
 
-def value_of(values: Values, name: str, place: str | Pair) -> Array:
+def value_of(values: Values, name: str, type_or_pair: str | Pair) -> Array:
     """Return the value of a type, a channel or a pair."""
-    return values[value_name(values.numbers.__contains__, name, place)]
+    return values[value_name(values.numbers.__contains__, name, type_or_pair)]
 
 
-def value_name(exists: Callable[[str], bool], name: str, place: str | Pair) -> str:
+def value_name(exists: Callable[[str], bool], name: str, type_or_pair: str | Pair) -> str:
     """Return the name of the value of a type, a channel or a pair. The types of a pair may be named in either order."""
-    names = [key(name, place), name]
-    if isinstance(place, Pair) and not place.within:
-        names.insert(1, key(name, place.two, place.one))
+    names = [key(name, type_or_pair), name]
+    if isinstance(type_or_pair, Pair) and not type_or_pair.within:
+        names.insert(1, key(name, type_or_pair.two, type_or_pair.one))
     if not any(map(exists, names)):
-        raise UserError(f"the parameters have no {name} for {place}")
+        raise UserError(f"the parameters have no {name} for {type_or_pair}")
     return next(filter(exists, names))
 
 

@@ -207,8 +207,8 @@ def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[s
                 raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {form_text(form)}")
     for name in names:
         parameter, function, _ = parse(name)
-        form, about = forms.get(function, "constant"), entry.by_name[parameter]
-        if about.argument and not form_takes(form, name):
+        form, parameter_entry = forms.get(function, "constant"), entry.by_name[parameter]
+        if parameter_entry.argument and not form_takes(form, name):
             raise UserError(f"family {entry.name} does not use {name}: {function or name} is {form_text(form)}")
     return forms
 

@@ -81,7 +81,7 @@ def fit(observed: Observed) -> Fitted:
 
     line("O_s", trips.size[short], trips.o_s[:, short], "send overhead")
     line("g_s", *fit_gap(observed, "deal", "n", "gap between sends"))
-    buffer, reason, remark = fit_buffer(observed)
+    buffer, reason, buffer_note = fit_buffer(observed)
     lossy = "" if reason else describe_overflow(observed, buffer)
     line("g_r", *fit_gap(observed, "stream", "senders", "gap between receptions", "min" if lossy else "median"))
     line("O_r", *fit_background_cost(observed, "a reception in the background"))
@@ -114,7 +114,7 @@ def fit(observed: Observed) -> Fitted:
         "the value of Linux, not measured" if waits is None else "from streams to one rank that were sometimes late"
     )
     notes = {"packet": "the value of Ethernet, not measured", "timeout": source}
-    notes |= {name: note for name, note in (("B_L", remark), ("g_r", lossy)) if note}
+    notes |= {name: note for name, note in (("B_L", buffer_note), ("g_r", lossy)) if note}
     notes |= {"g_s": "measured with one receiver, which may limit it"} if observed.cases("deal")["n"].max() == 1 else {}
     sizes = (trips.size[0], trips.size[-1])
     settings = {"ranks": 2 * int(observed.cases("pairs")["pairs"].max())}
@@ -176,8 +176,8 @@ def _finish_over_tcp(schedule: Schedule, values: Values, finish: Array, lossless
     )
     loses = np.broadcast_to(lost.retransmitted.any(axis=-1), (*sizes, draws)).any(axis=-1)
     chances = np.broadcast_to(values["chance"], (draws, 1))[:, 0].tolist()
-    for place in np.argwhere(loses):
-        size = tuple(place)
+    for index in np.argwhere(loses):
+        size = tuple(index)
         network = Network.of(_at_size(schedule, size), values)
         if network.packets > MAX_PACKETS:
             continue
@@ -236,12 +236,12 @@ class Network:
         last = np.where(granted > 0, granted_bytes - (granted - 1) * full, eager_bytes - (eager - 1) * full)
         gap_out, receive = values.at("g_s", packet), values.at("O_r", packet) + values["U_r"]
         path_latency = values.at("O_s", packet) + latency(values, packet, 2, gap_out)
-        back = values.at("O_s", empty) + latency(values, empty, 2, gap_out)
+        return_latency = values.at("O_s", empty) + latency(values, empty, 2, gap_out)
         numbers = (
             gap_out,
             np.maximum(values.at("g_r", packet), receive),
             path_latency,
-            back,
+            return_latency,
             values["B_L"],
             values["timeout"],
         )
@@ -253,15 +253,14 @@ class Network:
         """Packets of a simulation."""
         return 4 * int(self.counts.sum())
 
-    def run(self, draw: int, repeats: int, seed: int, more: float = 0.0) -> Repeats:
-        """Return repeats of the schedule over TCP with the values of a draw, and with a buffer that is `more` packets
-        larger."""
+    def run(self, draw: int, repeats: int, seed: int, extra_packets: float = 0.0) -> Repeats:
+        """Return repeats of the schedule over TCP with the values of a draw and a buffer larger by `extra_packets`."""
 
         def row(column: Array) -> Array:
             return column[draw] if len(column) > 1 else column[0]
 
         port = Port(*(float(row(column)[0]) for column in self.numbers))
-        port = replace(port, buffer=max(port.buffer + more, 0.0))
+        port = replace(port, buffer=max(port.buffer + extra_packets, 0.0))
         gaps = (row(self.gaps[0]), row(self.gaps[1]))
         result = simulate(self.schedule, self.counts, gaps, port, repeats, seed, self.eager)
         return replace(result, finish=result.finish + float(row(self.receive)[0]))

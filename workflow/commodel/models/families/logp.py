@@ -96,11 +96,11 @@ def stalled_finish_times(schedule: Schedule, numbers: Mapping[str, Array], work_
     shape = np.broadcast_shapes(*(np.shape(column)[:-1] for column in numbers.values()), np.shape(work_seconds)[:-1])
     work = np.broadcast_to(work_seconds, (*shape, len(schedule.work.step)))
     columns = {name: np.broadcast_to(column, (*shape, 1))[..., 0] for name, column in numbers.items()}
-    done = np.empty((*shape, schedule.ranks))
+    finish = np.empty((*shape, schedule.ranks))
     for draw in np.ndindex(*shape):
         machine = _StallingNetwork(schedule.ranks, **{name: float(column[draw]) for name, column in columns.items()})
-        done[draw] = machine.run(schedule, work[draw])
-    return done
+        finish[draw] = machine.run(schedule, work[draw])
+    return finish
 
 
 class _StallingNetwork:

@@ -138,8 +138,8 @@ def fit(observed: Observed) -> Fitted:
     orders = {
         order: replace(sent_estimate, settings={**partial.settings, "order": order}) for order in SETTINGS["order"]
     }
-    if ways := distinguish_ways(observed, "order", orders, predict):
-        partial.settings["order"] = ways[0][1]
+    if distinguished := distinguish_ways(observed, "order", orders, predict):
+        partial.settings["order"] = distinguished[0][1]
     if links := find_links_by_destination(observed, sent_estimate, _links(trips_by_class, shared), predict):
         partial.settings["links"] = links
     if copy_tables := fit_growing_overheads(trips, E):
@@ -150,10 +150,10 @@ def fit(observed: Observed) -> Fitted:
                 partial.add(*HalfTrip.of(size, in_network, MAX_PIECES, half[0]).name_values(name, o_s + o_r))
     if is_slower(observed, "in", partial.estimate(), predict):
         partial.add(fit_inbound_cost(observed, trips_by_class, lambda size: copy_seconds(size, partial.draws)[1]))
-    if (back := fit_opposite_share(observed)) is not None:
-        ways = {True: partial.estimate(back=back[0]), False: partial.estimate()}
-        if [is_slowed for _, is_slowed in distinguish_ways(observed, "against", ways, predict)] == [True]:
-            partial.values["back"] = back
+    if (opposite_share := fit_opposite_share(observed)) is not None:
+        distinguished = {True: partial.estimate(back=opposite_share[0]), False: partial.estimate()}
+        if [is_slowed for _, is_slowed in distinguish_ways(observed, "against", distinguished, predict)] == [True]:
+            partial.values["back"] = opposite_share
     missing |= _explain_missing(partial.values)
     size_range = min(size.min() for size, _ in halves.values()), max(size.max() for size, _ in halves.values())
     return Fitted(

@@ -53,8 +53,8 @@ def fit_processors(observed: Observed, values: Mapping[str, Array]) -> dict[str,
     """
     parts = {}
     for pair, probe in list_pair_probes(observed).items():
-        channel, place = (MEMORY, pair.one) if pair.within else (NETWORK, pair)
-        type_or_pair = place if observed.types else ""
+        channel, memory_or_pair = (MEMORY, pair.one) if pair.within else (NETWORK, pair)
+        type_or_pair = memory_or_pair if observed.types else ""
         late_receives = observed.cases(probe, pair=str(pair), n=1, delay=0, late=1)
         busy = (
             late_receives.seconds[:, late_receives["bytes"] <= max(SHORT, late_receives["bytes"].min())].mean(axis=1)

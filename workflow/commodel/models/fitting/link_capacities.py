@@ -74,9 +74,9 @@ def fit_capacities(observed: Observed, trips: TripsByClass, send: Array) -> tupl
         slowdown = _measure_opposite_slowdown(cases, level)
         if slowdown is not None and slowdown[0] > HALF_DUPLEX:
             half_duplex.append(level)
-        ways = 2 if level in half_duplex else 1  # each group receives as much as it sends
+        directions = 2 if level in half_duplex else 1  # each group receives as much as it sends
         explained = {
-            size: ways
+            size: directions
             * max((column[size][0] for column in (out_capacity, pair_capacity) if size in column), default=0.0)
             for size in np.unique(cases["bytes"]).tolist()
         }
@@ -100,14 +100,14 @@ def fit_link_factors(
     each_group = _select_cases(observed.cases("capacity"), how="each") if observed.probes.get("capacity") else None
     names = list(trips)
     for level, column in observed.levels.items() if each_group is not None else ():
-        cases, beyond = (
+        cases, outside = (
             _select_cases(each_group, level=level),
             names[names.index(level) + 1 :] if level in names else [],
         )
-        if not len(cases) or not beyond:
+        if not len(cases) or not outside:
             continue
         where = [list(parse_nodes(str(text))) for text in cases["where"].tolist()]
-        latency, single = (column[0] for column in trips[beyond[0]].parts(cases["bytes"].astype(float)))
+        latency, single = (column[0] for column in trips[outside[0]].parts(cases["bytes"].astype(float)))
         slowest_port = np.array([ports[nodes].max() for nodes in where]) if len(ports) else 1.0
         byte_time = cases.seconds[0] - latency
         slowed = byte_time > MIN_SLOWDOWN * single * slowest_port
@@ -296,10 +296,10 @@ def _fit_capacity(
     cases = _subtract_tiny_excess(_select_cases(cases, level=level, how=how, ways=1), trips, distance, busy)
     for size in np.unique(cases["bytes"])[::-1].tolist():
         same_size = _select_cases(cases, bytes=size)
-        byte_seconds, many = _select_slowed(same_size, trips, distance)
-        if many.any():
-            shares[size] = fit_mean((byte_seconds / (same_size["flows"] * size))[:, many])
-            if not network_bound or byte_seconds[0, many].max() > SENDER_FACTOR * busy * same_size["flows"].max():
+        byte_seconds, flows = _select_slowed(same_size, trips, distance)
+        if flows.any():
+            shares[size] = fit_mean((byte_seconds / (same_size["flows"] * size))[:, flows])
+            if not network_bound or byte_seconds[0, flows].max() > SENDER_FACTOR * busy * same_size["flows"].max():
                 network_bound.append(size)
         elif not shares:
             return {}
@@ -325,11 +325,11 @@ def _fit_inside(cases: Cases, trips: TripsByClass) -> dict[str, Array]:
     """Return samples of the seconds per byte of all messages within a node, for sizes at which concurrent messages are
     slower. They depend on the size, since caches are faster than memory."""
     cases = _select_cases(cases, level=NODE, how="inside", ways=1)
-    byte_seconds, many = _select_slowed(cases, trips, NODE)
+    byte_seconds, flows = _select_slowed(cases, trips, NODE)
     per_byte = np.maximum(byte_seconds / (cases["flows"] * cases["bytes"]), 0)
-    sizes = np.unique(cases["bytes"][many]).astype(int).tolist()
+    sizes = np.unique(cases["bytes"][flows]).astype(int).tolist()
     return {
-        sample(key("c_inside", NODE), size): fit_mean(per_byte[:, many & (cases["bytes"] == size)]) for size in sizes
+        sample(key("c_inside", NODE), size): fit_mean(per_byte[:, flows & (cases["bytes"] == size)]) for size in sizes
     }
 
 
@@ -369,7 +369,7 @@ def _measure_opposite_slowdown(cases: Cases, level: str) -> Array | None:
     measured."""
     cases = _select_cases(cases, level=level, how="out" if level == NODE else "pair")
     largest = cases["bytes"][cases["ways"] == 2].max(initial=0)
-    single, double = (_select_cases(cases, ways=ways, bytes=largest) for ways in (1, 2))
+    single, double = (_select_cases(cases, ways=directions, bytes=largest) for directions in (1, 2))
     if not (common := set(single["flows"].tolist()) & set(double["flows"].tolist())):
         return None
     one_way, both_ways = (
@@ -406,10 +406,10 @@ def distinguish_ways(
     return sorted(nearest)
 
 
-def find_largest_sent(ways: list[tuple[int, float]]) -> float:
+def find_largest_sent(by_size: list[tuple[int, float]]) -> float:
     """Return the largest eager message, all smaller ones included, from the limit that each case supports."""
-    limited = [size for size, limit in ways if limit != NEVER]
-    return float(max((size for size, _ in ways if size < limited[0]), default=0)) if limited else NEVER
+    limited = [size for size, limit in by_size if limit != NEVER]
+    return float(max((size for size, _ in by_size if size < limited[0]), default=0)) if limited else NEVER
 
 
 def is_slower(observed: Observed, how: str, values: Values, predict: Predict) -> bool:
@@ -437,8 +437,10 @@ def find_links_by_destination(
     """Return the levels at which the destination of a message selects one of several links out of a group."""
     distinguished = {}
     for level, count in links.items():
-        ways = {count: replace(values, settings={**values.settings, "links": {level: count}}) for count in (1, count)}
-        nearest = [count for _, count in distinguish_ways(observed, "stride", ways, predict, level)]
+        alternatives = {
+            count: replace(values, settings={**values.settings, "links": {level: count}}) for count in (1, count)
+        }
+        nearest = [count for _, count in distinguish_ways(observed, "stride", alternatives, predict, level)]
         if nearest and nearest.count(count) > len(nearest) / 2:
             distinguished[level] = count
     return distinguished

@@ -301,8 +301,8 @@ def _line_misfits(places: Array, x: Array, y: Array, weights: Array) -> Array:
         return misfit
     first, last = np.triu_indices(count - MIN_SIZES + 1)
     last = last + MIN_SIZES
-    place = np.searchsorted(places, x)
-    weight = weights * ((place >= first[:, None]) & (place < last[:, None]))
+    index = np.searchsorted(places, x)
+    weight = weights * ((index >= first[:, None]) & (index < last[:, None]))
 
     def weighted_sum(column: Array) -> Array:
         return np.sum(weight * column, axis=1, keepdims=True)

@@ -145,7 +145,7 @@ def place_in_other_classes(site: Site) -> list[CasePlacement]:
     far = find_farther_nodes(site, 1, first if site.types else "")
     places = [CasePlacement(2, "block:1", nodes, str(Pair(first, first))) for nodes in far]
     inside = place_on_one_node(site, 2) if site.levels.groups and site.nodes > 1 else []
-    return [*(place for place in inside if place.where == (0,)), *places]
+    return [*(placement for placement in inside if placement.where == (0,)), *places]
 
 
 @dataclass(frozen=True)
@@ -180,10 +180,12 @@ class Probe:
 
     def cases(self, platform: str, site: Site, sizes: list[int]) -> Iterator[Case]:
         """Yield the cases on a platform."""
-        for place, settings in self.plan(site, sizes):
+        for placement, settings in self.plan(site, sizes):
             if site.overlay and self.on_overlay(settings) is None:
                 continue
-            yield Case(platform, self.name, place.ranks, dict(settings), place.layout, place.where, place.pair)
+            yield Case(
+                platform, self.name, placement.ranks, dict(settings), placement.layout, placement.where, placement.pair
+            )
 
 
 def list_vector_sizes(site: Site, sizes: list[int], *kinds: str) -> list[int]:
@@ -200,9 +202,9 @@ def list_powers_of_two(smallest: int, largest: int) -> list[int]:
     return [1 << power for power in range(smallest.bit_length() - 1, largest.bit_length())]
 
 
-def make_round_trip(out: int, back: int) -> Schedule:
+def make_round_trip(sent: int, returned: int) -> Schedule:
     """Return the schedule of a round trip between two ranks."""
-    return Schedule.of(2, [0, 1], [0, 1], [1, 0], [out, back], root=0)
+    return Schedule.of(2, [0, 1], [0, 1], [1, 0], [sent, returned], root=0)
 
 
 def list_counts(limit: int) -> list[int]:

@@ -61,20 +61,20 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
         level: str,
         how: str,
         flows: int,
-        place: CasePlacement,
+        placement: CasePlacement,
         step: int = 1,
-        ways: tuple[int, ...] = (1, 2),
+        directions: tuple[int, ...] = (1, 2),
         bytes: int = size,
     ) -> ProbePlan:
-        about = {"level": level, "how": how, "procs": place.ranks, "flows": flows, "step": step, "bytes": bytes}
-        return [(place, {**about, "ways": count}) for count in ways]
+        common = {"level": level, "how": how, "procs": placement.ranks, "flows": flows, "step": step, "bytes": bytes}
+        return [(placement, {**common, "ways": count}) for count in directions]
 
     for ranks in list_counts(site.cores)[1:]:
         if large_nodes := [node for node in range(site.nodes) if site.count_cores(site.find_type(node)) >= ranks]:
-            place = CasePlacement(ranks, f"block:{ranks}", (large_nodes[len(large_nodes) // 2],))
+            placement = CasePlacement(ranks, f"block:{ranks}", (large_nodes[len(large_nodes) // 2],))
             shorter = [length for length in sizes if SUCCESSIVE_BYTES <= length < size]  # they fit into caches
             for length in (size, *(shorter if ranks == site.cores else ())):
-                yield from cases(NODE, "inside", ranks, place, ways=(1,), bytes=length)
+                yield from cases(NODE, "inside", ranks, placement, directions=(1,), bytes=length)
     ports = dict(_choose_port_nodes(site))
     for flows, where in ports.items():
         yield from cases(NODE, "out", flows, CasePlacement(len(where), "block:1", where))
@@ -86,31 +86,38 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
     ]
     medium = [TINY_BYTES, *medium] if medium else []
     if (largest := max(ports, default=1)) > 1:
-        place = CasePlacement(len(ports[largest]), "block:1", ports[largest])
+        placement = CasePlacement(len(ports[largest]), "block:1", ports[largest])
         far = CasePlacement(largest + 1, "block:1", _pair_farthest(site, largest))
         for length in (*medium, size):
-            yield from cases(NODE, "in", largest, far, ways=(1,), bytes=length)
+            yield from cases(NODE, "in", largest, far, directions=(1,), bytes=length)
         for length in medium:
-            yield from cases(NODE, "out", largest, place, ways=(1,), bytes=length)
+            yield from cases(NODE, "out", largest, placement, directions=(1,), bytes=length)
     if 2 in ports:
         for limit in _list_eager_limits(size):
-            yield from cases(NODE, "eager", 1, CasePlacement(3, "block:1", ports[2]), ways=(1,), bytes=limit)
-        yield from cases(NODE, "against", OPPOSITE_MESSAGES, place, ways=(1,))
+            yield from cases(NODE, "eager", 1, CasePlacement(3, "block:1", ports[2]), directions=(1,), bytes=limit)
+        yield from cases(NODE, "against", OPPOSITE_MESSAGES, placement, directions=(1,))
     if 1 in ports:
         for limit in sorted({min(size, MIN_START_BYTES), *_list_eager_limits(size)}):
-            yield from cases(NODE, "start", 1, CasePlacement(2, "block:1", ports[1]), ways=(1,), bytes=limit)
+            yield from cases(NODE, "start", 1, CasePlacement(2, "block:1", ports[1]), directions=(1,), bytes=limit)
     for flows, step, where in _pair_all_groups(site, 1):
         if flows > 2:
-            yield from cases(NODE, "all", flows, CasePlacement(len(where), "block:1", where), step, ways=(1,))
+            yield from cases(NODE, "all", flows, CasePlacement(len(where), "block:1", where), step, directions=(1,))
     if 1 in ports and size >= SUCCESSIVE_BYTES:
         yield from cases(
-            NODE, "order", SUCCESSIVE_MESSAGES, CasePlacement(2, "block:1", ports[1]), ways=(1,), bytes=SUCCESSIVE_BYTES
+            NODE,
+            "order",
+            SUCCESSIVE_MESSAGES,
+            CasePlacement(2, "block:1", ports[1]),
+            directions=(1,),
+            bytes=SUCCESSIVE_BYTES,
         )
     for distance, name in enumerate(site.levels.groups, 2):
         for flows, stride, where in _pair_same_remainder(site, distance):
-            yield from cases(name, "stride", flows, CasePlacement(len(where), "block:1", where), stride, ways=(1,))
+            yield from cases(
+                name, "stride", flows, CasePlacement(len(where), "block:1", where), stride, directions=(1,)
+            )
         for flows, step, where in _pair_each_group(site, distance):
-            yield from cases(name, "each", flows, CasePlacement(len(where), "block:1", where), step, ways=(1,))
+            yield from cases(name, "each", flows, CasePlacement(len(where), "block:1", where), step, directions=(1,))
         for how, list_crossings in (("pair", _pair_two_groups), ("out", _pair_one_group), ("all", _pair_all_groups)):
             crossings = list(list_crossings(site, distance))
             for flows, step, where in crossings:

@@ -38,19 +38,19 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
         count = min(site.nodes, max(MAX_RANKS // per_node, 2))
         nodes = np.unique(np.linspace(0, site.nodes - 1, count).round().astype(int)).tolist()
         nodes = [node for node in nodes if site.count_cores(site.find_type(node)) >= per_node]
-        place = CasePlacement(per_node * len(nodes), f"block:{per_node}", tuple(nodes))
+        placement = CasePlacement(per_node * len(nodes), f"block:{per_node}", tuple(nodes))
         turns = (0, 1, 2)[: 3 if site.thinning == 1 else 2] + ((TURN_AROUND,) if per_node == 1 else ())
         for turn in turns if len(nodes) > 1 else ():
-            about = {"turn": turn, "each": per_node, "procs": place.ranks}
-            yield from ((place, {**about, "bytes": size}) for size in _list_sizes(max(sizes), site.thinning))
+            common = {"turn": turn, "each": per_node, "procs": placement.ranks}
+            yield from ((placement, {**common, "bytes": size}) for size in _list_sizes(max(sizes), site.thinning))
     fan_ranks = min(1 + FAN_RECEIVERS, len(site.members()[site.find_type(0)]))  # of one type
     small_patterns = [(TURN_STREAM, CasePlacement(2, "block:1"))]
     small_patterns += [(TURN_FAN, CasePlacement(fan_ranks, "block:1"))] if fan_ranks > 2 else []
     small_patterns += [(TURN_WITHIN, CasePlacement(2, "block:2"))] if site.count_cores(site.find_type(0)) > 1 else []
     small_patterns += list(_between_types(site))
-    for turn, place in small_patterns:
-        about = {"turn": turn, "each": 1, "procs": place.ranks}
-        yield from ((place, {**about, "bytes": size}) for size in _list_sizes(max(sizes), site.thinning))
+    for turn, placement in small_patterns:
+        common = {"turn": turn, "each": 1, "procs": placement.ranks}
+        yield from ((placement, {**common, "bytes": size}) for size in _list_sizes(max(sizes), site.thinning))
 
 
 def _between_types(site: Site) -> Iterator[tuple[int, CasePlacement]]:

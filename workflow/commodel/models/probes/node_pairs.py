@@ -39,9 +39,9 @@ def plan_distance(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield round trips at every distance class. One pair has more sizes, to show protocol changes."""
     for distance, name in enumerate(site.levels.names):
         places = place_pairs_within_nodes(site) if name == NODE else place_pairs_at_distance(site, distance)
-        for place in places:
-            densely = list_dense_sizes(max(sizes)) if place == places[len(places) // 2] else ()
-            yield from ((place, {"apart": name, "bytes": size}) for size in sorted({0, *sizes, *densely}))
+        for placement in places:
+            densely = list_dense_sizes(max(sizes)) if placement == places[len(places) // 2] else ()
+            yield from ((placement, {"apart": name, "bytes": size}) for size in sorted({0, *sizes, *densely}))
 
 
 def list_dense_sizes(largest: int) -> list[int]:
@@ -67,10 +67,12 @@ def place_pairs_within_nodes(site: Site) -> list[CasePlacement]:
 def place_pairs_at_distance(site: Site, distance: int) -> list[CasePlacement]:
     """Return a few pairs of nodes at a distance, spread over the machine."""
     nodes, places = np.arange(site.nodes), []
-    for turn, number in enumerate(sorted(set(find_middles(site.nodes)))):
+    for index, number in enumerate(sorted(set(find_middles(site.nodes)))):
         at_distance = nodes[site.levels.distance(number, nodes) == distance]
         if len(at_distance):
-            places.append(CasePlacement(2, "block:1", (number, int(at_distance[find_middles(len(at_distance))[turn]]))))
+            places.append(
+                CasePlacement(2, "block:1", (number, int(at_distance[find_middles(len(at_distance))[index]])))
+            )
     return list(dict.fromkeys(places))
 
 
@@ -90,11 +92,13 @@ def plan_evenness(site: Site, sizes: list[int]) -> ProbePlan:
     pairs = []
     if len(nodes) >= MIN_NODES:
         pairs = [(step, nodes[one], nodes[two]) for step, one, two in pairs_by_step(len(nodes))]
-    pairs += [(TYPE_PAIRS_STEP, *place.where) for place in place_on_node_pairs(site)] if len(site.types) > 1 else []
+    pairs += (
+        [(TYPE_PAIRS_STEP, *placement.where) for placement in place_on_node_pairs(site)] if len(site.types) > 1 else []
+    )
     for step, one, two in pairs:
-        about = {"one": one, "two": two, "nodes": site.nodes, "step": step}
+        common = {"one": one, "two": two, "nodes": site.nodes, "step": step}
         for size, trips in dict.fromkeys(((SMALL_SIZE, TRIPS), (max(sizes), 1))):
-            yield CasePlacement(site.nodes, "block:1"), {**about, "trips": trips, "bytes": size}
+            yield CasePlacement(site.nodes, "block:1"), {**common, "trips": trips, "bytes": size}
 
 
 def pairs_by_step(count: int) -> list[tuple[int, int, int]]:
@@ -109,7 +113,7 @@ def plan_node_pairs(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield round trips of a small message between all pairs of nodes, or a sample of them, and of a large message
     between a few pairs of each node. One rank runs on each node. Small messages of several pairs run at the same time;
     a large message runs alone."""
-    place, groups = CasePlacement(site.nodes, "block:1"), site.levels.groups.values()
+    placement, groups = CasePlacement(site.nodes, "block:1"), site.levels.groups.values()
     order = np.lexsort([np.arange(site.nodes), *groups]).tolist()  # nodes of a group follow each other
     large = max(LARGE_BYTES, *sizes)
     small_pairs = sample_pairs(site.nodes, site.nodes, MAX_PAIRS) if site.nodes > 1 else []
@@ -117,7 +121,7 @@ def plan_node_pairs(site: Site, sizes: list[int]) -> ProbePlan:
     for bytes, trips, pairs in ((SMALL_SIZE, TRIPS, small_pairs), (large, 1, large_pairs)):
         for one, two in pairs:
             ends = {"one": order[one], "two": order[two], "nodes": site.nodes}
-            yield place, {**ends, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
+            yield placement, {**ends, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
 
 
 def sample_pairs(nodes: int, per_node: int, max_pairs: int) -> list[tuple[int, int]]:
@@ -133,8 +137,8 @@ def sample_pairs(nodes: int, per_node: int, max_pairs: int) -> list[tuple[int, i
 def build_round_trips(case: Settings) -> Schedule:
     """Return the schedule of successive round trips between two ranks."""
     one, two, step = case["one"], case["two"], np.arange(2 * case["trips"])
-    there = step % 2 == 0
-    src, dst = np.where(there, one, two), np.where(there, two, one)
+    forward = step % 2 == 0
+    src, dst = np.where(forward, one, two), np.where(forward, two, one)
     return Schedule.of(case["nodes"], step, src, dst, case["bytes"], root=one)
 
 

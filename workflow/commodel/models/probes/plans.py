@@ -54,10 +54,10 @@ MMAP_BYTES = 32 << 20  # bytes: glibc returns larger buffers to the system when 
 OVERLAPPING_MESSAGES = 16  # messages
 
 
-def combinations_at(place: CasePlacement, **settings: object) -> ProbePlan:
+def combinations_at(placement: CasePlacement, **settings: object) -> ProbePlan:
     """Return a case for every combination of the settings that are lists, the last one changing fastest."""
     columns = [values if isinstance(values, list | tuple | range) else [values] for values in settings.values()]
-    return [(place, dict(zip(settings, values, strict=True))) for values in product(*columns)]
+    return [(placement, dict(zip(settings, values, strict=True))) for values in product(*columns)]
 
 
 def list_packet_sizes(sizes: list[int]) -> list[int]:
@@ -66,8 +66,8 @@ def list_packet_sizes(sizes: list[int]) -> list[int]:
 
 
 def plan_pingpong(site: Site, sizes: list[int]) -> ProbePlan:
-    for place in (place_spread(site, 2), *place_in_other_classes(site)):
-        yield from combinations_at(place, bytes=sorted({*sizes, PACKET}))
+    for placement in (place_spread(site, 2), *place_in_other_classes(site)):
+        yield from combinations_at(placement, bytes=sorted({*sizes, PACKET}))
 
 
 def list_parametrised_cases(sizes: list[int]) -> list[Settings]:
@@ -82,7 +82,11 @@ def plan_prtt(site: Site, sizes: list[int]) -> ProbePlan:
 def plan_pairprtt(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield round trips within and between nodes that `prtt` lacks. Pairs are of node types, not of nodes."""
     probed_pair = place_spread(site, 2).pair
-    places = [place for place in (*place_on_one_node(site, 2), *place_on_node_pairs(site)) if place.pair != probed_pair]
+    places = [
+        placement
+        for placement in (*place_on_one_node(site, 2), *place_on_node_pairs(site))
+        if placement.pair != probed_pair
+    ]
     return list(product(places, list_parametrised_cases(sizes)))
 
 
@@ -101,8 +105,8 @@ def choose_tree_packet(sizes: list[int]) -> int:
 def plan_chain(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield chains of every height up to 32, as in the TAN paper. Ranks are placed in turn over the nodes, so that
     every hop crosses the network."""
-    place = place_cyclically(site, min(site.ranks, MAX_CHAIN_HEIGHT + 1))
-    return combinations_at(place, height=range(1, place.ranks), bytes=choose_tree_packet(sizes))
+    placement = place_cyclically(site, min(site.ranks, MAX_CHAIN_HEIGHT + 1))
+    return combinations_at(placement, height=range(1, placement.ranks), bytes=choose_tree_packet(sizes))
 
 
 def chain(case: Settings) -> Schedule:
@@ -115,29 +119,31 @@ def chain(case: Settings) -> Schedule:
 
 def plan_fan(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield messages from all to one rank (in) or from it to all (out), one rank a node."""
-    place = place_one_per_node(site, MAX_FAN_RANKS)
-    partners, packet = list_counts(place.ranks - 1), choose_tree_packet(sizes)
-    return combinations_at(place, direction=["in", "out"], n=partners, how="isend", bytes=packet, answer=0)
+    placement = place_one_per_node(site, MAX_FAN_RANKS)
+    partners, packet = list_counts(placement.ranks - 1), choose_tree_packet(sizes)
+    return combinations_at(placement, direction=["in", "out"], n=partners, how="isend", bytes=packet, answer=0)
 
 
 def plan_wave(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield the TAN paper's N-to-1 experiment (MRNetBench): the root requests, N leaves reply, and the time ends with
     the last reply."""
-    place = place_one_per_node(site, MAX_FAN_RANKS)
+    placement = place_one_per_node(site, MAX_FAN_RANKS)
     packet = choose_tree_packet(sizes)
     there_and_back = {"direction": "round", "how": "isend", "bytes": packet, "answer": packet}
-    return combinations_at(place, n=list_counts(place.ranks - 1), **there_and_back)
+    return combinations_at(placement, n=list_counts(placement.ranks - 1), **there_and_back)
 
 
 def plan_round(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield the rounds to which LoP is fitted: one byte from a rank to n partners, and one back from each."""
-    place = place_one_per_node(site, ROUND_PARTNERS + 1)
-    return combinations_at(place, how=ROUND_WAYS, n=list_counts(place.ranks - 1), direction="round", bytes=1, answer=1)
+    placement = place_one_per_node(site, ROUND_PARTNERS + 1)
+    return combinations_at(
+        placement, how=ROUND_WAYS, n=list_counts(placement.ranks - 1), direction="round", bytes=1, answer=1
+    )
 
 
 def plan_post(site: Site, sizes: list[int]) -> ProbePlan:
-    place = place_one_per_node(site, ROUND_PARTNERS + 1)
-    return combinations_at(place, how=(*ROUND_WAYS, "irecv"), n=list_counts(place.ranks - 1), bytes=1)
+    placement = place_one_per_node(site, ROUND_PARTNERS + 1)
+    return combinations_at(placement, how=(*ROUND_WAYS, "irecv"), n=list_counts(placement.ranks - 1), bytes=1)
 
 
 def plan_triplet(site: Site, sizes: list[int]) -> ProbePlan:
@@ -145,9 +151,9 @@ def plan_triplet(site: Site, sizes: list[int]) -> ProbePlan:
     part from the network's."""
     for first, nodes in site.members().items():
         far = [CasePlacement(3, "block:1", where, str(Pair(first, first))) for where in find_farther_nodes(site, 2)]
-        for place in (*triplets(site, first, nodes), *far):
+        for placement in (*triplets(site, first, nodes), *far):
             lengths = sorted({0, *sizes})
-            yield from combinations_at(place, n=[1, 2], bytes=lengths, direction="round", how="isend", answer=0)
+            yield from combinations_at(placement, n=[1, 2], bytes=lengths, direction="round", how="isend", answer=0)
 
 
 def triplets(site: Site, first: str, nodes: range) -> list[CasePlacement]:
@@ -171,9 +177,9 @@ def fan(case: Settings) -> Schedule | None:
         return Schedule.of(n + 1, 0, leaves, 0, case["bytes"], root=0)
     if case["direction"] == "out":
         return Schedule.of(n + 1, 0, 0, leaves, case["bytes"])
-    there, back = np.zeros(n, dtype=int), np.ones(n, dtype=int)
-    step, sizes = np.concatenate([there, back]), np.repeat([case["bytes"], case["answer"]], n)
-    return Schedule.of(n + 1, step, np.concatenate([there, leaves]), np.concatenate([leaves, there]), sizes, root=0)
+    hub, reply_step = np.zeros(n, dtype=int), np.ones(n, dtype=int)
+    step, sizes = np.concatenate([hub, reply_step]), np.repeat([case["bytes"], case["answer"]], n)
+    return Schedule.of(n + 1, step, np.concatenate([hub, leaves]), np.concatenate([leaves, hub]), sizes, root=0)
 
 
 def fan_on_overlay(case: Settings) -> OnOverlay | None:
@@ -188,15 +194,15 @@ def plan_ring(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield τ concurrent transfers on each channel: on one node, and over two nodes in turn so that every message
     crosses the network."""
     counts, pair = list_counts(site.cores), str(Pair(site.find_type(0), site.find_type(0)))
-    rings = [place for count in counts if count > 1 for place in place_on_one_node(site, count)]
-    rings += [place for count in counts for place in place_on_node_pairs(site, count)]
+    rings = [placement for count in counts if count > 1 for placement in place_on_one_node(site, count)]
+    rings += [placement for count in counts for placement in place_on_node_pairs(site, count)]
     rings += [
         CasePlacement(2 * count, f"cyclic:{count}", nodes, pair)
         for nodes in find_farther_nodes(site, 1)
         for count in counts
     ]
-    for place in rings:
-        yield from combinations_at(place, procs=place.ranks, bytes=sorted({0, *sizes}))
+    for placement in rings:
+        yield from combinations_at(placement, procs=placement.ranks, bytes=sorted({0, *sizes}))
 
 
 def ring(case: Settings) -> Schedule:
@@ -221,8 +227,8 @@ def pairs(case: Settings) -> Schedule:
 
 def plan_stream(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield streams of two lengths. Their difference is the gap between receptions."""
-    place = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
-    return combinations_at(place, senders=place.ranks - 1, each=STREAM_LENGTHS, bytes=list_packet_sizes(sizes))
+    placement = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
+    return combinations_at(placement, senders=placement.ranks - 1, each=STREAM_LENGTHS, bytes=list_packet_sizes(sizes))
 
 
 def stream(case: Settings) -> Schedule:
@@ -236,10 +242,10 @@ def plan_deal(site: Site, sizes: list[int]) -> ProbePlan:
 
     Their difference is the gap between sends; with one receiver it could be the receiver's gap.
     """
-    place = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
-    receivers = place.ranks - 1
+    placement = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
+    receivers = placement.ranks - 1
     lengths = [length * MAX_SENDERS // receivers for length in STREAM_LENGTHS]  # fewer receivers get more each
-    return combinations_at(place, n=receivers, each=lengths, bytes=list_packet_sizes(sizes))
+    return combinations_at(placement, n=receivers, each=lengths, bytes=list_packet_sizes(sizes))
 
 
 def deal(case: Settings) -> Schedule:
@@ -261,10 +267,10 @@ def plan_flood(site: Site, sizes: list[int]) -> ProbePlan:
 
     A datagram that the receiver's own socket drops has passed the network and is counted separately.
     """
-    place = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
+    placement = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
     floods = [(kind, packets) for kind in ("through", "arrived", "held") for packets in DATAGRAM_COUNTS] + [("room", 1)]
     for kind, packets in floods[:1] if site.simulated else floods:
-        yield place, {"what": kind, "packets": packets, "senders": place.ranks - 1, "bytes": FRAME_BYTES}
+        yield placement, {"what": kind, "packets": packets, "senders": placement.ranks - 1, "bytes": FRAME_BYTES}
 
 
 def plan_hrelation(site: Site, sizes: list[int]) -> ProbePlan:

@@ -28,8 +28,8 @@ SIZE = 4096  # bytes
 
 
 def plan(site: Site, sizes: list[int]) -> ProbePlan:
-    place = place_spread(site, min(site.ranks, MAX_RANKS))
-    return [(place, settings) for name in INPUTS for settings in list_cases(name, place.ranks, [SIZE])]
+    placement = place_spread(site, min(site.ranks, MAX_RANKS))
+    return [(placement, settings) for name in INPUTS for settings in list_cases(name, placement.ranks, [SIZE])]
 
 
 def list_cases(operation: str, ranks: int, sizes: Collection[int], also: Collection[int] = ()) -> Iterator[Settings]:

@@ -52,7 +52,7 @@ def around_the_ring(ranks: int, bytes: int, segment: int | None) -> Schedule:
     ends = split_evenly(bytes, ranks)
     parts = _parts(ranks, bytes, segment) if segment else 1
     rounds = [ring_rounds(ends, combines=True, part=part, parts=parts) for part in range(parts)]
-    return join_stages(ranks, *rounds, ring_rounds(ends, ahead=1))
+    return join_stages(ranks, *rounds, ring_rounds(ends, offset=1))
 
 
 def _parts(ranks: int, bytes: int, segment: int) -> int:

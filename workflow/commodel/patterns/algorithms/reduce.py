@@ -90,7 +90,7 @@ def recursive_halving(ranks: int, bytes: int) -> Schedule:
 def around_the_ring(ranks: int, bytes: int) -> Schedule:
     """Return the reduce-scatter in which, in each of P − 1 steps, every rank combines one share and sends it to the
     next rank."""
-    return join_stages(ranks, ring_rounds(split_evenly(bytes, ranks), ahead=-1, combines=True))
+    return join_stages(ranks, ring_rounds(split_evenly(bytes, ranks), offset=-1, combines=True))
 
 
 ALGORITHM = (

@@ -211,10 +211,10 @@ def list_result_extents(text: str, ranks: int, bytes: int) -> list[Extents]:
 MAX_DIMENSIONS = 6
 
 
-def choice_parameter(name: str, names: tuple[str, ...], title: str, **more: Any) -> Parameter:
+def choice_parameter(name: str, names: tuple[str, ...], title: str, **properties: Any) -> Parameter:
     """Return a parameter whose value is one of some names; the first is the default."""
     return Parameter(
-        name, "|".join(names), f"{title}; default {names[0]}", make_choice_reader(names), str, names[0], **more
+        name, "|".join(names), f"{title}; default {names[0]}", make_choice_reader(names), str, names[0], **properties
     )
 
 
@@ -227,7 +227,7 @@ def make_choice_reader(names: tuple[str, ...]) -> Callable[[str], str]:
     return read
 
 
-def switch_parameter(name: str, title: str, default: bool, **more: Any) -> Parameter:
+def switch_parameter(name: str, title: str, default: bool, **properties: Any) -> Parameter:
     """Return a parameter that is yes or no."""
 
     def write(on: bool) -> str:
@@ -238,7 +238,7 @@ def switch_parameter(name: str, title: str, default: bool, **more: Any) -> Param
             raise UserError(f"found '{text}', wanted yes or no")
         return text == "yes"
 
-    return Parameter(name, "yes|no", f"{title}; default {write(default)}", read, write, default, **more)
+    return Parameter(name, "yes|no", f"{title}; default {write(default)}", read, write, default, **properties)
 
 
 def find_squarest_grid(ranks: int) -> tuple[int, int]:

@@ -75,8 +75,10 @@ def draw_partition(tiling: Rectangles, node: np.ndarray, titles: list[str]) -> s
 def _define_fill(name: str) -> str:
     tint_shift, hatch = divmod(int(name[1:]), len(HATCHES))
     box = 'width="10" height="10"'
-    back = f'<rect {box} fill="{TINTS[(hatch + tint_shift) % len(TINTS)]}" style="stroke:none"/>'
-    return f'<pattern id="{name}" {box} patternUnits="userSpaceOnUse">{back}<path d="{HATCHES[hatch]}"/></pattern>'
+    background = f'<rect {box} fill="{TINTS[(hatch + tint_shift) % len(TINTS)]}" style="stroke:none"/>'
+    return (
+        f'<pattern id="{name}" {box} patternUnits="userSpaceOnUse">{background}<path d="{HATCHES[hatch]}"/></pattern>'
+    )
 
 
 def _draw_legend_row(row: int, node: int, fill: str) -> list[str]:

@@ -62,8 +62,8 @@ def partition_geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
     def shares(seconds: float) -> np.ndarray:
         return np.array([float(curves[process].largest_share(seconds)) for process in kinds])
 
-    even = [float(curves[process].seconds(total / len(curves))) for process in kinds]
-    low, high = min(even), max(even)  # times at which all shares are at most even, and at least even
+    even_seconds = [float(curves[process].seconds(total / len(curves))) for process in kinds]
+    low, high = min(even_seconds), max(even_seconds)  # times at which all shares are at most even, and at least even
     while processes @ shares(low) > total:
         low /= 2
     while processes @ shares(high) < total:
@@ -87,8 +87,8 @@ def check_blocks(processes: int, blocks: int) -> None:
 
 def partition_constant(curves: Sequence[Curve], total: int) -> np.ndarray:
     check_blocks(len(curves), total)
-    even = total / len(curves)
-    speeds = {curve: even / float(curve.seconds(even)) for curve in curves}
+    even_share = total / len(curves)
+    speeds = {curve: even_share / float(curve.seconds(even_share)) for curve in curves}
     speed = np.array([speeds[curve] for curve in curves])
     return round_shares(total * speed / speed.sum(), total)
 

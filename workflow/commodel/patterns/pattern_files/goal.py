@@ -387,9 +387,9 @@ def _split_lines(block: bytes) -> _Lines | None:
         return None
     value = (text[begin] - np.uint8(ord("0"))).astype(np.int64)
     has_leading_zero = (digits > 1) & (value == 0)
-    for place in range(1, int(digits.max(initial=0))):
-        long_enough = np.flatnonzero(digits > place)
-        value[long_enough] = 10 * value[long_enough] + (text[begin[long_enough] + place] - ord("0"))
+    for position in range(1, int(digits.max(initial=0))):
+        long_enough = np.flatnonzero(digits > position)
+        value[long_enough] = 10 * value[long_enough] + (text[begin[long_enough] + position] - ord("0"))
     keep = ~digit[1:-1]
     keep[begin] = True
     form_text = text[keep]

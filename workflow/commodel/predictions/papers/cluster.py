@@ -152,7 +152,7 @@ def compare_fitted_models(evidence: Evidence, fitted: ParameterSet | None) -> tu
     for ranks in RANKS:
         measured = evidence.times(sizes, operation="bcast", alternative=PACKETWISE, ranks=ranks)
         columns = [predict_patterns(parameters, "bcast", PACKETWISE, ranks, sizes) for parameters in sets.values()]
-        times += [Row((ranks, size), nan, tuple(here)) for size, *here in zip(sizes, measured, *columns, strict=True)]
+        times += [Row((ranks, size), nan, tuple(ours)) for size, *ours in zip(sizes, measured, *columns, strict=True)]
         errors.append(Row((ranks,), nan, tuple(find_mean_error(column, measured) for column in columns)))
     title = f"Three models fitted here, and {evidence.word()} times"
     return (
@@ -177,11 +177,11 @@ def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: Parame
         measured = evidence.times(sizes, operation="bcast", alternative=PACKETWISE, ranks=ranks)
         logp = make_exact_set("logp", {"L": paper.one_way_time(PACKET, ranks), "o": 0.0, "g": paper("g_s", PACKET)})
         predicted, refitted, broadcasts = (
-            predict_patterns(some, "bcast", PACKETWISE, ranks, sizes) for some in (printed, fitted, logp)
+            predict_patterns(parameters, "bcast", PACKETWISE, ranks, sizes) for parameters in (printed, fitted, logp)
         )
-        about = [(ranks, size) for size in sizes]
-        by_model += map(Row, about, second, zip(predicted, measured, refitted, strict=True))
-        by_logp += map(Row, about, first, zip(broadcasts, strict=True))
+        keys = [(ranks, size) for size in sizes]
+        by_model += map(Row, keys, second, zip(predicted, measured, refitted, strict=True))
+        by_logp += map(Row, keys, first, zip(broadcasts, strict=True))
         lines = (
             Line("cluster model, equation 2", sizes, second, "dashed", 1),
             Line("LogP, equation 1", sizes, first, "dashed", 2),
@@ -190,7 +190,7 @@ def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: Parame
             Line(word, sizes, measured, "dots", 0),
         )
         panels.append(Panel(f"p = {ranks}", SIZE, TIME, lines, log=""))
-    here = ("predicted", word, "predicted as fitted")
+    titles = ("predicted", word, "predicted as fitted")
     return Figure(
         "Figure 2",
         "a broadcast packet by packet: measured, by the cluster model and by LogP",
@@ -207,7 +207,7 @@ def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: Parame
             "the machine is another one, with its own network and MPI.",
         ),
         (
-            Numbers("By the cluster model", WORKLOAD, here, f"by equation 2 {TABLE_1}", tuple(by_model)),
+            Numbers("By the cluster model", WORKLOAD, titles, f"by equation 2 {TABLE_1}", tuple(by_model)),
             Numbers("By LogP", WORKLOAD, ("predicted",), f"by equation 1 {TABLE_1}", tuple(by_logp)),
             *compare_fitted_models(evidence, fitted),
         ),
@@ -224,7 +224,7 @@ def tabulate_gathers(evidence: Evidence, printed: ParameterSet, fitted: Paramete
     """Return seconds at each size: by equation 8, of the simple gather, and of the coordinated one. If no buffer was
     fitted, its window is that of table 1."""
     paper = Machine(printed)
-    here = Machine(fitted) if fitted and "B_L" in fitted.values else paper
+    our_machine = Machine(fitted) if fitted and "B_L" in fitted.values else paper
 
     def choices(machine: Machine) -> list[str]:
         return [machine.choose_algorithm(ranks, size) for size in GATHERED]
@@ -242,9 +242,9 @@ def tabulate_gathers(evidence: Evidence, printed: ParameterSet, fitted: Paramete
         "simple, predicted": predicted(printed, simple),
         "simple, as fitted": predicted(fitted, simple),
         "predicted": predicted(printed, choices(paper)),
-        "predicted as fitted": predicted(fitted, choices(here)),
+        "predicted as fitted": predicted(fitted, choices(our_machine)),
         "simple, measured": measured(simple),
-        "measured": measured(choices(here)),
+        "measured": measured(choices(our_machine)),
     }
 
 
@@ -306,11 +306,11 @@ def compare_coordinated_gather(
 
 def tabulate_errors(times: Sequence[Row], fitted: ParameterSet | None, word: str) -> Numbers:
     """Return the ratios of equation 8 with fitted values, and of predictions, to measurements."""
-    here = Machine(fitted) if fitted else None
+    machine = Machine(fitted) if fitted else None
     errors = {}
     for row in times:
         _, measured, predicted_ones = row.ours
-        predicted = (here.equation_8(*row.subject) if here else nan, predicted_ones)
+        predicted = (machine.equation_8(*row.subject) if machine else nan, predicted_ones)
         errors[row.subject] = [100 * abs(seconds / measured - 1) if measured > 0 else nan for seconds in predicted]
     errors = {workload: both for workload, both in errors.items() if all(map(isfinite, both))}
     worst = max(errors, key=errors.__getitem__, default=None)
@@ -321,8 +321,11 @@ def tabulate_errors(times: Sequence[Row], fitted: ParameterSet | None, word: str
         Row(("largest",), 35, tuple(table.max(axis=0).tolist())),
     )
     source = f"printed in section 5.5, the largest at 4 ranks and 1 KB{worst_here}"
-    title, here = f"Relative error of the prediction of {word} times", ("equation 8 as fitted", "predicted as fitted")
-    return Numbers(title, ("of all workloads",), here, source, entries, "%")
+    title, machine = (
+        f"Relative error of the prediction of {word} times",
+        ("equation 8 as fitted", "predicted as fitted"),
+    )
+    return Numbers(title, ("of all workloads",), machine, source, entries, "%")
 
 
 def _describe_recovery(fitted: ParameterSet | None) -> str:
@@ -378,7 +381,7 @@ def compare_two_gathers(
                     (through_here,),
                 )
             )
-    here = (
+    values = (
         "simple, predicted",
         f"simple, {word}",
         "simple, predicted as fitted",
@@ -398,7 +401,7 @@ def compare_two_gathers(
             "here TCP detects most losses by acknowledgements, and few cause a timeout.",
         ),
         (
-            Numbers("Times over the optimum", WORKLOAD, here, f"by equation 8 {TABLE_1}", times),
+            Numbers("Times over the optimum", WORKLOAD, values, f"by equation 8 {TABLE_1}", times),
             Numbers(
                 "Share of packets that arrive if all send at once",
                 WORKLOAD,
@@ -426,17 +429,19 @@ def make_figures(evidence: Evidence) -> tuple[Figure, ...]:
 
 
 def tabulate_parameters(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None) -> Figure:
-    paper, here = Machine(printed), Machine(fitted) if fitted else None
+    paper, machine = Machine(printed), Machine(fitted) if fitted else None
     rows = [
-        Row((name, size), paper(name, size), (here(name, size) if here else nan,))
+        Row((name, size), paper(name, size), (machine(name, size) if machine else nan,))
         for name in ("O_s", "T_s", "g_s", "g_r", "O_r", "U_r", "M_ctc", "M_ctm", "M_mtm")
         for size in (40, PACKET)
     ]
     for ranks in (2, 16):
-        latency = here.latency(PACKET, ranks) if here else nan
+        latency = machine.latency(PACKET, ranks) if machine else nan
         rows.append(Row((f"L, {ranks} ranks", PACKET), paper.latency(PACKET, ranks), (latency,)))
-    buffer = Row(("B_L",), paper("B_L", 0), (here("B_L", 0) if here else nan,))
-    found = f"the fit found {here('B_L', 0):.0f}" if here and "B_L" in here.values else "the fit found no limit"
+    buffer = Row(("B_L",), paper("B_L", 0), (machine("B_L", 0) if machine else nan,))
+    found = (
+        f"the fit found {machine('B_L', 0):.0f}" if machine and "B_L" in machine.values else "the fit found no limit"
+    )
     return Figure(
         "Table 1",
         "the parameters of the cluster model",

@@ -123,11 +123,11 @@ def compare_overheads(evidence: Evidence) -> Figure:
     }
     partners = list_partners(*posts.values())
     ours = {title: [times.get(n, nan) for n in partners] for title, times in posts.items()}
-    about, printed = {"partners": partners}, evaluate_at(paper, "o_s", partners)
+    keys, printed = {"partners": partners}, evaluate_at(paper, "o_s", partners)
     lines = [Line("paper", SMOOTH, evaluate_at(paper, "o_s", SMOOTH), "dashed", -1)]
     lines += [
-        Line(title, tuple(times), tuple(times.values()), "dots", place)
-        for place, (title, times) in enumerate(posts.items())
+        Line(title, tuple(times), tuple(times.values()), "dots", index)
+        for index, (title, times) in enumerate(posts.items())
     ]
     return Figure(
         "Figure 5",
@@ -140,7 +140,7 @@ def compare_overheads(evidence: Evidence) -> Figure:
             "higher, and equal for any number of partners.",
             "here the processor and the operating system do the work of the paper's network interface.",
         ),
-        (tabulate("Overhead of one send", about, ours, "by the numbers printed within L(n)", printed),),
+        (tabulate("Overhead of one send", keys, ours, "by the numbers printed within L(n)", printed),),
         (Panel("overhead", "partners", MESSAGE, tuple(lines), "x"),),
         (evidence.platform,),
     )

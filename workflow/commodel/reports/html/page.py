@@ -59,10 +59,10 @@ def collect_table_data(table: Table, name: str, results: str, explored: bool = F
     is the folder to which files are linked. All rows of an `explored` table are data, so that the script can draw
     them."""
     count = len(table.rows)
-    places = range(len(table.columns))
-    long, beyond = count > MOST_ROWS, count > MOST_DATA
+    columns = range(len(table.columns))
+    long, too_many = count > MOST_ROWS, count > MOST_DATA
     capped = f"First {MOST_ROWS:,} of {count:,} rows: the rest needs JavaScript, or the workbook (.xlsx)."
-    if beyond:
+    if too_many:
         capped = f"First {MOST_ROWS:,} of {count:,} rows, which are too many for a page: the workbook (.xlsx) has them."
     return {
         "kind": "table",
@@ -72,25 +72,25 @@ def collect_table_data(table: Table, name: str, results: str, explored: bool = F
         "fixed": table.fixed,
         "broad": len(table.columns) > 20,
         "capped": capped if long else "",
-        "explored": explored and count > 0 and not beyond,
+        "explored": explored and count > 0 and not too_many,
         "heads": [
             {"text": column.header, "number": column.kind not in TEXT_KINDS, "note": column.note, "key": column.key}
             for column in table.columns
         ],
-        "rows": [[cell(table, at, place, results) for place in places] for at in range(min(count, MOST_ROWS))],
-        "data": data_of(table, results) if not beyond and (long or (explored and count)) else "",
+        "rows": [[cell(table, at, index, results) for index in columns] for at in range(min(count, MOST_ROWS))],
+        "data": data_of(table, results) if not too_many and (long or (explored and count)) else "",
     }
 
 
 def data_of(table: Table, results: str) -> Markup:
     """Return the data of a table, column by column: its distinct cells, and the number of the cell in each row."""
-    columns = (column_of(table, place, results) for place in range(len(table.columns)))
+    columns = (column_of(table, column, results) for column in range(len(table.columns)))
     return Markup(f"[{','.join(map(data, columns))}]")  # noqa: S704 – as `data` has it
 
 
-def column_of(table: Table, place: int, results: str) -> dict[str, list]:
+def column_of(table: Table, column: int, results: str) -> dict[str, list]:
     numbers: dict[tuple, int] = {}
-    rows = [numbers.setdefault(cell(table, at, place, results), len(numbers)) for at in range(len(table.rows))]
+    rows = [numbers.setdefault(cell(table, at, column, results), len(numbers)) for at in range(len(table.rows))]
     return {"cells": [trim_empty(values) for values in numbers], "rows": rows}
 
 
@@ -108,16 +108,16 @@ def trim_empty(values: tuple[str, ...]) -> list[str]:
     return trimmed
 
 
-def cell(table: Table, at: int, place: int, results: str) -> tuple[str, str, str, str]:
+def cell(table: Table, at: int, column_index: int, results: str) -> tuple[str, str, str, str]:
     """Return the text, classes, target and colour of a cell."""
-    column, value = table.columns[place], table.value(at, place)
+    column, value = table.columns[column_index], table.value(at, column_index)
     text, target = format_value(column.kind, value), ""
     if column.kind == "file":
         target = make_raw_link(results, text)
     elif column.kind == "figure" and text:
         target = f"#fit-{text}"
-    names = classes(column, value, text, (at, place) in table.marks)
-    return text, names, target, table.backgrounds.get((at, place), "")
+    names = classes(column, value, text, (at, column_index) in table.marks)
+    return text, names, target, table.backgrounds.get((at, column_index), "")
 
 
 def classes(column: Column, value: object, text: str, marked: bool) -> str:
@@ -181,7 +181,7 @@ class Picture:
     """`place` is its id on the page, by which the script knows its specification."""
 
     kind: str
-    place: str
+    element_id: str
     title: str
     notes: tuple[str, ...]
     alt: str
@@ -193,33 +193,33 @@ class Picture:
     def svg(self) -> Markup:
         """Return the static drawing; empty if none can be made. The page's script and the numbers remain."""
         try:
-            return Markup(inline(json.dumps(self.specification), self.place))  # noqa: S704 – Vega escapes what is text
+            return Markup(inline(json.dumps(self.specification), self.element_id))  # noqa: S704 – Vega escapes what is text
         except DrawingError:
             return Markup("")
 
 
 @lru_cache(maxsize=256)
-def inline(specification: str, place: str) -> str:
+def inline(specification: str, element_id: str) -> str:
     """Return the static drawing for the page: without the background and the default attributes, which the page has
     already, and with ids that are unique on it."""
     text = GROUND.sub("", render_svg(json.loads(specification)))
 
     def tidied(tag: re.Match) -> str:
         short = DIGITS.sub(r"\1", IDLE.sub("", tag[0]))
-        return re.sub(r'(id="|url\(#)clip', rf"\1{place}-clip", short)
+        return re.sub(r'(id="|url\(#)clip', rf"\1{element_id}-clip", short)
 
     return TAG.sub(tidied, text)
 
 
-def first_picture(chart: Chart, place: str, kind: str, platform: str) -> Picture:
+def first_picture(chart: Chart, element_id: str, kind: str, platform: str) -> Picture:
     """Return the picture of a chart on the first screen. Its title lacks the platform's name, which the screen has
     already."""
-    picture = chart_picture(chart, place, kind, *SIZE)
+    picture = chart_picture(chart, element_id, kind, *SIZE)
     notes = (" ".join(picture.notes),) if picture.notes else ()
     return replace(picture, title=chart.title.replace(f": {platform}", ""), notes=notes)
 
 
-def chart_picture(chart: Chart, place: str, kind: str = "chart", wide: int = 0, high: int = 0) -> Picture:
+def chart_picture(chart: Chart, element_id: str, kind: str = "chart", wide: int = 0, high: int = 0) -> Picture:
     step = stride(chart)
     notes = [chart.note, f"One of every {step} points drawn; the workbook's chart has all." if step > 1 else ""]
     size = (wide, high) if wide else ()
@@ -227,7 +227,9 @@ def chart_picture(chart: Chart, place: str, kind: str = "chart", wide: int = 0, 
     names = ", ".join(series.name for series in chart.series)
     alt = f"{chart.title}: {chart.y.label} over {chart.x.label}. {names}."
     anchor = f"fit-{chart.number}" if chart.number else ""
-    return Picture(kind, place, chart.title, tuple(filter(None, notes)), alt, specification, numbers(chart), anchor)
+    return Picture(
+        kind, element_id, chart.title, tuple(filter(None, notes)), alt, specification, numbers(chart), anchor
+    )
 
 
 def numbers(chart: Chart) -> Numbers | None:
@@ -244,8 +246,8 @@ def numbers(chart: Chart) -> Numbers | None:
     rows = []
     for series in chart.series:
         for at in range(len(series.x)):
-            place = chart.x.names[int(series.x[at])] if chart.x.names else format_value("number", series.x[at])
-            cells = [series.name, place, format_value("number", series.y[at])]
+            category = chart.x.names[int(series.x[at])] if chart.x.names else format_value("number", series.x[at])
+            cells = [series.name, category, format_value("number", series.y[at])]
             cells += (
                 [format_value("number", end[at]) if end else "" for end in (series.low, series.high)] if ranges else []
             )
@@ -254,19 +256,19 @@ def numbers(chart: Chart) -> Numbers | None:
     return Numbers(heads, rows)
 
 
-def grid_picture(content: Grid, place: str) -> Picture:
+def grid_picture(content: Grid, element_id: str) -> Picture:
     texts = {(cell.row, cell.column): cell.text for cell in content.cells}
     grouped, places = any(group for group, _ in content.rows), range(len(content.columns))
     heads = (*(("operation",) if grouped else ()), content.side, *content.columns)
     rows = [
-        (*((group,) if grouped else ()), label, *(texts.get((at, place), "") for place in places))
+        (*((group,) if grouped else ()), label, *(texts.get((at, element_id), "") for element_id in places))
         for at, (group, label) in enumerate(content.rows)
     ]
     alt = f"{content.title}: {content.side} down, {content.corner} across. {content.note}"
-    return Picture(content.name, place, content.title, (content.note,), alt, grid(content), Numbers(heads, rows))
+    return Picture(content.name, element_id, content.title, (content.note,), alt, grid(content), Numbers(heads, rows))
 
 
-def tiling_picture(content: Tiling, place: str) -> Picture:
+def tiling_picture(content: Tiling, element_id: str) -> Picture:
     rows = [
         (
             rectangle.label,
@@ -278,7 +280,7 @@ def tiling_picture(content: Tiling, place: str) -> Picture:
         for rectangle in content.rectangles
     ]
     table = Numbers(("rank", "x", "y", "width", "height"), rows)
-    return Picture("chart", place, content.title, (content.note,), content.alt, tiling(content), table)
+    return Picture("chart", element_id, content.title, (content.note,), content.alt, tiling(content), table)
 
 
 SIDE = 480  # of the drawing without labels
@@ -294,19 +296,19 @@ def matrix_html(matrix: Matrix) -> str:
     margin = 14 + LETTER * max(map(len, matrix.labels), default=0) if side >= LABELLED_WIDTH else 14
     size = margin + side * count
     parts = [
-        _block(matrix, row, place, margin, side)
+        _block(matrix, row, index, margin, side)
         for row, values in enumerate(matrix.expected)
-        for place, value in enumerate(values)
+        for index, value in enumerate(values)
         if is_finite_number(value)
     ]
     parts += [
-        _cell(matrix, row, place, margin, side)
+        _cell(matrix, row, index, margin, side)
         for row, values in enumerate(matrix.values)
-        for place, value in enumerate(values)
+        for index, value in enumerate(values)
         if is_finite_number(value)
     ]
     if side >= LABELLED_WIDTH:
-        parts += [_labels(matrix, place, margin, side) for place in range(count)]
+        parts += [_labels(matrix, index, margin, side) for index in range(count)]
     for border in matrix.borders:
         at = margin + side * border
         parts.append(f'<path class="border" d="M{margin:.1f} {at:.1f}H{size:.1f}M{at:.1f} {margin:.1f}V{size:.1f}"/>')
@@ -320,18 +322,18 @@ def matrix_html(matrix: Matrix) -> str:
     )
 
 
-def _block(matrix: Matrix, row: int, place: int, margin: float, side: float) -> str:
+def _block(matrix: Matrix, row: int, column: int, margin: float, side: float) -> str:
     """Return the rectangle of two groups, coloured by their expected value."""
-    (left_edge, right), (top, bottom) = matrix.blocks[place], matrix.blocks[row]
+    (left_edge, right), (top, bottom) = matrix.blocks[column], matrix.blocks[row]
     box = f'width="{side * (right - left_edge):.2f}" height="{side * (bottom - top):.2f}"'
-    colour = matrix.colour(matrix.expected[row][place], pale=True)
+    colour = matrix.colour(matrix.expected[row][column], pale=True)
     return f'<rect x="{margin + side * left_edge:.1f}" y="{margin + side * top:.1f}" {box} fill="{colour}"/>'
 
 
-def _cell(matrix: Matrix, row: int, place: int, margin: float, side: float) -> str:
-    value = matrix.values[row][place]
-    x, y = margin + side * place, margin + side * row
-    hover = f"{matrix.labels[row]} – {matrix.labels[place]}: {format_digits(value)} {matrix.unit}"
+def _cell(matrix: Matrix, row: int, column: int, margin: float, side: float) -> str:
+    value = matrix.values[row][column]
+    x, y = margin + side * column, margin + side * row
+    hover = f"{matrix.labels[row]} – {matrix.labels[column]}: {format_digits(value)} {matrix.unit}"
     text = ""
     if side >= ROOMY:
         small = min(11.0, 1.6 * side / max(len(format_digits(value)), 1))
@@ -343,12 +345,12 @@ def _cell(matrix: Matrix, row: int, place: int, margin: float, side: float) -> s
     return f"<g>{box}<title>{escape(hover)}</title></rect>{text}</g>"
 
 
-def _labels(matrix: Matrix, place: int, margin: float, side: float) -> str:
-    middle, look = margin + side * (place + 0.5), ' class="odd"' if place in matrix.marks else ""
-    name = escape(matrix.labels[place])
+def _labels(matrix: Matrix, index: int, margin: float, side: float) -> str:
+    middle, css_class = margin + side * (index + 0.5), ' class="odd"' if index in matrix.marks else ""
+    name = escape(matrix.labels[index])
     return (
-        f'<text{look} x="{margin - 4:.1f}" y="{middle + 3.5:.1f}" text-anchor="end">{name}</text>'
-        f'<text{look} transform="translate({middle + 3.5:.1f} {margin - 4:.1f}) rotate(-90)">{name}</text>'
+        f'<text{css_class} x="{margin - 4:.1f}" y="{middle + 3.5:.1f}" text-anchor="end">{name}</text>'
+        f'<text{css_class} transform="translate({middle + 3.5:.1f} {margin - 4:.1f}) rotate(-90)">{name}</text>'
     )
 
 
@@ -422,7 +424,7 @@ def page_html(report: Report) -> str:
     page.filters["defined"] = TermMarkup(terms)
     page.globals["terms"] = terms
     fronts = [
-        screen(front, place) | {"asked": list_commands(report, front)} for place, front in enumerate(report.fronts, 1)
+        screen(front, number) | {"asked": list_commands(report, front)} for number, front in enumerate(report.fronts, 1)
     ]
     shown = {chart.name for front in report.fronts for chart in (front.scatter, front.times) if chart}
     places = {id(chart): f"chart-{at}" for at, chart in enumerate(report.charts, 1)}
@@ -447,7 +449,7 @@ def page_html(report: Report) -> str:
         script=Markup("".join(SCRIPTS)),  # noqa: S704 – ours
         library=Markup(bundle_scripts()) if pictures else "",  # noqa: S704 – Vega's
         undrawn=find_obstacle() if pictures else "",
-        specifications=data({picture.place: picture.specification | {"config": None} for picture in pictures}),
+        specifications=data({picture.element_id: picture.specification | {"config": None} for picture in pictures}),
         look=data({"config": config(), "colours": PALETTE, "grey": GREY, "families": families_of(report)}),
         fronts=fronts,
         sections=sections,
@@ -455,26 +457,26 @@ def page_html(report: Report) -> str:
 
 
 def screen(front: Front, number: int) -> dict:
-    place = f"front-{number}"
+    element_id = f"front-{number}"
     charts = {"scatter": front.scatter, "times": front.times}
     pictures = {
-        name: first_picture(chart, f"{place}-{name}", name, front.platform) if chart else None
+        name: first_picture(chart, f"{element_id}-{name}", name, front.platform) if chart else None
         for name, chart in charts.items()
     }
     grids = {
-        content.name: grid_picture(content, f"{place}-{content.name}") if content.cells else None
+        content.name: grid_picture(content, f"{element_id}-{content.name}") if content.cells else None
         for content in (front.use, front.trust)
     }
-    about = {key: getattr(front, key) for key in ("platform", "simulated", "origin", "tiles", "anomalies")}
-    return about | pictures | grids | {"anchor": place}
+    fields = {key: getattr(front, key) for key in ("platform", "simulated", "origin", "tiles", "anomalies")}
+    return fields | pictures | grids | {"anchor": element_id}
 
 
 def chapter(section: Section, places: dict[int, str], shown: set[str], results: str) -> dict:
     """Return the fields of a section for the page, without the charts `shown` on a first screen."""
     blocks = [block for block in section.blocks if not (isinstance(block, Chart) and block.name in shown)]
     groups = [
-        {"drawn": drawn, "blocks": [content(block, places, results, section.name) for block in some]}
-        for drawn, some in groupby(blocks, key=lambda block: isinstance(block, Chart | Matrix | Tiling))
+        {"drawn": drawn, "blocks": [content(block, places, results, section.name) for block in same_kind]}
+        for drawn, same_kind in groupby(blocks, key=lambda block: isinstance(block, Chart | Matrix | Tiling))
     ]
     kind = "first" if section.name in FIRST else "behind"
     return {"name": section.name, "anchor": anchor(section.name), "note": section.note, "groups": groups, "kind": kind}

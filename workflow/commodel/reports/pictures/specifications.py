@@ -46,8 +46,8 @@ def config() -> dict:
     }
 
 
-def specification(layers: list[dict], width: int, height: int, **more: object) -> dict:
-    return {"$schema": SCHEMA, "width": width, "height": height, "config": config(), **more, "layer": layers}
+def specification(layers: list[dict], width: int, height: int, **properties: object) -> dict:
+    return {"$schema": SCHEMA, "width": width, "height": height, "config": config(), **properties, "layer": layers}
 
 
 def add_title(spec: dict, title: str, note: str = "") -> dict:
@@ -140,7 +140,7 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
         }
     }
     x, y = channel(chart.x, chart, "x"), channel(chart.y, chart, "y")
-    about = [
+    tooltip_fields = [
         {"field": "s", "type": "nominal", "title": "series"},
         {"field": "t", "type": "nominal", "title": "point"},
         {"field": "x", "type": "quantitative", "title": chart.x.label, "format": ",.4~g"},
@@ -161,14 +161,14 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
             layers.append(layer(style, rows[style], mark, {"x": X, "y": Y} | hue))
     if rows["bars"]:
         ends = {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
-        encoding = {"x": X, "y": Y, "tooltip": about} | hue | ends
+        encoding = {"x": X, "y": Y, "tooltip": tooltip_fields} | hue | ends
         layers.append(layer("bars", rows["bars"], {"type": "rect", "clip": True}, encoding))
     if first or rows["dots"]:
         coloured = len({shape(drawn.colour) for drawn in series}) > 1
         forms = {"field": "s", "type": "nominal", "scale": scale | {"range": [shape(drawn.colour) for drawn in series]}}
         shapes = {"shape": forms} if coloured else {}
         mark = {"type": "point", "filled": True, "size": 26, "opacity": 0.8, "clip": True}
-        layers.append(layer("dots", rows["dots"], mark, {"x": X, "y": Y, "tooltip": about} | hue | shapes))
+        layers.append(layer("dots", rows["dots"], mark, {"x": X, "y": Y, "tooltip": tooltip_fields} | hue | shapes))
     if not layers:
         layers.append(layer("dots", [], {"type": "point"}, {"x": X, "y": Y}))
     layers[0]["encoding"] |= {"x": layers[0]["encoding"]["x"] | x, "y": layers[0]["encoding"]["y"] | y}
@@ -205,9 +205,9 @@ def bars(series: list[Series], chart: Chart) -> list[dict]:
     wide = (1 - BETWEEN) / max(1, len(series))
     return [
         {"s": drawn.name, "t": chart.x.names[int(x)], "x": left_edge, "x2": left_edge + wide, "y": short(y), "y2": foot}
-        for place, drawn in enumerate(series)
+        for index, drawn in enumerate(series)
         for x, y in zip(drawn.x, drawn.y, strict=True)
-        for left_edge in [x - (1 - BETWEEN) / 2 + place * wide]
+        for left_edge in [x - (1 - BETWEEN) / 2 + index * wide]
     ]
 
 
@@ -247,25 +247,25 @@ def channel(axis: Axis, chart: Chart, side: str) -> dict:
     scale: dict = {"type": "log"} if axis.log else {"type": "linear", "zero": False}
     scale |= {"domain": [low, high], "nice": False} if low is not None else {}
     micro = axis.label.endswith(" [µs]")
-    look: dict = {"labelExpr": MICROSECONDS if micro else NUMBERS, "tickCount": 6, "labelOverlap": True}
+    axis_style: dict = {"labelExpr": MICROSECONDS if micro else NUMBERS, "tickCount": 6, "labelOverlap": True}
     if axis.names:
         ticks = list(range(len(axis.names)))
-        look |= {"values": ticks, "labelExpr": f"{json.dumps(axis.names)}[datum.value]", "grid": False}
-        look |= {
+        axis_style |= {"values": ticks, "labelExpr": f"{json.dumps(axis.names)}[datum.value]", "grid": False}
+        axis_style |= {
             "tickCount": len(ticks),
             "labelOverlap": False,
             "labelAngle": -SLANT if sum(map(len, axis.names)) > OVERLAPPING else 0,
         }
         scale |= {"domain": [-0.5, len(axis.names) - 0.5], "nice": False}
     elif axis.whole:
-        look |= {"values": list(range(0, math.ceil(axis.high), axis.step))}
+        axis_style |= {"values": list(range(0, math.ceil(axis.high), axis.step))}
     elif axis.bytes and values:
         ticks = byte_ticks(values)
-        look |= {"values": ticks, "labelExpr": byte_labels(ticks)}
+        axis_style |= {"values": ticks, "labelExpr": byte_labels(ticks)}
     elif axis.log and low is not None:
-        look |= {"values": decade_ticks(low, high)}
+        axis_style |= {"values": decade_ticks(low, high)}
     title = axis.label.removesuffix(" [µs]") if micro else axis.label
-    return {"scale": scale, "axis": look, "title": title or None}
+    return {"scale": scale, "axis": axis_style, "title": title or None}
 
 
 LETTER = 0.5  # of the size of letters: how wide one is on average
@@ -282,7 +282,7 @@ def break_in_two(text: str) -> list[str]:
     places = [at + 1 for at, letter in enumerate(text[:-1]) if letter in HYPHENS]
     if not places:
         return [text]
-    at = min(places, key=lambda place: max(width(text[:place], 1), width(text[place:], 1)))
+    at = min(places, key=lambda index: max(width(text[:index], 1), width(text[index:], 1)))
     return [text[:at].rstrip(" "), text[at:]]
 
 
@@ -313,10 +313,10 @@ def share_width(needs: list[float], room: float) -> list[float]:
         return [need * room / sum(needs) for need in needs]
     widths, unassigned = dict(enumerate(needs)), set(range(len(needs)))
     while unassigned:
-        even = (room - sum(widths[at] for at in widths.keys() - unassigned)) / len(unassigned)
-        wider = {at for at in unassigned if needs[at] > even}
+        even_share = (room - sum(widths[at] for at in widths.keys() - unassigned)) / len(unassigned)
+        wider = {at for at in unassigned if needs[at] > even_share}
         if not wider:
-            widths |= dict.fromkeys(unassigned, even)
+            widths |= dict.fromkeys(unassigned, even_share)
             break
         unassigned -= wider
     return [widths[at] for at in range(len(needs))]
@@ -371,10 +371,10 @@ def grid(content: Grid) -> dict:
         for at, name in enumerate(content.columns)
     ]
     corner = [{"x": round(groups) if groups > 10 else 0, "y": HEAD / 2, "t": content.side}]
-    place = {"x": raw("x"), "y": raw("y")}
-    box = place | {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
+    position = {"x": raw("x"), "y": raw("y")}
+    box = position | {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
     colours = {"fill": raw("f", "nominal"), "stroke": raw("k", "nominal"), "opacity": raw("o")}
-    about = {"tooltip": {"field": "a", "type": "nominal"}}
+    tooltip = {"tooltip": {"field": "a", "type": "nominal"}}
     middle = {
         "x": {"field": "m", "type": NUMBER, "scale": None, "axis": None},
         "y": {"field": "n", "type": NUMBER, "scale": None, "axis": None},
@@ -388,7 +388,10 @@ def grid(content: Grid) -> dict:
         {
             "data": {"name": "cells", "values": cells},
             "layer": [
-                {"mark": {"type": "rect", "strokeWidth": 1.5, "cursor": "pointer"}, "encoding": box | colours | about},
+                {
+                    "mark": {"type": "rect", "strokeWidth": 1.5, "cursor": "pointer"},
+                    "encoding": box | colours | tooltip,
+                },
                 {
                     "transform": halves,
                     "mark": letter | {"color": BLACK, "align": "center", "interactive": False, "lineHeight": LINE},
@@ -396,9 +399,9 @@ def grid(content: Grid) -> dict:
                 },
             ],
         },
-        texts(words, letter | {"color": INK, "align": "left", "fontSize": LARGE}, place),
-        texts(heads, letter | {"color": INK, "align": "center"}, place),
-        texts(corner, letter | {"color": DIM, "align": "left"}, place),
+        texts(words, letter | {"color": INK, "align": "left", "fontSize": LARGE}, position),
+        texts(heads, letter | {"color": INK, "align": "center"}, position),
+        texts(corner, letter | {"color": DIM, "align": "left"}, position),
     ]
     return specification(layers, GRID_WIDTH, int(top) + 2)
 
@@ -430,8 +433,12 @@ def raw(field: str, kind: str = NUMBER) -> dict:
     return {"field": field, "type": kind} | ({} if field == "t" else {"scale": None} | axis)
 
 
-def texts(values: list[dict], mark: dict, place: dict) -> dict:
-    return {"data": {"values": values}, "mark": mark, "encoding": place | {"text": {"field": "t", "type": "nominal"}}}
+def texts(values: list[dict], mark: dict, position: dict) -> dict:
+    return {
+        "data": {"values": values},
+        "mark": mark,
+        "encoding": position | {"text": {"field": "t", "type": "nominal"}},
+    }
 
 
 SIDE, LEGEND, TILING_LINE, SWATCH = 320, 190, 20, 14  # pixels
@@ -463,17 +470,19 @@ def tiling(content: Tiling) -> dict:
         {"x": legend_x + SWATCH + 6, "y": at * TILING_LINE + SWATCH / 2, "t": text}
         for at, (_, text) in enumerate(content.legend)
     ]
-    place = {"x": raw("x"), "y": raw("y")}
-    box = place | {"x2": {"field": "x2"}, "y2": {"field": "y2"}, "fill": raw("f", "nominal")}
-    about = {"tooltip": {"field": "a", "type": "nominal"}}
+    position = {"x": raw("x"), "y": raw("y")}
+    box = position | {"x2": {"field": "x2"}, "y2": {"field": "y2"}, "fill": raw("f", "nominal")}
+    tooltip = {"tooltip": {"field": "a", "type": "nominal"}}
     letter = {"type": "text", "baseline": "middle"}
     layers = [
         {
             "data": {"values": [*cells, *swatches]},
             "mark": {"type": "rect", "stroke": DIM, "strokeWidth": 1},
-            "encoding": box | about,
+            "encoding": box | tooltip,
         },
-        texts(numbers, letter | {"color": BLACK, "align": "center", "interactive": False}, place | {"size": raw("z")}),
-        texts(words, letter | {"color": INK, "align": "left", "fontSize": 11}, place),
+        texts(
+            numbers, letter | {"color": BLACK, "align": "center", "interactive": False}, position | {"size": raw("z")}
+        ),
+        texts(words, letter | {"color": INK, "align": "left", "fontSize": 11}, position),
     ]
     return specification(layers, SIDE + LEGEND, max(SIDE, TILING_LINE * len(swatches)))

@@ -49,8 +49,8 @@ def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str,
     points_once = select_measured_points(comparison)
     lines = []
     for platform, rows in points_once[is_oversubscribed(points_once)].groupby("platform"):
-        about = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
-        hosts = list(dict.fromkeys(str(host) for batch in about for host in batch.get("hosts", ())))
+        batches = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
+        hosts = list(dict.fromkeys(str(host) for batch in batches for host in batch.get("hosts", ())))
         min_processes, max_processes = int(rows["processes"].min()), int(rows["processes"].max())
         processes = f"{max_processes}" if min_processes == max_processes else f"{min_processes} to {max_processes}"
         share = f"{processes} processes share {format_count(int(rows['processors'].min()), 'processor')}"
@@ -161,8 +161,8 @@ def _find_busy_machines(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -
     """Return a remark on each platform that others used before a batch began."""
     lines = []
     for platform, rows in real.groupby("platform"):
-        about = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
-        recorded = [(entry.get("at_work"), entry.get("cores")) for entry in about]
+        batches = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
+        recorded = [(entry.get("at_work"), entry.get("cores")) for entry in batches]
         loads = [
             (at_work, int(cores))
             for at_work, cores in recorded
@@ -327,8 +327,8 @@ def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
     return [
         f"{format_count(number, 'prediction')} of {family} "
         f"{'has' if number == 1 else 'have'} a parameter interval only: "
-        f"no other workload was measured {place}."
-        for place, number in places[places != ""].value_counts().items()
+        f"no other workload was measured {placement}."
+        for placement, number in places[places != ""].value_counts().items()
     ]
 
 

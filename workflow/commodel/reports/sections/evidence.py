@@ -48,15 +48,15 @@ SAMPLE_COLUMNS = [
 
 
 def make_samples_section(plan: Plan, results: Results, summary: pd.DataFrame) -> Section:
-    about = {row["id"]: row for row in summary[["id", "kind", "name", "settings"]].to_dict("records")}
-    parts = list(_iterate_samples(plan, results, about))
+    point_of_id = {row["id"]: row for row in summary[["id", "kind", "name", "settings"]].to_dict("records")}
+    parts = list(_iterate_samples(plan, results, point_of_id))
     keys = [column.key for column in SAMPLE_COLUMNS]
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=keys)
     note = "One row a sample of every pass, as in the raw files."
     return Section(SAMPLES_SHEET, note, (make_table("Samples", "All samples", SAMPLE_COLUMNS, frame, fixed=6),))
 
 
-def _iterate_samples(plan: Plan, results: Results, about: dict[str, dict]) -> Iterator[pd.DataFrame]:
+def _iterate_samples(plan: Plan, results: Results, point_of_id: dict[str, dict]) -> Iterator[pd.DataFrame]:
     """Yield the samples of each case from the raw files of the plan. A damaged file is an error, as in `collect`."""
     for batch in plan.batches:
         head = {
@@ -64,10 +64,10 @@ def _iterate_samples(plan: Plan, results: Results, about: dict[str, dict]) -> It
             "simulated": simulation_word(plan.platforms[batch.platform].simulated),
         }
         for case in batch.ids:
-            if case in about and (path := find_raw_file(results.raw(batch.name), case)):
+            if case in point_of_id and (path := find_raw_file(results.raw(batch.name), case)):
                 rows = pd.DataFrame(read_samples(path, case), columns=["pass", "sample", "seconds", "skew", "valid"])
                 rows[["seconds", "skew"]] *= MICRO
-                yield rows.assign(**head, **{key: to_plain_value(value) for key, value in about[case].items()})
+                yield rows.assign(**head, **{key: to_plain_value(value) for key, value in point_of_id[case].items()})
 
 
 DRAWN_SIZE = 1024  # bytes of the message that is drawn beside the smallest: a packet of the TAN paper
@@ -140,8 +140,8 @@ def chart_histogram(row: dict) -> Chart:
     outline = Series("samples", (*xs, xs[-1]), (*ys, 0.0), "line", 0)
     named = (("half the smallest", "min"), ("median", "median"), ("mean", "mean"))
     marks = [
-        Series(f"{name} {row[key]:.4g} µs", (row[key], row[key]), (0.0, top), "dashed", place)
-        for place, (name, key) in enumerate(named, 1)
+        Series(f"{name} {row[key]:.4g} µs", (row[key], row[key]), (0.0, top), "dashed", position)
+        for position, (name, key) in enumerate(named, 1)
         if row[key] <= right
     ]
     where = f"{row['platform']}{' (simulated)' if row['simulated'] == 'simulated' else ''}"
@@ -168,12 +168,12 @@ def describe_identical_samples(rows: list[dict]) -> list[str]:
     where = sorted({row["platform"] for row in rows if row["single"]})
     lines = []
     for platform in where:
-        here = [row for row in rows if row["platform"] == platform]
+        rows_of_platform = [row for row in rows if row["platform"] == platform]
         identical, note = (
-            sum(row["single"] for row in here),
-            " (simulated)" if here[0]["simulated"] == "simulated" else "",
+            sum(row["single"] for row in rows_of_platform),
+            " (simulated)" if rows_of_platform[0]["simulated"] == "simulated" else "",
         )
-        sizes = "every size" if identical == len(here) else f"{identical} of {len(here)} sizes"
+        sizes = "every size" if identical == len(rows_of_platform) else f"{identical} of {len(rows_of_platform)} sizes"
         lines.append(f"{platform}{note}: at {sizes} all samples are identical. There is no distribution to draw.")
     return lines
 
@@ -319,7 +319,7 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
                 )
         drawn += charts.chart_residuals(fitted_set, interesting, len(drawn) + 1)
     head = select_columns("Curve")
-    about = [
+    texts = [
         *head,
         *select_columns("Curves"),
     ]
@@ -333,7 +333,7 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
     if any(row["figure"] is None for row in curves):
         note += f" Charts show the {charts.MAX_CURVES} worst curves of each model."
     blocks = (
-        make_table("Curves", "Fitted curves", about, make_object_frame(curves, about), fixed=4, note=note),
+        make_table("Curves", "Fitted curves", texts, make_object_frame(curves, texts), fixed=4, note=note),
         *drawn,
         make_table("Samples", "Samples of the curves", of_samples, make_object_frame(samples, of_samples), fixed=4),
     )

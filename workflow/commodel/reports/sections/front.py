@@ -77,7 +77,7 @@ def make_use_grid(part: pd.DataFrame) -> Grid:
     sizes = sorted(rows["bytes"].unique())
     colours = assign_colours(rows.loc[~rows["own"], "use"])
     lines = []  # (operation, labels, cells)
-    for (operation, place), workloads in rows.groupby(["operation", "place"], sort=True):
+    for (operation, placement), workloads in rows.groupby(["operation", "place"], sort=True):
         differ = rows.loc[rows["operation"] == operation, "place"].nunique() > 1
         described = []
         for (_, label), some_rows in workloads.groupby(["count", "size"], sort=True):
@@ -87,7 +87,7 @@ def make_use_grid(part: pd.DataFrame) -> Grid:
         ):
             same = list(equal_rows)
             lines.append(
-                (operation, join_labels([label for label, _ in same]) + (f", {place}" if differ else ""), same)
+                (operation, join_labels([label for label, _ in same]) + (f", {placement}" if differ else ""), same)
             )
     cells = []
     for at, (operation, _, same) in enumerate(lines):
@@ -95,9 +95,11 @@ def make_use_grid(part: pd.DataFrame) -> Grid:
         for length, row in last.items():
             picks = (("operation", operation), *((("size", label),) if len(same) == 1 else ()), ("bytes", str(length)))
             fill = LIBRARY if row.own else colours[name_without_argument(row.use)]
-            place, behind = (at, sizes.index(length)), SourceRows("Comparison", (("point", row.point),))
+            placement, source = (at, sizes.index(length)), SourceRows("Comparison", (("point", row.point),))
             cells.append(
-                Cell(*place, name_fastest(row), fill, describe_fastest(operation, label, row), row.own, picks, behind)
+                Cell(
+                    *placement, name_fastest(row), fill, describe_fastest(operation, label, row), row.own, picks, source
+                )
             )
     columns = tuple(format_size(length) for length in sizes)
     heads = tuple((operation, label) for operation, label, _ in lines)
@@ -136,7 +138,7 @@ def join_labels(labels: list[str]) -> str:
 def assign_colours(choices: pd.Series) -> dict[str, str]:
     """Return a colour for each algorithm or kind of tree, the most frequent first; beyond ten, colours repeat."""
     names = [name for name, _ in count_by_frequency(map(name_without_argument, choices))]
-    return {name: PALE_COLOURS[place % len(PALE_COLOURS)] for place, name in enumerate(names)}
+    return {name: PALE_COLOURS[index % len(PALE_COLOURS)] for index, name in enumerate(names)}
 
 
 def make_trust_grid(held_out: pd.DataFrame) -> Grid:
@@ -155,19 +157,19 @@ def make_trust_grid(held_out: pd.DataFrame) -> Grid:
     for row in rows.itertuples():
         if row.operation not in columns:
             continue
-        beyond = row.points_valid < 0.5 * row.points
+        mostly_invalid = row.points_valid < 0.5 * row.points
         words = f"{row.family}, {row.operation}: mean μ {format_ratio(row.mu_mean)} over {int(row.points)} points"
-        if beyond:
+        if mostly_invalid:
             kinds = Counter(Validity.parse(text).label for text in requested.get((row.operation, row.family), ()))
             kinds.pop(ValidityKind.VALID.value, None)
             words += f"; {join_words([name for name, _ in kinds.most_common(2)])}" if kinds else ""
         picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL_OPERATIONS else ()))
-        place = (families.index(row.family), columns.index(row.operation))
-        fill, behind = (
-            FLAGGED_COLOUR if beyond else colour_error(row.mu_mean),
+        cell = (families.index(row.family), columns.index(row.operation))
+        fill, source = (
+            FLAGGED_COLOUR if mostly_invalid else colour_error(row.mu_mean),
             link_mean_error(platform, row.operation, row.family),
         )
-        cells.append(Cell(*place, format_mu(row.mu_mean), fill, words, picks=picks, behind=behind))
+        cells.append(Cell(*cell, format_mu(row.mu_mean), fill, words, picks=picks, behind=source))
     heads = tuple(("", family) for family in families)
     title = "Mean error by model and operation"
     if best is not None:
@@ -291,7 +293,7 @@ def make_fronts(
             [parameters for parameters in sets if to_plain_value(parameters.platform) == platform],
             [network for network in networks if to_plain_value(network.platform) == platform],
             [trip for trip in trips if trip["platform"] == platform],
-            [about for about in provenance.values() if to_plain_value(about.get("platform")) == platform],
+            [batch for batch in provenance.values() if to_plain_value(batch.get("platform")) == platform],
             [remark.text for remark in anomalies if to_plain_value(remark.platform) == platform],
             scatters.get(platform),
             times[platform][0] if platform in times else None,
@@ -312,8 +314,8 @@ def make_front(
         simulated,
         describe_measurement(part, batches, simulated),
         tuple(
-            replace(tile, behind=behind)
-            for tile, behind in (
+            replace(tile, behind=source)
+            for tile, source in (
                 summarize_prediction(platform, held_out, best, recommended.evaluation),
                 (summarize_default_gains(part, bool(choices.cells)), SourceRows("Selection", where)),
                 summarize_gain(platform, part, best, recommended.choices),
@@ -331,17 +333,17 @@ def make_front(
 def describe_measurement(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> str:
     """Return the origin of the data: `measured · 2026-11-21 · 32 hosts · MPICH 5.0 · commit ab12`, as far as it is
     known."""
-    days = sorted({str(about["date"])[:10] for about in batches if about.get("date")})
-    hosts = {str(host) for about in batches for host in about.get("hosts") or ()}
-    libraries = sorted({shorten_version(str(about["mpi"])) for about in batches if about.get("mpi")})
-    commits = sorted({str(about["commit"]) for about in batches if about.get("commit")})
+    days = sorted({str(batch["date"])[:10] for batch in batches if batch.get("date")})
+    hosts = {str(host) for batch in batches for host in batch.get("hosts") or ()}
+    libraries = sorted({shorten_version(str(batch["mpi"])) for batch in batches if batch.get("mpi")})
+    commits = sorted({str(batch["commit"]) for batch in batches if batch.get("commit")})
     words = ["simulated" if simulated else "measured"]
     words += [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else []
     words += [] if simulated or not hosts else [format_count(len(hosts), "host")]
     words += [f"up to {int(part['ranks'].max())} ranks"] if len(part) else []
     words += [shorten_list(libraries, 2)] if libraries else []
     words += (
-        [shorten_list(sorted({describe_container(about.get("container")) for about in batches}), 2)] if batches else []
+        [shorten_list(sorted({describe_container(batch.get("container")) for batch in batches}), 2)] if batches else []
     )
     words += [f"commit {shorten_list([commit[:7] for commit in commits], 2)}"] if commits else []
     return to_plain_value(" · ".join(words))
@@ -353,9 +355,9 @@ def shorten_version(text: str) -> str:
     return f"{match[1]} {match[2]}" if match else text
 
 
-def describe_container(about: object) -> str:
+def describe_container(container: object) -> str:
     """Return the container that programs ran in, by the file of its image."""
-    image = about.get("image") if isinstance(about, Mapping) else None
+    image = container.get("image") if isinstance(container, Mapping) else None
     return f"container {str(image).rpartition('/')[2]}" if image else "no container"
 
 

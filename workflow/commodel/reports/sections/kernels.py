@@ -71,9 +71,9 @@ def list_speed_blocks(
                 for kind, kinds_rows in curves.kinds.items()
                 for row in kinds_rows
             ]
-    here = collect_compute_times(partitions, raw)
-    yield from chart_compute_times(here)
-    rows += [row.row for row in here]
+    compute_times = collect_compute_times(partitions, raw)
+    yield from chart_compute_times(compute_times)
+    rows += [row.row for row in compute_times]
     if rows:
         columns = (
             *select_columns("Speeds", "platform", "size"),
@@ -99,11 +99,11 @@ def name_share_unit(kernel: str, block: int) -> str:
 def chart_speeds(name: str, kernel: str, declared: Speeds, curves: KernelSpeeds) -> Chart:
     """Draw the speeds of a file, one line for each kind of process."""
     lines, unit = [], name_share_unit(kernel, curves.block)
-    for place, (kind, rows) in enumerate(curves.kinds.items()):
+    for index, (kind, rows) in enumerate(curves.kinds.items()):
         columns = tuple(zip(*(row if len(row) == 4 else (*row, row[1], row[1]) for row in rows), strict=True))
         sizes, speed, low, high = (tuple(map(float, column)) for column in columns)
         ends = {"low": low, "high": high} if any(len(row) == 4 for row in rows) else {}
-        lines.append(Series(to_plain_value(kind), sizes, speed, "both", place, **ends))
+        lines.append(Series(to_plain_value(kind), sizes, speed, "both", index, **ends))
     title = (to_plain_value(declared.platform) or to_plain_value(name)) + (" (simulated)" if declared.simulated else "")
     return make_speed_chart(
         f"Speeds {to_plain_value(name)} {kernel}", title, kernel, unit, lines, describe_source(declared)
@@ -145,7 +145,7 @@ def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame | N
         for point, iterations in partition.points:
             if seconds.get(point.id, 0) > 0:
                 unit = name_share_unit(kernel, math.isqrt(point.bytes // DOUBLE_BYTES))
-                about = (
+                keys = (
                     to_plain_value(point.platform),
                     kernel,
                     to_plain_value(partition.kinds[0]),
@@ -153,8 +153,8 @@ def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame | N
                     share,
                     point.ranks,
                 )
-                speeds.setdefault(about, []).append(share * iterations / seconds[point.id])
-    return [ComputeTimes(*about, tuple(ratios)) for about, ratios in sorted(speeds.items())]
+                speeds.setdefault(keys, []).append(share * iterations / seconds[point.id])
+    return [ComputeTimes(*keys, tuple(ratios)) for keys, ratios in sorted(speeds.items())]
 
 
 def chart_compute_times(rows: Sequence[ComputeTimes]) -> Iterator[Chart]:
@@ -162,13 +162,13 @@ def chart_compute_times(rows: Sequence[ComputeTimes]) -> Iterator[Chart]:
     key = attrgetter("platform", "kernel", "unit")
     for (platform, kernel, unit), group in groupby(sorted(rows, key=key), key=key):
         same, lines = list(group), []
-        for place, kind in enumerate(dict.fromkeys(row.kind for row in same)):
+        for index, kind in enumerate(dict.fromkeys(row.kind for row in same)):
             of_kind = [row for row in same if row.kind == kind]
             ends = {
                 name: tuple(map(end, (row.speeds for row in of_kind))) for name, end in (("low", min), ("high", max))
             }
             sizes, speeds = tuple(float(row.share) for row in of_kind), tuple(median(row.speeds) for row in of_kind)
-            lines.append(Series(kind, sizes, speeds, "both", place, **ends))
+            lines.append(Series(kind, sizes, speeds, "both", index, **ends))
         if len({row.share for row in same}) > 1:
             note = "measured in this run: the slowest process; bars: slowest to fastest point"
             yield make_speed_chart(f"Speeds ran {platform} {kernel}", platform, kernel, unit, lines, note)
@@ -201,7 +201,7 @@ def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: 
         tiling = partition.tiling
         area, half = tiling.area, int((tiling.width + tiling.height).sum())
         squares = float(2 * np.sqrt(area).sum())
-        about = (
+        keys = (
             number,
             list_platforms(partition, simulated),
             partition.kernel,
@@ -209,7 +209,7 @@ def tabulate_partitions(partitions: Sequence[tuple[int, Partition]], simulated: 
             to_plain_value(partition.layout),
         )
         sizes = tiling.side, name_unit(partition) + "s", tiling.ranks, int(area.min()), int(area.max())
-        rows.append((*about, *sizes, half / squares if squares else math.nan))
+        rows.append((*keys, *sizes, half / squares if squares else math.nan))
     columns = select_columns("Partitions")
     return Table("Partitions", "Partitions", columns, tuple(rows), fixed=1)
 
@@ -253,7 +253,7 @@ def assign_colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], 
         span = math.log(max(high / low, 2.0))
         tones_of = {float(value): mix_scale_colour(math.log(high / value) / span) for value in speed[ranks]}
         tones = sorted(tones_of, reverse=True)
-        tones = [tones[place] for place in select_evenly(len(tones), MAX_LEGEND_TONES)]
+        tones = [tones[index] for index in select_evenly(len(tones), MAX_LEGEND_TONES)]
         legend = tuple((tones_of[value], f"{format_speed(value)} {name_unit(partition)}s/s") for value in tones)
         return [tones_of[float(speed[rank])] for rank in ranks], legend, "coloured by speed"
     kinds = [to_plain_value(partition.kinds[rank]) for rank in ranks]
@@ -267,7 +267,7 @@ def assign_colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], 
             ((UNIFORM_COLOUR, f"{kinds[0]}, {names[0]}"),),
             "processes of one kind on one node",
         )
-    palette = {name: PALE_COLOURS[place % len(PALE_COLOURS)] for place, name in enumerate(names)}
+    palette = {name: PALE_COLOURS[index % len(PALE_COLOURS)] for index, name in enumerate(names)}
     return [palette[name] for name in named], tuple((palette[name], name) for name in names), colour_rule
 
 
@@ -279,15 +279,15 @@ def tabulate_rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[s
     """Return the rectangles of the partitions that are drawn."""
     rows = []
     for number, partition in drawn:
-        tiling, place = partition.tiling, list_platforms(partition, simulated)
+        tiling, platforms = partition.tiling, list_platforms(partition, simulated)
         seconds = tiling.seconds
         for rank in range(tiling.ranks):
-            about = number, place, partition.kernel, to_plain_value(partition.divided), rank
+            keys = number, platforms, partition.kernel, to_plain_value(partition.divided), rank
             process = to_plain_value(partition.kinds[rank]), int(partition.node[rank])
             sides = (int(column[rank]) for column in tiling.table)
             speed = None if tiling.speed is None else float(tiling.speed[rank])
             computes = None if tiling.speed is None else float(1e3 * seconds[rank])
-            rows.append((*about, *process, *sides, int(tiling.area[rank]), speed, computes))
+            rows.append((*keys, *process, *sides, int(tiling.area[rank]), speed, computes))
     speeds = any(partition.tiling.speed is not None for _, partition in drawn)
     columns = (
         *select_columns("Rectangles", "number", "node"),
@@ -319,8 +319,8 @@ def make_sections(
     drawn = [(number, partition) for number, partition in numbered if partition.tiling.ranks <= MAX_RECTANGLES]
     drawn = [(number, partition) for number, partition in drawn if not has_equal_shares(partition)] or drawn
     drawn = drawn[:MAX_DRAWN_PARTITIONS]
-    alone = by_iteration(frame)
-    words = [*describe_iterations(alone), *(to_plain_value(line) for line in unread)]
+    iterations = by_iteration(frame)
+    words = [*describe_iterations(iterations), *(to_plain_value(line) for line in unread)]
     if len(drawn) < len(partitions):
         drawn_kind = f"those with unequal shares and at most {MAX_RECTANGLES} processes"
         words.append(f"{len(drawn)} of {format_count(len(partitions), 'partition')} are drawn ({drawn_kind}).")
@@ -328,8 +328,8 @@ def make_sections(
         Answer("Measured iterations", tuple(words)),
         tabulate_partitions(numbered, simulated),
         *(draw_partition(number, partition, simulated) for number, partition in drawn),
-        *chart_iterations(alone),
-        *([tabulate_iterations(alone)] if len(alone) else []),
+        *chart_iterations(iterations),
+        *([tabulate_iterations(iterations)] if len(iterations) else []),
         *list_speed_blocks(speeds, partitions, raw),
         *([tabulate_rectangles(drawn, simulated)] if drawn else []),
     ]
@@ -341,10 +341,10 @@ def has_equal_shares(partition: Partition) -> bool:
     return len(set(partition.tiling.area.tolist())) == 1
 
 
-def describe_iterations(alone: pd.DataFrame) -> list[str]:
+def describe_iterations(iterations: pd.DataFrame) -> list[str]:
     """Return a sentence on each kernel with single iterations: their times and the best model."""
     lines = []
-    for (platform, kernel), part in alone.groupby(["platform", "kernel"], sort=False):
+    for (platform, kernel), part in iterations.groupby(["platform", "kernel"], sort=False):
         points = part.drop_duplicates("point").dropna(subset="measured")
         if points.empty:
             continue
@@ -364,10 +364,10 @@ def shorten_name(text: str) -> str:
     return " ".join("/".join(part.split("/")[-2:]) for part in parts)
 
 
-def chart_iterations(alone: pd.DataFrame) -> list[Chart]:
+def chart_iterations(iterations: pd.DataFrame) -> list[Chart]:
     """Return charts of the time of single iterations."""
     charts = []
-    for (platform, kernel, layout, length), part in alone.groupby(
+    for (platform, kernel, layout, length), part in iterations.groupby(
         ["platform", "kernel", "layout", "bytes"], sort=False
     ):
         part = part.sort_values("iteration")
@@ -388,10 +388,10 @@ def chart_iterations(alone: pd.DataFrame) -> list[Chart]:
                 **ends,
             )
         ]
-        for place, family in enumerate(drop_equal_models(part, rank_models(part), MAX_MODELS)):
+        for index, family in enumerate(drop_equal_models(part, rank_models(part), MAX_MODELS)):
             prediction = part[(part["family"] == family) & part["predicted"].notna()]
             lines.append(
-                Series(family, list_iterations(prediction), to_microseconds(prediction["predicted"]), "dashed", place)
+                Series(family, list_iterations(prediction), to_microseconds(prediction["predicted"]), "dashed", index)
             )
         spread = [value for line in lines for value in (*line.y, *line.low, *line.high)]
         name = (
@@ -413,20 +413,20 @@ def list_iterations(rows: pd.DataFrame) -> tuple[float, ...]:
     return tuple(rows["iteration"].astype(float))
 
 
-def tabulate_iterations(alone: pd.DataFrame) -> Table:
+def tabulate_iterations(iterations: pd.DataFrame) -> Table:
     """Return the table of single iterations, with prediction and μ of each model."""
-    families = list_models(alone)
+    families = list_models(iterations)
     rows = []
-    for _, part in alone.sort_values(["simulated", "platform", "kernel", "iteration"], kind="stable").groupby(
+    for _, part in iterations.sort_values(["simulated", "platform", "kernel", "iteration"], kind="stable").groupby(
         "point", sort=False
     ):
         row = scale_to_shown_units(part.iloc[:1]).iloc[0].to_dict()
         row |= {key: shorten_name(row[key]) for key in ("kernel", "layout")}
         predictions = part.set_index("family")
         for family in families:
-            there = family in predictions.index
-            row[f"{family} prediction"] = predictions.at[family, "predicted"] * MICRO if there else math.nan
-            row[f"{family} mu"] = predictions.at[family, "mu"] if there else math.nan
+            has_prediction = family in predictions.index
+            row[f"{family} prediction"] = predictions.at[family, "predicted"] * MICRO if has_prediction else math.nan
+            row[f"{family} mu"] = predictions.at[family, "mu"] if has_prediction else math.nan
         rows.append(row)
     columns = [
         *select_columns("Iterations"),

@@ -188,7 +188,7 @@ def _draw_matrix(network: Network, quantity: str, values: np.ndarray, unit: str,
         matrix = compute_group_medians(groups, matrix)
         labels = [f"group {number}" for number in range(len(matrix))]
         groups, slow, note = np.arange(len(labels)), (), f"Medians between {format_count(len(labels), 'group')}. "
-    marks = frozenset(place for place, node in enumerate(order) if node in slow)
+    marks = frozenset(index for index, node in enumerate(order) if node in slow)
     share = np.isfinite(matrix).sum() / max(matrix.size - len(matrix), 1)
     if share < MIN_COMPLETE_SHARE:
         note += f"{100 * share:.0f} % of the pairs were measured. Pale: the median of the groups."
@@ -215,10 +215,10 @@ def compute_group_medians(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     numbers = list(dict.fromkeys(groups.tolist()))[:MAX_DRAWN_NODES]
     medians = np.full((len(numbers), len(numbers)), np.nan)
     for row, first in enumerate(numbers):
-        for place, second in enumerate(numbers):
+        for column, second in enumerate(numbers):
             part = matrix[np.ix_(groups == first, groups == second)]
             if np.isfinite(part).any():
-                medians[row, place] = np.nanmedian(part)
+                medians[row, column] = np.nanmedian(part)
     return medians
 
 
@@ -237,13 +237,13 @@ def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
         *(Column(f"latency{end}", f"latency{words} [µs]", "number") for end, words in ends),
         *(Column(f"bandwidth{end}", f"bandwidth{words} [MB/s]", "number") for end, words in ends),
     ]
-    about = select_columns("Nodes")
+    node_columns = select_columns("Nodes")
     note = "Pairs of slow nodes are in no class."
     return [
         make_table(
             "Classes", "Distance classes", columns, pd.DataFrame(rows, columns=[c.key for c in columns]), note=note
         ),
-        make_table("Nodes", "Nodes", about, pd.DataFrame(nodes, columns=[c.key for c in about]), fixed=4),
+        make_table("Nodes", "Nodes", node_columns, pd.DataFrame(nodes, columns=[c.key for c in node_columns]), fixed=4),
     ]
 
 

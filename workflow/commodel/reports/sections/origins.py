@@ -121,8 +121,11 @@ def split_text(text: str) -> tuple[str, ...]:
     for line in text.expandtabs(4).splitlines():
         printable = "".join(char if char.isprintable() else " " for char in line)
         shown += [printable[at : at + LINE] for at in range(0, max(1, len(printable)), LINE)]
-    more = len(shown) - MOST_LINES
-    return (*shown[:MOST_LINES], *([f"… {more:,} more lines; the digest above is of all of them"] if more > 0 else []))
+    hidden = len(shown) - MOST_LINES
+    return (
+        *shown[:MOST_LINES],
+        *([f"… {hidden:,} more lines; the digest above is of all of them"] if hidden > 0 else []),
+    )
 
 
 def format_dates(batches: Mapping[str, Mapping], traces: ExperimentProvenance) -> str:
@@ -145,7 +148,7 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
     keys = list(dict.fromkeys(key for batch in entries.values() for key in batch))
     everywhere = [key for key in keys if has_one_value(entries.values(), key)]
     keys = [key for key in keys if key not in (*everywhere, "platform", "simulated")]
-    somewhere = [key for key in keys if all(has_one_value(some, key) for some in by_platform.values())]
+    somewhere = [key for key in keys if all(has_one_value(rows, key) for rows in by_platform.values())]
     differing = [key for key in keys if key not in somewhere]
     pair, head = select_columns("Key and value"), Column("simulated", "simulated")
     of_all = [{"key": key, "value": next(iter(entries.values()))[key]} for key in everywhere]
@@ -153,10 +156,10 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
     if somewhere:
         columns = [Column("platform", "platform"), head, *pair]
         lines = [
-            {"platform": name, "simulated": simulation_word(name in simulated), "key": key, "value": some[0][key]}
-            for name, some in by_platform.items()
+            {"platform": name, "simulated": simulation_word(name in simulated), "key": key, "value": rows[0][key]}
+            for name, rows in by_platform.items()
             for key in somewhere
-            if key in some[0]
+            if key in rows[0]
         ]
         tables.append(
             make_table(

@@ -19,7 +19,7 @@ NOTE = (
 
 def make_sections(plan: Plan, results: Results, summary: pd.DataFrame) -> Sequence[Section]:
     """Return the section, if any case has counts. `summary` is the raw summary."""
-    about = {row["id"]: row for row in summary[["id", "name", "settings"]].to_dict("records")}
+    case_of_id = {row["id"]: row for row in summary[["id", "name", "settings"]].to_dict("records")}
     parts = []
     for batch in plan.batches:
         head = {
@@ -28,11 +28,13 @@ def make_sections(plan: Plan, results: Results, summary: pd.DataFrame) -> Sequen
         }
         for case in batch.ids:
             path = find_counts_file(results.raw(batch.name), case)
-            if case in about and path.exists():
+            if case in case_of_id and path.exists():
                 rows = read_counts(path)
                 rows["round_trip"] *= MICRO
                 rows[["filter_seconds", "cpu_seconds"]] *= 1000
-                parts.append(rows.assign(**head, **{key: to_plain_value(value) for key, value in about[case].items()}))
+                parts.append(
+                    rows.assign(**head, **{key: to_plain_value(value) for key, value in case_of_id[case].items()})
+                )
     if not parts:
         return ()
     frame = pd.concat(parts, ignore_index=True)

@@ -164,7 +164,7 @@ def tabulate_default_gains(rows: pd.DataFrame, simulated: set[str]) -> Table:
     columns = select_columns("Library")
     shown = pd.DataFrame(lines, columns=[column.key for column in columns])
     note = "The fastest measured alternative of each workload, compared with the MPI default. Above 1: choosing pays."
-    marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.mean > 1)
+    marks = frozenset((row_index, 7) for row_index, row in enumerate(shown.itertuples()) if row.mean > 1)
     return make_table("Library", "Gain over the MPI default", columns, shown, note=note, fixed=3, marks=marks)
 
 
@@ -191,8 +191,8 @@ class Recommended:
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> "Recommended":
-        rows, about = evaluate(frame), frame[[*KEYS, "way", "size", "bytes"]].drop_duplicates(KEYS)
-        choices = combined_prediction.pick_alternatives(frame, rows).merge(about, "left", on=KEYS)
+        rows, labels = evaluate(frame), frame[[*KEYS, "way", "size", "bytes"]].drop_duplicates(KEYS)
+        choices = combined_prediction.pick_alternatives(frame, rows).merge(labels, "left", on=KEYS)
         return cls(summarize_recommended(rows, frame), choices)
 
     def only(self, platform: str) -> "Recommended":
@@ -216,14 +216,14 @@ def tabulate_recommended(summary: pd.DataFrame, simulated: set[str]) -> Table:
 def tabulate_choices(choices: pd.DataFrame) -> Table:
     """Return regret and gain of choosing by the recommended prediction: by platform and operation, and over all."""
     parts = []
-    for _, here in choices.groupby("platform", sort=False):
-        by_operation = combined_prediction.summarize_picks(here.sort_values("operation", kind="stable"))
+    for _, rows_of_platform in choices.groupby("platform", sort=False):
+        by_operation = combined_prediction.summarize_picks(rows_of_platform.sort_values("operation", kind="stable"))
         if len(by_operation) > 1:
-            parts.append(combined_prediction.summarize_picks(here.assign(operation=ALL_OPERATIONS)))
+            parts.append(combined_prediction.summarize_picks(rows_of_platform.assign(operation=ALL_OPERATIONS)))
         parts.append(by_operation)
     shown = scale_to_shown_units(pd.concat(parts, ignore_index=True))
     columns = select_columns("Following")
-    marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.gain > 1)
+    marks = frozenset((row_index, 7) for row_index, row in enumerate(shown.itertuples()) if row.gain > 1)
     note = (
         "The alternative with the lowest recommended prediction, as in `commodel advise`, from fits without its "
         "workload; the MPI default where the gain over it is within its uncertainty. Marked: faster than the MPI "
@@ -293,18 +293,20 @@ def mark_best(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int], 
     return frozenset(marks)
 
 
-def tabulate_classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
+def tabulate_classes(best_by_class: pd.DataFrame, simulated: set[str]) -> Table:
     """Return the best model by operation, fan-in and message size."""
-    shown = ahead.assign(simulated=[simulation_word(platform in simulated) for platform in ahead["platform"]])
+    shown = best_by_class.assign(
+        simulated=[simulation_word(platform in simulated) for platform in best_by_class["platform"]]
+    )
     shown["tied"] = [
         ", ".join(row.tied) if row.enough or not row.best else f"fewer than {MIN_POINTS} points"
-        for row in ahead.itertuples()
+        for row in best_by_class.itertuples()
     ]
-    shown["same"] = [", ".join(row.same) for row in ahead.itertuples()]
+    shown["same"] = [", ".join(row.same) for row in best_by_class.itertuples()]
     shown["mu_next"] = shown["mu_next"].astype(object).where(shown["next"] != "", None)
-    shown["alone"] = [row.enough and not row.tied for row in ahead.itertuples()]
+    shown["alone"] = [row.enough and not row.tied for row in best_by_class.itertuples()]
     columns = select_columns("Ahead")
-    marks = frozenset((place, 6) for place, row in enumerate(shown.itertuples()) if row.alone)
+    marks = frozenset((row_index, 6) for row_index, row in enumerate(shown.itertuples()) if row.alone)
     note = "Fan-in: the most messages that one rank receives in one step. Marked: clearly best."
     return make_table(
         "Ahead", "Best model by operation, fan-in and message size", columns, shown, note=note, fixed=5, marks=marks
@@ -378,13 +380,13 @@ def build_selection(frame: pd.DataFrame) -> tuple[Section, Section]:
     """Return, by workload, the fastest measured alternative, and the choice and regret of each model that had a
     choice."""
     families = list_models(frame)
-    rows, alone = list_workloads(frame, families)
+    rows, single_count = list_workloads(frame, families)
     if not any(isinstance(row[f"pick {family}"], str) for row in rows for family in families):
         families = []
-    return make_selection_section(rows, alone, families), list_other_choices(rows, families)
+    return make_selection_section(rows, single_count, families), list_other_choices(rows, families)
 
 
-def make_selection_section(rows: list[dict], alone: int, families: list[str]) -> Section:
+def make_selection_section(rows: list[dict], single_count: int, families: list[str]) -> Section:
     columns = [
         *WORKLOAD,
         *select_columns("Selection"),
@@ -395,8 +397,8 @@ def make_selection_section(rows: list[dict], alone: int, families: list[str]) ->
         "Workloads with two measured alternatives or more, including the MPI default. Regret 0: the model chooses the "
         "fastest alternative. With equal predictions the first counts. n/a: the model has no choice."
     )
-    if alone:
-        note += f" Not shown: {format_count(alone, 'workload')} with fewer."
+    if single_count:
+        note += f" Not shown: {format_count(single_count, 'workload')} with fewer."
     if not families and not any(pd.notna(row[column.key]) for row in rows for column in DEFAULT_COLUMNS):
         return Section("Selection", NO_CHOICE_NOTE, ())
     regrets = make_table(
@@ -438,7 +440,7 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
     points = select_measured_points(frame)
     points = points[points.groupby("workload")["point"].transform("size") > 1]
     schedules = points[~is_library_default(points)]
-    alone = frame["workload"].nunique() - schedules["workload"].nunique()
+    single_count = frame["workload"].nunique() - schedules["workload"].nunique()
     by_group = _group_by_workload(schedules, [*COPIED, "way", "measured", "measured_low", "measured_high"])
     chosen_by = _group_by_workload(
         frame.loc[frame["chosen"], ["workload", "family", "way", "regret"]], ["family", "way", "regret"]
@@ -464,7 +466,7 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
             choice = chosen.get(family, {"way": np.nan, "regret": np.nan})  # it predicts fewer than two alternatives
             row |= {f"pick {family}": choice["way"], f"regret {family}": choice["regret"] * 100}
         rows.append(row)
-    return rows, alone
+    return rows, single_count
 
 
 def _group_by_workload(frame: pd.DataFrame, columns: list[str]) -> dict[str, list[dict]]:

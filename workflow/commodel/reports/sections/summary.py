@@ -95,7 +95,7 @@ def find_answers(
     salient = select_salient(comparison)
     platforms = {
         *comparison["platform"],
-        *(to_plain_value(remark.platform) for some in remarks.values() for remark in some),
+        *(to_plain_value(remark.platform) for remark_list in remarks.values() for remark in remark_list),
     }
     findings = []
     for platform in sorted(platforms, key=lambda platform: (platform in simulated, platform)):
@@ -113,8 +113,8 @@ def find_answers(
                 MISSING: conditions.describe_missing(part, platform in simulated),
             }
         for question, lines in sentences.items():
-            here = [remark.text for remark in remarks.get(question, ()) if to_plain_value(remark.platform) == platform]
-            lines = (*here[:1], *lines[:1], *here[1:], *lines[1:])  # many remarks do not displace the answer
+            texts = [remark.text for remark in remarks.get(question, ()) if to_plain_value(remark.platform) == platform]
+            lines = (*texts[:1], *lines[:1], *texts[1:], *lines[1:])  # many remarks do not displace the answer
             findings += [Findings(platform, question, lines)] if lines else []
     return findings
 
@@ -265,9 +265,9 @@ def describe_choices(family: str, part: pd.DataFrame) -> list[str]:
 
 def describe_leads(rows: pd.DataFrame) -> list[str]:
     """Return, for each model that alone is the best in some class of one platform, the classes and the widest lead."""
-    alone = rows[rows["enough"] & (rows["tied"].str.len() == 0)]
+    clear = rows[rows["enough"] & (rows["tied"].str.len() == 0)]
     lines = []
-    for family, classes in sorted(alone.groupby("best"), key=lambda item: (-len(item[1]), item[0])):
+    for family, classes in sorted(clear.groupby("best"), key=lambda item: (-len(item[1]), item[0])):
         places = [
             f"{operation} at fan-in {fan_in} ({', '.join(entry['size_class'])})"
             for (operation, fan_in), entry in classes.groupby(["operation", "fan_in"], sort=False)

@@ -29,14 +29,14 @@ class ChartData:
     def insert(self, sheet, row: int, charts: list[Chart], width: int = WIDTH, height: int = HEIGHT) -> int:
         """Insert two charts to a line, from `row` on, and return the next free row."""
         lines = rows_of(height)
-        for place, chart in enumerate(charts):
-            down, across = divmod(place, 2)
+        for number, chart in enumerate(charts):
+            down, column = divmod(number, 2)
             sheet.insert_chart(
                 row + down * lines,
                 0,
                 self.native(chart, width, height),
                 {
-                    "x_offset": 4 + across * (width + GAP),
+                    "x_offset": 4 + column * (width + GAP),
                     "y_offset": 4,
                     "object_position": 3,
                     "description": f"{chart.title}. {chart.note}"[:250],
@@ -173,8 +173,8 @@ def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
     except DrawingError as error:
         sheet.write_string(row, 0, f"Not drawn: {error.message}.")
         return row + 2
-    about = {"image_data": BytesIO(picture), "object_position": 3, "description": tiling.alt[:250]}
-    sheet.insert_image(row, 0, "tiling.png", about | {"x_scale": PICTURE, "y_scale": PICTURE, "x_offset": 6})
+    options = {"image_data": BytesIO(picture), "object_position": 3, "description": tiling.alt[:250]}
+    sheet.insert_image(row, 0, "tiling.png", options | {"x_scale": PICTURE, "y_scale": PICTURE, "x_offset": 6})
     return row + int(specification["height"] * 2 * PICTURE) // ROW + 2
 
 
@@ -190,21 +190,21 @@ def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
     row = book.heading(sheet, row, f"{matrix.title} [{matrix.unit}]", matrix.note)
     borders = set(matrix.borders)
     head = {"bold": True, "font_size": 9}
-    for place, label in enumerate(matrix.labels):
-        tone = {"font_color": "#8A3B00"} if place in matrix.marks else {}
-        sheet.write_string(row, place + 1, label, book.form(**head, **tone, rotation=90, align="center"))
-        sheet.write_string(row + 1 + place, 0, label, book.form(**head, **tone, align="right"))
+    for index, label in enumerate(matrix.labels):
+        tone = {"font_color": "#8A3B00"} if index in matrix.marks else {}
+        sheet.write_string(row, index + 1, label, book.form(**head, **tone, rotation=90, align="center"))
+        sheet.write_string(row + 1 + index, 0, label, book.form(**head, **tone, align="right"))
     block = [number for number, (first, end) in enumerate(matrix.blocks) for _ in range(first, end)]
     for at, values in enumerate(matrix.values):
-        for place, value in enumerate(values):
-            edges = {"left": 2} if place in borders else {}
+        for index, value in enumerate(values):
+            edges = {"left": 2} if index in borders else {}
             edges |= {"top": 2} if at in borders else {}
-            expected = matrix.expected[block[at]][block[place]] if matrix.expected else value
+            expected = matrix.expected[block[at]][block[index]] if matrix.expected else value
             colour = matrix.colour(value) if is_finite_number(value) else matrix.colour(expected, pale=True)
             look = {"font_size": 9, "align": "center", "bg_color": colour, **edges}
             if is_finite_number(value):
                 form = book.form(**look, num_format=choose_number_format("number", value))
-                sheet.write_number(row + 1 + at, place + 1, value, form)
+                sheet.write_number(row + 1 + at, index + 1, value, form)
             else:
-                sheet.write_blank(row + 1 + at, place + 1, None, book.form(**look))
+                sheet.write_blank(row + 1 + at, index + 1, None, book.form(**look))
     return row + len(matrix.labels) + 2

@@ -58,7 +58,7 @@ def colour_scale(scale: Scale) -> dict:
     return options
 
 
-def column_widths(tables: tuple[Table, ...], alone: bool = True, filters: bool = True) -> list[int]:
+def column_widths(tables: tuple[Table, ...], only_tables: bool = True, filters: bool = True) -> list[int]:
     """Return widths in characters: enough for every value, and for the longest word of a header with its filter button.
 
     If tables share a sheet, text of a last column may continue over the empty cells to its right.
@@ -66,15 +66,15 @@ def column_widths(tables: tuple[Table, ...], alone: bool = True, filters: bool =
     widths: list[int] = []
     for table in tables:
         widths += [0] * (len(table.columns) - len(widths))
-        for place, column in enumerate(table.columns):
+        for index, column in enumerate(table.columns):
             # Bold digits and the grouping of Excel's own formats need a little more than the text.
             longest = (
-                max((len(format_value(column.kind, value)) for value in set(table.values(place))), default=0) * 1.1 + 3
+                max((len(format_value(column.kind, value)) for value in set(table.values(index))), default=0) * 1.1 + 3
             )
-            if not alone and column.kind == "text" and place + 1 == len(table.columns) and not table.backgrounds:
+            if not only_tables and column.kind == "text" and index + 1 == len(table.columns) and not table.backgrounds:
                 longest = 0
             word = max(map(len, f"{column.header} ".split(" "))) * 1.15 + (4 if filters else 1)
-            widths[place] = max(widths[place], min(WIDEST, int(max(longest, word, 7)) + 1))
+            widths[index] = max(widths[index], min(WIDEST, int(max(longest, word, 7)) + 1))
     return widths
 
 
@@ -150,11 +150,11 @@ def write_parquet(section: str, table: Table, folder: Path) -> Path:
     def pieces() -> Iterator[pa.Table]:
         for first in range(0, len(table.rows), PIECE):
             columns = {}
-            for place, (name, column) in enumerate(zip(names, table.columns, strict=True)):
-                values = table.values(place, first, first + PIECE)
+            for index, (name, column) in enumerate(zip(names, table.columns, strict=True)):
+                values = table.values(index, first, first + PIECE)
                 columns[name] = [
                     (format_value(column.kind, value) or None)
-                    if words[place]
+                    if words[index]
                     else float(value)
                     if has_rank(value)
                     else None
@@ -183,33 +183,33 @@ class Places:
     tables: dict[str, Place] = field(default_factory=dict)  # by name; of several sheets the first
     rows: dict[tuple, dict[tuple, tuple[int, int]]] = field(default_factory=dict)
 
-    def behind(self, behind: SourceRows | None) -> str:
+    def behind(self, source: SourceRows | None) -> str:
         """Return a link to the rows that a number comes from, or to one cell of the first of them."""
-        if behind is None or (place := self.tables.get(behind.table)) is None:
+        if source is None or (position := self.tables.get(source.table)) is None:
             return ""
-        keys = [column.key for column in place.table.columns]
-        if not {key for key, _ in behind.where} <= set(keys):
+        keys = [column.key for column in position.table.columns]
+        if not {key for key, _ in source.where} <= set(keys):
             return ""
-        first, last = self._rows(place, behind).get(tuple(value for _, value in behind.where), (-1, -1))
-        if first not in place.rows:
+        first, last = self._rows(position, source).get(tuple(value for _, value in source.where), (-1, -1))
+        if first not in position.rows:
             return ""
-        down = place.row - place.rows.start
-        if behind.column in keys:
-            return cell(place.sheet, down + first, keys.index(behind.column))
-        area = xl_range(down + first, 0, down + min(last, place.rows[-1]), len(keys) - 1)
-        return f"internal:{quote_sheetname(place.sheet)}!{area}"
+        down = position.row - position.rows.start
+        if source.column in keys:
+            return cell(position.sheet, down + first, keys.index(source.column))
+        area = xl_range(down + first, 0, down + min(last, position.rows[-1]), len(keys) - 1)
+        return f"internal:{quote_sheetname(position.sheet)}!{area}"
 
-    def _rows(self, place: Place, behind: SourceRows) -> dict[tuple, tuple[int, int]]:
+    def _rows(self, position: Place, source: SourceRows) -> dict[tuple, tuple[int, int]]:
         """Return for each combination of values of these columns its first row, and the last of the rows that follow it
         directly."""
-        names = tuple(key for key, _ in behind.where)
-        if (behind.table, names) not in self.rows:
+        names = tuple(key for key, _ in source.where)
+        if (source.table, names) not in self.rows:
             rows: dict[tuple, tuple[int, int]] = {}
-            for at, values in enumerate(zip(*(place.table.column(key) for key in names), strict=True)):
+            for at, values in enumerate(zip(*(position.table.column(key) for key in names), strict=True)):
                 first, last = rows.get(values, (at, at - 1))
                 rows[values] = first, at if last == at - 1 else last
-            self.rows[behind.table, names] = rows
-        return self.rows[behind.table, names]
+            self.rows[source.table, names] = rows
+        return self.rows[source.table, names]
 
 
 def cell(sheet: str, row: int = 0, column: int = 0) -> str:

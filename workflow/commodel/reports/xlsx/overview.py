@@ -50,8 +50,8 @@ class Overview:
         self.writer, self.front, self.sheet, self.row = writer, front, sheet, row
         self.name = sheet.get_name()
         use_grid, trust_grid = front.use, front.trust
-        words = [max(9, *(len(cell.text) + 1 for cell in grid.cells if cell.column == place), len(head) + 2)
-                 for grid in (use_grid, trust_grid) for place, head in enumerate(grid.columns)]  # fmt: skip
+        words = [max(9, *(len(cell.text) + 1 for cell in grid.cells if cell.column == column), len(head) + 2)
+                 for grid in (use_grid, trust_grid) for column, head in enumerate(grid.columns)]  # fmt: skip
         one, two = words[: len(use_grid.columns)] or [12] * 4, words[len(use_grid.columns) :] or [9] * 3
         names = [max(10, *(len(row[at]) + 2 for row in use_grid.rows)) if use_grid.rows else 10 for at in (0, 1)]
         families = max(10, *(len(label) + 2 for _, label in trust_grid.rows)) if trust_grid.rows else 10
@@ -69,8 +69,8 @@ class Overview:
     ) -> None:
         """Write the sheet. `platform_sheets` are the first sheets of all platforms, by name and link; `calculator`
         has the links to this platform's calculator, and to its factor of L."""
-        for place, width in enumerate(self.widths):
-            self.sheet.set_column(place, place, width)
+        for column, width in enumerate(self.widths):
+            self.sheet.set_column(column, column, width)
         self._platform(platform_sheets)
         self._tiles(places)
         self._maps(places)
@@ -98,13 +98,13 @@ class Overview:
         self.row += 1
         if len(platform_sheets) > 1:
             self.sheet.write_string(self.row, 0, "Other platforms", form(font_color=MUTED))
-            there = [other for other in platform_sheets if other[0] != self.front.platform]
+            other_sheets = [other for other in platform_sheets if other[0] != self.front.platform]
             columns = sorted({max(first, 2) for first, _ in self.quarters})
-            for number, (name, target) in enumerate(there):
-                down, across = divmod(number, len(columns))
+            for number, (name, target) in enumerate(other_sheets):
+                down, column = divmod(number, len(columns))
                 look = form(font_color=LINK, underline=1)
-                self.sheet.write_url(self.row + down, columns[across], target, look, string=name)
-            self.row += (len(there) - 1) // len(columns)
+                self.sheet.write_url(self.row + down, columns[column], target, look, string=name)
+            self.row += (len(other_sheets) - 1) // len(columns)
             self.row += 1
         self.row += 1
 
@@ -144,14 +144,14 @@ class Overview:
         head = form(bold=True, bg_color=INK, font_color="#FFFFFF", align="center")
         side = form(bold=True, bg_color=INK, font_color="#FFFFFF")
         self._across(row + 2, first, first + names - 1, grid.side, side)
-        for place, text in enumerate(grid.columns, first + names):
-            self.sheet.write_string(row + 2, place, text, head)
+        for column, text in enumerate(grid.columns, first + names):
+            self.sheet.write_string(row + 2, column, text, head)
         top, shown = row + 3, grid.rows[:MOST_ROWS]
         for at, (group, label) in enumerate(shown):
             shown_group = group if at == 0 or grid.rows[at - 1][0] != group else ""
             texts = (shown_group, label) if names == 2 else (label,)
-            for place, text in enumerate(texts, first):
-                self.sheet.write_string(top + at, place, text, form(bold=place == first))
+            for column, text in enumerate(texts, first):
+                self.sheet.write_string(top + at, column, text, form(bold=column == first))
             self.sheet.set_row(top + at, LINE)
         for cell in grid.cells:
             if cell.row < len(shown):
@@ -161,13 +161,13 @@ class Overview:
                     else {"border": 1, "border_color": "#FFFFFF"}
                 )
                 look = form(bg_color=cell.fill, font_color="#111111", align="center", **edges)
-                place, target = first + names + cell.column, places.behind(cell.behind)
-                self._across(top + cell.row, place, place, cell.text, look, target, cell.about)
+                column, target = first + names + cell.column, places.behind(cell.behind)
+                self._across(top + cell.row, column, column, cell.text, look, target, cell.about)
         self.sheet.ignore_errors({"number_stored_as_text": f"A{top + 1}:XFD{top + len(shown)}"})
-        if more := len(grid.rows) - len(shown):
-            text = f"and {more} rows more: on the sheet Selection"
+        if hidden := len(grid.rows) - len(shown):
+            text = f"and {hidden} rows more: on the sheet Selection"
             self._across(top + len(shown), first, last, text, form(italic=True, font_color=MUTED))
-        return top + len(shown) + bool(more)
+        return top + len(shown) + bool(hidden)
 
     def _anomalies(self) -> None:
         form, last = self.writer.form, len(self.widths) - 1
@@ -192,14 +192,14 @@ class Overview:
                 places.behind(SourceRows("Mean μ by fan_in", where)),
             ),
         ]
-        ways = [entry for entry in deep if entry[1]]
+        entries = [entry for entry in deep if entry[1]]
         for name, sheet in places.sheets.items():
-            ways.append((f"{name}: {ABOUT[name]}" if name in ABOUT else name, link_to(sheet)))
+            entries.append((f"{name}: {ABOUT[name]}" if name in ABOUT else name, link_to(sheet)))
         form, half = self.writer.form, self.quarters[2][0]
         self.sheet.write_string(self.row, 0, "Where to look", form(bold=True, font_size=12, font_color=INK))
         self.row += 1
-        lines = -(-len(ways) // 2)
-        for number, (text, target) in enumerate(ways):
+        lines = -(-len(entries) // 2)
+        for number, (text, target) in enumerate(entries):
             column, down = divmod(number, lines)
             look = form(font_color=LINK, underline=1)
             self.sheet.write_url(self.row + down, half if column else 0, target, look, string=text)

@@ -82,8 +82,8 @@ class Workbook:
         self.report = report
         self.book = xlsxwriter.Workbook(stream, options)
         self.book.worksheet_class = Sheet
-        about = {"title": report.title[:250], "created": layout.find_creation_date(report), "author": "commodel"}
-        self.book.set_properties(about)
+        properties = {"title": report.title[:250], "created": layout.find_creation_date(report), "author": "commodel"}
+        self.book.set_properties(properties)
         self.formats: dict[tuple, object] = {}
         self.looks: dict[tuple, object] = {}
         self.names: set[str] = set()
@@ -92,7 +92,7 @@ class Workbook:
         self.beyond: dict[str, Table] = {}  # by section: too long for a sheet
         by_platform = groupby(sorted(report.sets, key=platform_of), key=platform_of)
         calculable = [(platform, *calculator.calculable(list(sets))) for platform, sets in by_platform]
-        order = {front.platform: place for place, front in enumerate(report.fronts)}
+        order = {front.platform: rank for rank, front in enumerate(report.fronts)}
         calculable.sort(key=lambda entry: order.get(to_plain_value(entry[0]), len(order)))  # as the first sheets
         self.calculable = [entry for entry in calculable if entry[1]]
         self.platforms = {*order, *(to_plain_value(entry[0]) for entry in self.calculable)}
@@ -167,32 +167,32 @@ class Workbook:
     def add_section(self, section: Section) -> None:
         """Add the sheet of a section. If it is a single table, its header and first columns are frozen."""
         tables, text = section.tables, section.note
-        alone = len(section.blocks) == 1 and bool(tables)
-        if alone and (count := len(tables[0].rows)) > LONGEST_TABLE:
+        single_block = len(section.blocks) == 1 and bool(tables)
+        if single_block and (count := len(tables[0].rows)) > LONGEST_TABLE:
             self.beyond[section.name], text = tables[0], layout.note(section.name, count)
         sheet, row = self.sheet(section.name, text)
         self.places.sheets.setdefault(section.name, sheet.get_name())
         filters = section.name not in (*FIRST, "Errors")
         matrices = [block for block in section.blocks if isinstance(block, Matrix)]
-        widths = charts.matrix_widths(matrices) if matrices else layout.column_widths(tables, alone, filters)
-        folded = tables[0].folded if alone else 0
-        for place, width in enumerate(widths):
-            hidden = {"level": 1, "hidden": True} if place >= len(widths) - folded else {}
-            sheet.set_column(place, place, width, None, hidden)
+        widths = charts.matrix_widths(matrices) if matrices else layout.column_widths(tables, single_block, filters)
+        folded = tables[0].folded if single_block else 0
+        for column, width in enumerate(widths):
+            hidden = {"level": 1, "hidden": True} if column >= len(widths) - folded else {}
+            sheet.set_column(column, column, width, None, hidden)
         if folded:
             sheet.set_column(len(widths), len(widths), None, None, {"collapsed": True})
         columns = max((len(table.columns) for table in tables), default=0)
         if columns > BROAD:
             sheet.set_paper(A3)
-        if alone:
+        if single_block:
             sheet.freeze_panes(row + 1, tables[0].fixed)
             sheet.repeat_rows(row)
             end = self.table(sheet, row, tables[0])
         else:
             end = self.add_blocks(sheet, row, section, widths, filters)
-            across = charts.CHARACTERS if section.charts else TEXT_WIDTH
-            columns = max(len(widths), layout.count_columns(widths, across)[0])
-        if (end > PRINTED and section.name not in FIRST) or (alone and columns > LEGIBLE):
+            characters = charts.CHARACTERS if section.charts else TEXT_WIDTH
+            columns = max(len(widths), layout.count_columns(widths, characters)[0])
+        if (end > PRINTED and section.name not in FIRST) or (single_block and columns > LEGIBLE):
             self.print_first(sheet, end, columns)
 
     def add_blocks(self, sheet, row: int, section: Section, widths: list[int], filters: bool) -> int:
@@ -266,8 +266,8 @@ class Workbook:
         header, number = self.form(**head, align="left", indent=1), self.form(**head, align="center")
         rows = layout.shown(table)
         if not rows:
-            for place, column in enumerate(table.columns):
-                sheet.write_string(row, place, column.header, header)
+            for index, column in enumerate(table.columns):
+                sheet.write_string(row, index, column.header, header)
             sheet.write_string(row + 1, 0, "none", self.form(italic=True, font_color=MUTED))
             return row + 2
         self.places.tables.setdefault(table.name, Place(sheet.get_name(), row + 1, rows, table))
@@ -278,41 +278,46 @@ class Workbook:
             for title, column in zip(titles, table.columns, strict=True)
         ]
         name = layout.make_unique(layout.table_name(table), 250, self.names)
-        about = {"name": name, "style": "Table Style Light 1", "autofilter": filters, "columns": columns}
-        sheet.add_table(row, 0, last, len(titles) - 1, about)
+        options = {"name": name, "style": "Table Style Light 1", "autofilter": filters, "columns": columns}
+        sheet.add_table(row, 0, last, len(titles) - 1, options)
         for at, values in enumerate(table.rows[: len(rows)]):
-            for place, value in enumerate(values):
-                self.write_cell(sheet, row + 1 + at, table, at, place, value)
-        for place, column in enumerate(table.columns):
+            for index, value in enumerate(values):
+                self.write_cell(sheet, row + 1 + at, table, at, index, value)
+        for index, column in enumerate(table.columns):
             if column.scale is not None:
-                sheet.conditional_format(row + 1, place, last, place, layout.colour_scale(column.scale))
+                sheet.conditional_format(row + 1, index, last, index, layout.colour_scale(column.scale))
         return last + 1
 
-    def write_cell(self, sheet, row: int, table: Table, at: int, place: int, value: object) -> None:
+    def write_cell(self, sheet, row: int, table: Table, at: int, column_index: int, value: object) -> None:
         column, marked, background = (
-            table.columns[place],
-            (at, place) in table.marks,
-            table.backgrounds.get((at, place), ""),
+            table.columns[column_index],
+            (at, column_index) in table.marks,
+            table.backgrounds.get((at, column_index), ""),
         )
         if is_finite_number(value):
             sheet.write_number(
-                row, place, value, self.look(choose_number_format(column.kind, value), marked, background=background)
+                row,
+                column_index,
+                value,
+                self.look(choose_number_format(column.kind, value), marked, background=background),
             )
             return
         text, wordy = format_value(column.kind, value), column.kind in TEXT_KINDS
         target = self.target(column.key, column.kind, value)
         if target:
-            sheet.write_url(row, place, target, self.look("", marked, wordy, LINK, background=background), string=text)
+            sheet.write_url(
+                row, column_index, target, self.look("", marked, wordy, LINK, background=background), string=text
+            )
             return
         endless = has_rank(value)  # Excel has no infinity: a text, which sorts after every number
         tone = "" if endless or (wordy and text not in TONES) else TONES.get(text, "#8A8A8A")
         background = COLOURS["bad"] if endless and column.scale is not None else background  # colour scales skip texts
-        runs_on = len(table.columns) > BROAD or place + 1 == len(table.columns)
+        runs_on = len(table.columns) > BROAD or column_index + 1 == len(table.columns)
         look = self.look("", marked, wordy, tone, len(text) > WIDEST and not runs_on, background)
         if text:
-            sheet.write_string(row, place, text, look)
+            sheet.write_string(row, column_index, text, look)
         else:
-            sheet.write_blank(row, place, None, look)
+            sheet.write_blank(row, column_index, None, look)
 
     def target(self, key: str, kind: str, value: object) -> str:
         """Return the link of a cell: from a raw file to its samples, from a point to its raw summary."""

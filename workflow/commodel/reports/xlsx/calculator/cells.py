@@ -146,26 +146,26 @@ class Cells:
     def heading(self, row: int, title: str, note: str = "") -> int:
         return self.writer.heading(self.sheet, row, title, note)
 
-    def look(self, numbers: str = "", **more):
-        look = {"bottom": 4, "bottom_color": "#D5DBE0"} | more
+    def look(self, numbers: str = "", **properties):
+        look = {"bottom": 4, "bottom_color": "#D5DBE0"} | properties
         return self.writer.form(**look, **({"num_format": numbers} if numbers else {}))
 
     def editable(self, numbers: str = ""):
         return self.look(numbers, bg_color=EDITABLE, locked=False, align="right")
 
     def head(self, row: int, titles: Sequence[str]) -> None:
-        for place, title in enumerate(titles):
-            side = "left" if place < 2 or place > 7 else "right"
+        for index, title in enumerate(titles):
+            side = "left" if index < 2 or index > 7 else "right"
             look = self.writer.form(bold=True, bg_color=INK, font_color="#FFFFFF", align=side)
-            self.sheet.write_string(row, place, title, look)
+            self.sheet.write_string(row, index, title, look)
 
     def name(self, name: str, row: int, column: int, value: float) -> Term:
         """Name a cell of this sheet and return it. Names that differ only in case get a suffix."""
         while name.lower() in self.names:
             name += "_"
         self.names.add(name.lower())
-        place = xl_rowcol_to_cell(row, column, row_abs=True, col_abs=True)
-        self.writer.book.define_name(f"'{self.sheet.get_name()}'!{name}", f"='{self.sheet.get_name()}'!{place}")
+        cell = xl_rowcol_to_cell(row, column, row_abs=True, col_abs=True)
+        self.writer.book.define_name(f"'{self.sheet.get_name()}'!{name}", f"='{self.sheet.get_name()}'!{cell}")
         return Term(name, value)
 
     def formula(self, row: int, column: int, formula: Term | tuple[str, object], look) -> None:
@@ -177,8 +177,8 @@ class Cells:
     def whole(self, first: int, left: int, last: int, right: int, title: str, smallest: int, largest: int) -> None:
         message = f"wanted a whole number from {smallest:,} to {largest:,}"
         limits = {"validate": "integer", "criteria": "between", "minimum": smallest, "maximum": largest}
-        about = {"input_title": title[:32], "input_message": message, "error_title": title[:32]}
-        self.sheet.data_validation(first, left, last, right, limits | about | {"error_message": message})
+        messages = {"input_title": title[:32], "input_message": message, "error_title": title[:32]}
+        self.sheet.data_validation(first, left, last, right, limits | messages | {"error_message": message})
 
 
 LEVELS = 6  # of a tree by its fan-outs
@@ -325,21 +325,21 @@ class Known:
         but never falls."""
         if self.values.forms.get(function) != TABLE:
             raise UserError(f"{function} is no table of samples")
-        places, levels = self.samples(function)
-        if not levels or len(places) < 2:
+        sizes, levels = self.samples(function)
+        if not levels or len(sizes) < 2:
             raise UserError(f"{function} has too few samples, or no levels")
-        if any(sample(function, place, level) not in self for level in levels for place in places):
+        if any(sample(function, size, level) not in self for level in levels for size in sizes):
             raise UserError(f"{function} lacks a sample")
-        over = self.area(f"{function} bytes", places)
-        i = row.put(f"{function} left", largest(1, smallest(len(places) - 1, over.up_to(x))))
+        over = self.area(f"{function} bytes", sizes)
+        i = row.put(f"{function} left", largest(1, smallest(len(sizes) - 1, over.up_to(x))))
         before, after = over.at(i), over.at(i + 1)
         share = row.put(f"{function} share", largest(0, (x - before) / (after - before)))
         names = [f"{function} of {level}" for level in levels]
         for level, name in zip(levels, names, strict=True):
-            column = self.area(f"{function} {level}", [self.number(sample(function, p, level)) * 1e6 for p in places])
+            column = self.area(f"{function} {level}", [self.number(sample(function, p, level)) * 1e6 for p in sizes])
             low, high = column.at(i), column.at(i + 1)
-            beyond = high + (share - 1) * largest(high - low, 0)
-            row.put(name, when(share > 1, beyond, low + share * (high - low)))
+            extrapolated = high + (share - 1) * largest(high - low, 0)
+            row.put(name, when(share > 1, extrapolated, low + share * (high - low)))
         return Surface(self.area(f"{function} at once", levels), row.area(names), levels[-1])
 
     def area(self, name: str, values: list[float]) -> Area:

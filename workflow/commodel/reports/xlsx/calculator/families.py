@@ -104,17 +104,17 @@ def binomial_up(row: Row, name: str, ranks: Term, message: Message, work: Term) 
     """Return the finish time of a reduction over a binomial tree. A rank receives from its children one after the
     other, the smallest subtree first. Column j is the time of the lowest j bits of P: the rank of the top bit is the
     last child, with the ranks of the bits below it."""
-    there, received = message.send + message.wire, message.receive + work
-    step = row.put(f"{name} step up", largest(there + received, message.gap_in))
+    arrival, received = message.send + message.wire, message.receive + work
+    step = row.put(f"{name} step up", largest(arrival + received, message.gap_in))
 
     def whole(bits: int) -> Term:  # 2^bits ranks
-        return there + received + (bits - 1) * step if bits else term(0)
+        return arrival + received + (bits - 1) * step if bits else term(0)
 
     below = row.put(f"{name} up 0", 0)
     for j in range(1, BITS + 1):
         top, low_part = low_bits(ranks, j)
-        starts = [whole(j - 1), below + there]
-        starts += [there + (j - 2) * step + message.gap_in] if j > 1 else []
+        starts = [whole(j - 1), below + arrival]
+        starts += [arrival + (j - 2) * step + message.gap_in] if j > 1 else []
         below = row.put(
             f"{name} up {j}", when(top, when(low_part.same(0), whole(j - 1), largest(*starts) + received), below)
         )
@@ -138,7 +138,7 @@ def pipeline(row: Row, name: str, pattern: Pattern, message: Callable[[Term], Me
     long = message(when(count > 1, pattern.segment, pattern.bytes)).put(row, f"{name} segment")
     last = message(pattern.bytes - pattern.segment * (count - 1)).put(row, f"{name} last")
     hop, last_hop = row.put(f"{name} segment hop", long.hop), row.put(f"{name} last hop", last.hop)
-    there, gap = long.send + long.wire, largest(long.send, long.gap_out)
+    arrival, gap = long.send + long.wire, largest(long.send, long.gap_out)
     both = long.send + long.receive  # of a rank that passes a segment on while it gets the next
     slowest = when(ranks > 2, largest(both, long.gap_out, long.gap_in), largest(gap, long.receive, long.gap_in))
     pace = row.put(f"{name} pace", (count - 2) * slowest)
@@ -151,7 +151,7 @@ def pipeline(row: Row, name: str, pattern: Pattern, message: Callable[[Term], Me
 
     at_root = (count - 1) * gap + (ranks - 1) * last_hop
     at_last = (
-        (ranks - 1) * there + (ranks - 2) * long.receive + pace + largest(long.receive, last.gap_in) + last.receive
+        (ranks - 1) * arrival + (ranks - 2) * long.receive + pace + largest(long.receive, last.gap_in) + last.receive
     )
     middle = when(ranks > 2, largest(change_at(term(1)), change_at(ranks - 2)), 0)
     return when(count > 1, largest(at_root, at_last, middle), (ranks - 1) * last_hop)
@@ -188,8 +188,8 @@ class Train:
         last = last + self.latency(self.last_bytes, ranks, self.at_rest["g_s"])
         before = self.at_full["O_s"] + self.latency(packet, ranks, self.at_full["g_s"]) + received
         before = before + (self.full - 1) * largest(self.at_full["g_s"], received)
-        there = when(self.full > 0, largest(last, before), last)
-        return there + self.at_rest["O_r"] + values["U_r"]
+        arrival = when(self.full > 0, largest(last, before), last)
+        return arrival + self.at_rest["O_r"] + values["U_r"]
 
 
 def cluster(row: Row, values: Known, pattern: Pattern) -> PredictedTimes:
@@ -200,22 +200,22 @@ def cluster(row: Row, values: Known, pattern: Pattern) -> PredictedTimes:
     at_full = {name: row.put(f"cluster {name} full", values.at(name, values["packet"])) for name in names}
     train = Train(values, last_bytes, full, at_rest, at_full)
     busy = row.put("cluster busy", train.busy)
-    alone = row.put("cluster flying", up(train.latency(last_bytes, 2, at_rest["g_s"]) / largest(busy, 1e-9)))
+    single = row.put("cluster flying", up(train.latency(last_bytes, 2, at_rest["g_s"]) / largest(busy, 1e-9)))
     every_rank = pattern.ranks
 
     def level(name: str, parents: Number, children: Number) -> Term:
         """Return the time until the last child of a node is reached. Several messages of one sender are in flight at
         once."""
-        ranks = parents * (1 + smallest(largest(alone, 1), children))
+        ranks = parents * (1 + smallest(largest(single, 1), children))
         return row.put(f"cluster {name}", (term(children) - 1) * busy + train.hop(ranks))
 
     nodes, reached, ready = term(1), term(0), term(0)
     for number, children in enumerate(pattern.fan_outs, 1):
-        there, some = children > 0, largest(children, 1)
-        down = level(f"level {number}", nodes, some)
-        ready = row.put(f"cluster done {number}", when(there, largest(ready, reached + children * busy), ready))
-        reached = row.put(f"cluster reached {number}", when(there, reached + down, reached))
-        nodes = row.put(f"cluster nodes {number}", nodes * some)
+        has_children, child_count = children > 0, largest(children, 1)
+        down = level(f"level {number}", nodes, child_count)
+        ready = row.put(f"cluster done {number}", when(has_children, largest(ready, reached + children * busy), ready))
+        reached = row.put(f"cluster reached {number}", when(has_children, reached + down, reached))
+        nodes = row.put(f"cluster nodes {number}", nodes * child_count)
     return {
         (BCAST, LINEAR): largest(level("linear", term(1), every_rank - 1), (every_rank - 1) * busy),
         (BCAST, TREE): largest(reached, ready),
@@ -266,9 +266,9 @@ def find_bounds(row: Row, values: Known, pattern: Pattern) -> dict[str, Term]:
     buffer = values["B_L"]
     lossless = smallest(senders, down(g_s * packets / (g_r * (packets - buffer))))
     largest_window = row.put("bounds most", when(packets <= buffer, senders, lossless))
-    even = row.put("bounds even", _best(senders, smallest_window, largest_window, last_bytes=False))
-    printed = row.put("bounds printed", _best(senders, smallest_window, largest_window, last_bytes=True))
-    both = largest(even, printed)
+    even_window = row.put("bounds even", _best(senders, smallest_window, largest_window, with_remainder=False))
+    printed = row.put("bounds printed", _best(senders, smallest_window, largest_window, with_remainder=True))
+    both = largest(even_window, printed)
     tried = when(both.same(0), largest(1, smallest(largest_window, senders)), both)
     window = row.put("bounds window", when(buffer > packets, senders, tried))
     through = row.put("bounds through", smallest(1, g_s / (senders * g_r) + buffer / packets))
@@ -283,18 +283,18 @@ def find_bounds(row: Row, values: Known, pattern: Pattern) -> dict[str, Term]:
     }
 
 
-def _best(senders: Term, fewest: Term, most: Term, *, rest: bool) -> Term:
-    """Return the largest window within the bounds that divides the senders evenly or, with `rest`, leaves at least
-    `fewest` at the end (as printed); 0 if there is none."""
+def _best(senders: Term, smallest: Term, largest: Term, *, with_remainder: bool) -> Term:
+    """Return the largest window within the bounds that divides the senders evenly or, if `with_remainder`, leaves at
+    least `smallest` at the end (as printed); 0 if there is none."""
     every = f"ROW($1:${MOST_SENDERS})"
     over = f"MOD({senders.text},{every})"
-    good = f"({over}>={fewest.text})" if rest else f"({over}=0)"
-    text = f"SUMPRODUCT(MAX(({every}>={fewest.text})*({every}<={most.text})*{good}*{every}))"
-    if math.isnan(fewest.value + most.value):
+    good = f"({over}>={smallest.text})" if with_remainder else f"({over}=0)"
+    text = f"SUMPRODUCT(MAX(({every}>={smallest.text})*({every}<={largest.text})*{good}*{every}))"
+    if math.isnan(smallest.value + largest.value):
         return Term(text, math.nan)
-    counts = range(max(int(fewest.value), 1), min(int(most.value), MOST_SENDERS) + 1)
-    left = ((x, int(senders.value) % x) for x in counts)
-    value = max((x for x, over in left if (over >= fewest.value if rest else over == 0)), default=0)
+    counts = range(max(int(smallest.value), 1), min(int(largest.value), MOST_SENDERS) + 1)
+    remainders = ((x, int(senders.value) % x) for x in counts)
+    value = max((x for x, over in remainders if (over >= smallest.value if with_remainder else over == 0)), default=0)
     return Term(text, float(value))
 
 
@@ -374,10 +374,10 @@ class _Memory:
         rounds = []
         for j in range(1, BITS + 1):
             sent = sent_in_round(row, pattern.ranks, j)
-            there = sent > 0
-            rounds.append((row.put(f"taulop takes {j}", when(there, self.lasts(f"round {j}", sent, 1), 0)), there))
+            is_sent = sent > 0
+            rounds.append((row.put(f"taulop takes {j}", when(is_sent, self.lasts(f"round {j}", sent, 1), 0)), is_sent))
         predictions[BCAST, BINOMIAL] = total([seconds for seconds, _ in rounds])
-        predictions[REDUCE, BINOMIAL] = total([seconds + when(there, work, 0) for seconds, there in rounds])
+        predictions[REDUCE, BINOMIAL] = total([seconds + when(is_sent, work, 0) for seconds, is_sent in rounds])
         heights = [when(pattern.height > level, pattern.fan_out, 0) for level in range(MOST_HEIGHT)]
         for kind, fan_outs in ((KARY, heights), (TREE, pattern.fan_outs)):
             predictions[BCAST, kind], predictions[REDUCE, kind] = self._levels(kind, list(fan_outs), work)
@@ -386,11 +386,11 @@ class _Memory:
     def _levels(self, kind: str, fan_outs: list[Term], work: Term) -> tuple[Term, Term]:
         parents, spread, raised = term(1), [], []
         for number, children in enumerate(fan_outs, 1):
-            name, there = f"{kind} {number}", children > 0
+            name, has_children = f"{kind} {number}", children > 0
             up = self.lasts(name, parents, children)
             down = self.down(name, parents, children, up)
-            spread.append(when(there, down, 0))
-            raised.append(when(there, up + children * work, 0))
+            spread.append(when(has_children, down, 0))
+            raised.append(when(has_children, up + children * work, 0))
             parents = self.row.put(f"taulop {name} nodes", parents * largest(children, 1))
         return total(spread), total(raised)
 
@@ -453,8 +453,8 @@ def lop(row: Row, values: Known, pattern: Pattern) -> PredictedTimes:
 
     def level(name: str, children: Number) -> tuple[Term, Term, Term]:
         """Return the time down a level, the time that its parent is busy, and the time up."""
-        ahead, there, busy = round_of(name, children)
-        return ahead + largest(there, single[1]), busy, first + largest(there, single[1]) + children * work
+        posted, arrival, busy = round_of(name, children)
+        return posted + largest(arrival, single[1]), busy, first + largest(arrival, single[1]) + children * work
 
     down, busy, up = level("linear", pattern.ranks - 1)
     predictions[BCAST, LINEAR], predictions[REDUCE, LINEAR] = largest(down, busy), up
@@ -464,10 +464,10 @@ def lop(row: Row, values: Known, pattern: Pattern) -> PredictedTimes:
     reached, ready, raised = term(0), term(0), term(0)
     for number, children in enumerate(pattern.fan_outs, 1):
         down, busy, up = level(f"level {number}", children)
-        there = children > 0
-        ready = row.put(f"lop done {number}", when(there, largest(ready, reached + busy), ready))
-        reached = row.put(f"lop reached {number}", when(there, reached + down, reached))
-        raised = row.put(f"lop raised {number}", when(there, raised + up, raised))
+        arrival = children > 0
+        ready = row.put(f"lop done {number}", when(arrival, largest(ready, reached + busy), ready))
+        reached = row.put(f"lop reached {number}", when(arrival, reached + down, reached))
+        raised = row.put(f"lop raised {number}", when(arrival, raised + up, raised))
     predictions[BCAST, TREE], predictions[REDUCE, TREE] = largest(reached, ready), raised
     return predictions
 

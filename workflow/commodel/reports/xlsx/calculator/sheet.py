@@ -188,9 +188,9 @@ class Sheet(Cells):
             row += 1
         self.sheet.write_string(row, 0, "children, level by level", self.look())
         fan_outs = []
-        for place, count in enumerate(FAN_OUTS, 1):
-            self.sheet.write_number(row, place, count, self.editable("#,##0"))
-            fan_outs.append(self.name(f"fan_out_{place}", row, place, count))
+        for number, count in enumerate(FAN_OUTS, 1):
+            self.sheet.write_number(row, number, count, self.editable("#,##0"))
+            fan_outs.append(self.name(f"fan_out_{number}", row, number, count))
         self.whole(row, 1, row, LEVELS, "children of every node of a level", 0, 100_000)
         pattern = Pattern(**terms, fan_outs=tuple(fan_outs))
         leaves = term(1)
@@ -217,15 +217,15 @@ class Sheet(Cells):
                 row += 1
                 self.sheet.write_string(row, 0, entry.values.entry.title, self.look())
                 self.sheet.write_string(row, 1, operation, self.look())
-                for place, alternative in enumerate(WAYS, 2):
+                for column, alternative in enumerate(WAYS, 2):
                     look = self.look(TIMES, bg_color=CALCULATED, align="right")
                     if (operation, alternative) not in predictions:
-                        self.sheet.write_string(row, place, "", look)
+                        self.sheet.write_string(row, column, "", look)
                         continue
                     cell = predictions[operation, alternative]
                     shown = f'IFERROR(IF({cell.text}<0,"below 0",{cell.text}),"n/a")'
                     value = "n/a" if math.isnan(cell.value) else "below 0" if cell.value < 0 else cell.value
-                    self.formula(row, place, (shown, value), look)
+                    self.formula(row, column, (shown, value), look)
                 best = {"type": "bottom", "value": 1, "format": self.writer.book.add_format({"bold": True})}
                 self.sheet.conditional_format(row, 2, row, 1 + len(WAYS), best)
                 self.formula(row, 8, _remark(entry), self.look(italic=True, bottom=0))
@@ -294,11 +294,11 @@ class Sheet(Cells):
             row += 1
             self.sheet.write_row(row, 2, levels.values, self.look("#,##0", bold=True))
             areas[f"{function} at once"] = Area(xl_range_abs(row, 2, row, 1 + len(levels.values)), levels.values)
-            for place, name in enumerate(columns, 1):
-                look = self.look("#,##0", bold=True) if place == 1 else self.editable("#,##0.000")
-                self.sheet.write_column(row + 1, place, of_function[name].values, look)
+            for column, name in enumerate(columns, 1):
+                look = self.look("#,##0", bold=True) if column == 1 else self.editable("#,##0.000")
+                self.sheet.write_column(row + 1, column, of_function[name].values, look)
                 last = row + len(of_function[name].values)
-                areas[name] = Area(xl_range_abs(row + 1, place, last, place), of_function[name].values)
+                areas[name] = Area(xl_range_abs(row + 1, column, last, column), of_function[name].values)
             row += len(of_function[columns[0]].values)
         return areas, row
 
@@ -312,22 +312,22 @@ class Sheet(Cells):
         ]
         self.head(row, list(calculable[0].line.terms))
         for entry in calculable:
-            for place, value in enumerate(entry.line.terms.values()):
+            for column, value in enumerate(entry.line.terms.values()):
                 shown = (value.text, "#N/A") if math.isnan(value.value) else value
-                self.formula(entry.line.number - 1, place, shown, self.look("General", font_color="#555555"))
+                self.formula(entry.line.number - 1, column, shown, self.look("General", font_color="#555555"))
         self.drawn_at = list(calculable[0].line.terms).index(f"draw {self.several[0].name}")
         return calculable
 
     def _chart(self, first: int) -> None:
         chart = self.writer.book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
         name, last = self.sheet.get_name(), first + len(SIZES) - 1
-        for place, entry in enumerate(self.several):
-            colour = PALETTE[place % len(PALETTE)]
+        for number, entry in enumerate(self.several):
+            colour = PALETTE[number % len(PALETTE)]
             chart.add_series(
                 {
                     "name": entry.values.entry.title,
                     "categories": [name, first, 0, last, 0],
-                    "values": [name, first, self.drawn_at + place, last, self.drawn_at + place],
+                    "values": [name, first, self.drawn_at + number, last, self.drawn_at + number],
                     "line": {"color": colour, "width": 1.5},
                     "marker": {"type": "circle", "size": 4, "fill": {"color": colour}, "border": {"color": colour}},
                 }
@@ -357,6 +357,6 @@ def _remark(entry: Calculable) -> tuple[str, str]:
     ends = f"{format_bytes(low)} to {format_bytes(high)}"
     least = low if low > SHORT_MESSAGE or not entry.values.entry.uses_bytes else 0
     wanted = "beyond what was probed" if entry.values.entry.uses_bytes else "size not modelled, valid for"
-    beyond = "; ".join(filter(None, (f"{wanted}: {ends}", always)))
+    extrapolated = "; ".join(filter(None, (f"{wanted}: {ends}", always)))
     inside = least <= START["bytes"] <= high
-    return f'IF(OR(bytes<{least},bytes>{high}),"{beyond}","{always}")', always if inside else beyond
+    return f'IF(OR(bytes<{least},bytes>{high}),"{extrapolated}","{always}")', always if inside else extrapolated
