@@ -18,7 +18,7 @@ import pandas as pd
 from commodel.cli._output import format_table
 from commodel.compare.baselines import BASELINES, predict_baselines
 from commodel.compare.comparison import add_choices, add_errors, summarize_choices
-from commodel.compare.held_out import Split, fit_without_held_out, predict_held_out, recommend_held_out, split
+from commodel.compare.held_out import Split, fit_without_held_out, predict_held_out, recommend_held_out, split_points
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.settings import choose_reference, list_settings, select_points
@@ -111,7 +111,7 @@ def judged_table(path: Path, families: list[str]) -> Iterator[dict]:
     measured = select_points(whole, [point.ranks <= MOST_RANKS for point in whole.points])
     for title, expressions in held_out(measured):
         try:
-            parts = [split(measured, where) for where in expressions]
+            parts = [split_points(measured, where) for where in expressions]
         except UserError as error:
             print(f"{title}: {error.message}", file=sys.stderr)
             continue

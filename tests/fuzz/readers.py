@@ -26,7 +26,7 @@ from commodel.patterns.points import Setting, make_point
 from commodel.patterns.trees.topologies import make_tree
 from commodel.plan.config import load_experiment, load_platform
 from commodel.plan.experiments import AXES
-from commodel.plan.planning import load_plan, make_plan, setting_of
+from commodel.plan.planning import load_plan, make_plan, make_setting
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
 from commodel.records import Plan
@@ -62,7 +62,7 @@ def planned(path: Path) -> Plan:
 
 def placed(path: Path) -> None:
     platform = load_platform(path)
-    setting = setting_of(platform)
+    setting = make_setting(platform)
     make_point(setting, {"operation": "bcast", "algorithm": "binomial", "ranks": 4, "bytes": 8})
     (path.parent / "experiment.yaml").write_text(forms.EXPERIMENT)
     folder = path.parent / "params" / "platforms"

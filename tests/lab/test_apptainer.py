@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from commodel import __version__
-from commodel.platforms.build import build
+from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT, compute_native_digest, find_tool
 from tests.lab.apptainer_lab import NO_MPI, OPEN_MPI, OTHER_SOURCES, container
 
@@ -68,7 +68,7 @@ class Project:
 
 @pytest.fixture
 def project(apptainer, tmp_path):
-    build(ROOT, "mpi")
+    build_toolchain(ROOT, "mpi")
     return Project(tmp_path, apptainer)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
 
-from commodel.models.families import find_family, unit
+from commodel.models.families import find_family, find_unit
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.model import Model
@@ -130,7 +130,7 @@ def parameter_set(draw: random.Random, name: str) -> ParameterSet:
             for level in LEVELS_AT_ONCE:
                 values[f"L_{channel}.{size}x{level}"] = (size * 1e-9 + 1e-6) * level**0.5 * draw.uniform(0.8, 1.2)
     entry = find_family(name)
-    estimates = {key: Estimate(value, unit(entry, key, forms), value, value) for key, value in values.items()}
+    estimates = {key: Estimate(value, find_unit(entry, key, forms), value, value) for key, value in values.items()}
     return ParameterSet(name, "", "made up", estimates, forms, settings)
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.reading import sentences
 
 from commodel.cli.run import print_outcome
-from commodel.compare.comparison import name_streams, summarize
+from commodel.compare.comparison import name_streams, summarize_errors
 from commodel.compare.model_ranking import rank_models
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, UNMEASURED, add_default_columns, list_columns
@@ -184,7 +184,7 @@ def test_gaps_touch_no_score(small):
     never = whole[~whole["point"].isin(frame.loc[frame["measured"].isna(), "point"])]
     assert len(never) == len(whole) - 4 * small["family"].nunique()
     by = ["platform", "family"]
-    pd.testing.assert_frame_equal(summarize(frame, by), summarize(never, by))
+    pd.testing.assert_frame_equal(summarize_errors(frame, by), summarize_errors(never, by))
     tables = {}
     for name, part in (("gaps", frame), ("never", never)):
         tables[name] = build(part, experiment=name).section("Standings").tables[0]

@@ -9,7 +9,7 @@ import openpyxl
 import pytest
 from tests.compare.pairs import summary
 
-from commodel.compare.network import networks
+from commodel.compare.network import make_networks
 from commodel.hierarchy import Hierarchy
 from commodel.reports.html.page import page_html
 from commodel.reports.sections.network import describe_network, make_sections
@@ -21,7 +21,7 @@ FLAT = Hierarchy.of({"leaf": [0] * 8})
 
 
 def seen(hierarchy=LEAVES, count=8, slow=None, **place):
-    return networks(summary(hierarchy, count, slow), {"p": place})
+    return make_networks(summary(hierarchy, count, slow), {"p": place})
 
 
 def report(networks):

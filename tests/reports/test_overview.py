@@ -14,7 +14,7 @@ import pytest
 import vl_convert
 from openpyxl.utils import range_boundaries
 
-from commodel.compare.recommended import evaluate
+from commodel.compare.recommended import evaluate_recommended
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import UNMEASURED
 from commodel.reports import build, write_pictures, write_xlsx
@@ -103,7 +103,7 @@ def test_sentences_are_few_and_do_not_name_the_platform(report):
 
 def test_regret_is_the_mean_of_all_choices(comparison, report):
     """Most of them have none; not the mean of the wrong ones alone."""
-    rows = evaluate(prepare_comparison(comparison))
+    rows = evaluate_recommended(prepare_comparison(comparison))
     for front in report.fronts:
         here = rows[rows["platform"] == front.platform]
         assert front.tiles[0].figure == f"error {format_error(here['mu'].mean())}"

@@ -18,7 +18,7 @@ from commodel.compare.model_ranking import (
     rank_by_class,
     rank_models,
 )
-from commodel.compare.recommended import evaluate
+from commodel.compare.recommended import evaluate_recommended
 from commodel.reports import build, charts, write_xlsx
 from commodel.reports.frames import prepare_comparison
 from commodel.reports.html.page import page_html
@@ -278,7 +278,9 @@ def with_slow_library(comparison):
 def regrets(comparison):
     """Regret by workload of the alternative of the lowest recommended prediction."""
     rows = []
-    for (platform, operation, _), workload in evaluate(comparison).groupby(["platform", "operation", "workload"]):
+    for (platform, operation, _), workload in evaluate_recommended(comparison).groupby(
+        ["platform", "operation", "workload"]
+    ):
         times = workload.set_index("point")
         if len(times) > 1:
             pick, best = times.loc[times["predicted"].idxmin()], times.loc[times["measured"].idxmin()]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.models.test_contract import fitted_set
 from tests.planning import planned
 
-from commodel.compare.alternatives import fastest_trees
+from commodel.compare.alternatives import find_fastest_trees
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.trees.drawing import list_walks
 from commodel.patterns.trees.tree import Tree
@@ -51,7 +51,7 @@ def compared(plan, family):
 def drawn():
     plan = planned(Batch("here-b", "here", 1, points=tuple(points())))
     parameters = replace(fitted_set("loggp"), platform="here")
-    return fastest_trees(plan, compared(plan, "loggp"), [parameters])
+    return find_fastest_trees(plan, compared(plan, "loggp"), [parameters])
 
 
 def test_messages_on_the_critical_path_add_up_to_the_prediction(drawn):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
-from commodel.errors import UserError, one_line, suggest
+from commodel.errors import UserError, make_printable, suggest_name
 
 MAX_BYTES = 1 << 50
 MAX_COUNT = 1 << 24
@@ -55,7 +55,7 @@ def shown(value: object) -> str:
             return "a list" if value else "an empty list"
         case int() if abs(value) > 10**30:
             return "an endless number"
-    return f"'{one_line(value, 60)}'"
+    return f"'{make_printable(value, 60)}'"
 
 
 def parse_bytes(value: object) -> int:
@@ -87,7 +87,7 @@ def parse_seconds(value: object) -> float:
     A unit is required: half of the readers take a bare 2.5 for microseconds. 0 is 0 in every unit.
     """
     if parse_bare_number(value):
-        right = with_time_unit(one_line(_value_text(value), 40))
+        right = with_time_unit(make_printable(_value_text(value), 40))
         raise UserError(f"found {shown(value)}, wanted a unit with it, such as {right}")
     return parse_number_of_seconds(value)
 
@@ -149,10 +149,10 @@ def _parse_quantity(value: object, units: Mapping[str, object], wanted: str) -> 
     if unit and not units:
         raise UserError(f"found {shown(value)}, wanted {wanted}, without a unit")
     if unit and unit not in units:
-        meant = suggest(unit, units)
+        meant = suggest_name(unit, units)
         if unit in MEANT_KILO and "kB" in units:
             meant = "did you mean 'KiB', 1024 bytes, or 'kB', 1000 bytes?"
-        raise UserError(f"found the unit '{one_line(unit, 20)}' in {shown(value)}; {meant}")
+        raise UserError(f"found the unit '{make_printable(unit, 20)}' in {shown(value)}; {meant}")
     if sign == "-" and Decimal(number):
         raise UserError(f"found {shown(value)}, wanted {wanted}, not negative")
     scale = units[unit] if unit else 1

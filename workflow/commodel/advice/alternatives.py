@@ -29,8 +29,8 @@ from commodel.predictions.validity import (
     Validity,
     ValidityKind,
     assess_validity,
+    compute_single_message_ratios,
     find_widening_factor,
-    single_message_ratios,
 )
 from commodel.progress import report_within
 from commodel.records import Point
@@ -50,8 +50,8 @@ def list_trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
     and the postal-optimal tree of each latency (of a message, over the gap to the next one)."""
     specs = [
         f"flat:{leaves}",
-        *_spread(list(list_balanced_trees(leaves))),
-        *_spread(list(list_two_level_trees(leaves))),
+        *_select_spread(list(list_balanced_trees(leaves))),
+        *_select_spread(list(list_two_level_trees(leaves))),
     ]
     for radix in RADICES:
         specs += find_growing_trees(f"knomial:{radix}@", leaves)
@@ -63,23 +63,23 @@ def list_trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
     return list(distinct.values())
 
 
-def _spread(specs: list[str]) -> list[str]:
+def _select_spread(specs: list[str]) -> list[str]:
     indices = np.unique(np.linspace(0, len(specs) - 1, min(MOST_TREES, len(specs))).astype(int)) if specs else []
     return [specs[index] for index in indices]
 
 
 def list_balanced_trees(leaves: int) -> Iterator[str]:
     """Return all products of two and more fan-outs, in every order."""
-    for factors in _factors(leaves):
+    for factors in _list_factorizations(leaves):
         if len(factors) > 1:
             yield "balanced:" + "x".join(map(str, factors))
 
 
-def _factors(number: int) -> Iterator[tuple[int, ...]]:
+def _list_factorizations(number: int) -> Iterator[tuple[int, ...]]:
     yield (number,)
     for first in range(2, number // 2 + 1):
         if number % first == 0:
-            for cofactors in _factors(number // first):
+            for cofactors in _list_factorizations(number // first):
                 yield (first, *cofactors)
 
 
@@ -117,10 +117,10 @@ def list_algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[in
     algorithms = find_algorithms(operation)
     ordered = [algorithms[name] for name in PREFERRED_NAMES if name in algorithms]
     ordered += [entry for name, entry in algorithms.items() if name not in PREFERRED_NAMES]
-    return [spec for entry in ordered for spec in _spellings(entry, ranks, bytes, windows)]
+    return [spec for entry in ordered for spec in _list_specs(entry, ranks, bytes, windows)]
 
 
-def _spellings(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]) -> list[str]:
+def _list_specs(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]) -> list[str]:
     if entry.argument is None:
         return [entry.short_name]
     if entry.argument.is_size:
@@ -150,7 +150,7 @@ def list_layouts(setting: Setting, ranks: int) -> list[str]:
     return ["block", "cyclic", *levels, *([NEAR] if setting.levels and 0 < ranks <= MOST_RANKS else [])]
 
 
-def point_of(setting: Setting, combination: Mapping[str, object], requested: bool) -> Point | None:
+def make_combination_point(setting: Setting, combination: Mapping[str, object], requested: bool) -> Point | None:
     """Return the point of a combination, whose layout may be `near`; None if that changes nothing and was not
     requested."""
     if combination["layout"] != NEAR:
@@ -207,7 +207,7 @@ class Assessment:
             np.maximum(seconds, seconds[0] * 1e-6),
             float(np.ravel(period)[0]),
             float(np.log(find_widening_factor(model.entry, parameters, one_size)[0]) / NORMAL_QUANTILE),
-            float(single_message_ratios(parameters, one_size)[0]),
+            float(compute_single_message_ratios(parameters, one_size)[0]),
             validity,
             of_stream,
             None if through is None else float(through[0]),
@@ -238,7 +238,7 @@ class Panel:
         texts = {
             name: validity.text for name, validity in validities.items() if validity.kind is not ValidityKind.VALID
         }
-        return [f"{', '.join(names)}: {text}" for text, names in _by_text(texts).items()]
+        return [f"{', '.join(names)}: {text}" for text, names in _group_by_text(texts).items()]
 
     def unprobed(self, numbers: Collection[int]) -> dict[str, str]:
         """Return the models that were not probed for some of these alternatives, each with the text of that
@@ -302,7 +302,7 @@ class Panel:
             if self.find_limited_streams.keys() & set(self.streaming)
             else "other models predict these times"
         )
-        texts = _by_text(self.find_limited_streams if self.streaming else {})
+        texts = _group_by_text(self.find_limited_streams if self.streaming else {})
         return [f"between waves {', '.join(names)}: {why}; {end}" for why, names in texts.items()]
 
     def period(self, weights: Mapping[str, float | np.ndarray]) -> np.ndarray:
@@ -314,7 +314,7 @@ class Panel:
         return np.exp(sum(weights[name] * np.log(periods[name]) for name in self.streaming) / total)
 
 
-def _by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
+def _group_by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the names that have each text."""
     names: dict[str, list[str]] = {}
     for name, text in texts.items():

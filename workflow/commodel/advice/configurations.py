@@ -10,7 +10,7 @@ from math import nan
 from pathlib import Path
 
 from commodel.advice.evidence import Evidence
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.files.atomic import write_text
 from commodel.models.families import find_family
 from commodel.models.speeds import Speeds
@@ -110,7 +110,7 @@ def rank_configurations(
 
     best = []
     for number, layout in enumerate(layouts):
-        partitions = _partitions(problem, layout, speeds, evidence, folder, number)
+        partitions = _list_partitions(problem, layout, speeds, evidence, folder, number)
         tried = [predicted(family, partition) for partition in partitions]
         cheapest = min(tried, key=lambda configuration: configuration.total(family))
         for name in (name for name in sets if name != family):
@@ -162,7 +162,7 @@ def write_core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection
     return layouts
 
 
-def _partitions(
+def _list_partitions(
     problem: Problem, layout: str, speeds: Speeds, evidence: Evidence, folder: Path, number: int
 ) -> Iterator[Configuration]:
     """Yield balanced partitions of a layout that differ in columns or arrangement, before prediction."""
@@ -192,7 +192,7 @@ def choose_ranking_family(evidence: Evidence, family: str | None) -> str:
     """Return the model whose predictions rank configurations; one that ignores sizes only on request."""
     families = list(evidence.by_family())
     if family not in (None, *families):
-        raise UserError(f"no values of family '{family}'; {suggest(family, families)}")
+        raise UserError(f"no values of family '{family}'; {suggest_name(family, families)}")
     seeing = ["taulop"] if "taulop" in families else [name for name in families if find_family(name).uses_bytes]
     if not (family or seeing):
         raise UserError(f"found values of {', '.join(families)}, wanted a family that sees sizes, or --family")

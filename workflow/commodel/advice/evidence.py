@@ -21,7 +21,7 @@ from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, add_default_columns, read_table, select_fields
 from commodel.models.parameter_sets import describe_changes, list_sets, read_set, replace_by_hand
 from commodel.parameters import DATA_SHEET_SOURCE, ParameterSet
-from commodel.patterns.operations import base_name
+from commodel.patterns.operations import find_base_name
 from commodel.patterns.points import Setting
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.residuals import ABSENT_AT, NODES, PLACEMENT_NAMES
@@ -40,7 +40,7 @@ JUDGED = select_fields(  # the columns that models are judged by
 MEASURED = ("measured", "measured_low", "measured_high")
 
 
-def no_points() -> pd.DataFrame:
+def make_empty_held_out() -> pd.DataFrame:
     return pd.DataFrame({field.name: pd.Series(dtype=field.type) for field in JUDGED})
 
 
@@ -51,7 +51,7 @@ class Evidence:
 
     sets: Sequence[ParameterSet]
     setting: Setting
-    held_out: pd.DataFrame = field(default_factory=no_points)
+    held_out: pd.DataFrame = field(default_factory=make_empty_held_out)
     _recommenders: dict[tuple, Recommender | None] = field(default_factory=dict, repr=False)
 
     def find_recommender(self, families: Sequence[str], placement: str) -> Recommender | None:
@@ -114,11 +114,11 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
         notes.append(
             f"{unweighted}: all weights are equal, and intervals contain no model error unless the sets have residuals"
         )
-    elif other := sorted(set(deciding["operation"].map(base_name)) - {base_name(operation)}):
+    elif other := sorted(set(deciding["operation"].map(find_base_name)) - {find_base_name(operation)}):
         notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")
     if doublings > MIN_NAMED_DOUBLINGS:
         ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))
-        reach = f"{_span(*ranks)} ranks and {_span(*map(format_bytes, sizes))}"
+        reach = f"{_find_span(*ranks)} ranks and {_find_span(*map(format_bytes, sizes))}"
         notes.append(f"EXTRAPOLATED by {doublings:.1f} doublings: measured were {reach}; intervals are wider for that")
     if changed := describe_manual_values(evidence):
         weights_note = "" if deciding.empty else "; weights are by the errors of what was fitted"
@@ -220,7 +220,7 @@ def describe_library_default(default: LibraryDefault | None, seconds: float) -> 
     return [f"the MPI default takes {default.seconds / seconds:.2f} times as long ({default.source})"]
 
 
-def _span(low: object, high: object) -> str:
+def _find_span(low: object, high: object) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
@@ -267,7 +267,7 @@ def read_held_out(results: Results, platform: str) -> pd.DataFrame:
     """Return the measured held-out points of a platform; none if nothing was compared."""
     table = results.table("comparison")
     if not table.exists():
-        return no_points()
+        return make_empty_held_out()
     rows = name_streams(read_table(table, JUDGED))
     return rows[(rows["platform"] == platform) & rows["held_out"] & rows["measured"].notna()]
 

@@ -1,10 +1,9 @@
 """Proof of tuning rules on the real MPI library: rules with wrong results are dropped, then the others are timed.
 
-`prove` times the MPI library's own collectives with rules and without any, in alternation, at sizes between those that
-were measured before. The gain of a rule is the geometric mean of the time ratios of consecutive starts, with its
+`prove_rules` times the MPI library's own collectives with rules and without any, in alternation, at sizes between those
+that were measured before. The gain of a rule is the geometric mean of the time ratios of consecutive starts, with its
 interval. Workloads whose library default no rule changes are controls: a gain there is an effect of the machine.
-`select_for_proof` and `confirm_rules` select the rules that stay.
-"""
+`select_for_proof` and `confirm_rules` select the rules that stay."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.special import polygamma
 from scipy.stats import t
 
-from commodel.advice.tuning import Place, rules_of
+from commodel.advice.tuning import Place, list_rule_choices
 from commodel.records import LIBRARY, Choice, PlacedWorkload
 
 CONFIDENCE = 0.95  # probability that an interval contains the true gain
@@ -78,7 +77,7 @@ def compute_gain(with_rules: Sequence[float], without: Sequence[float]) -> Gain:
     both starts of a pair share, such as a busy network, cancels."""
     logs = tuple(log(bare / ruled) for ruled, bare in zip(with_rules, without, strict=True))
     medians = (sorted(seconds)[len(seconds) // 2] for seconds in (with_rules, without))
-    return Gain(*_interval(logs), *medians, logs)
+    return Gain(*_compute_interval(logs), *medians, logs)
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def pool_variances(gains: Sequence[Gain]) -> list[Gain]:
     usual_variance = _estimate_usual_variance(
         [variance(gain.pairs) for gain in gains], [len(gain.pairs) - 1 for gain in gains]
     )
-    intervals = [_interval(gain.pairs, usual_variance) for gain in gains]
+    intervals = [_compute_interval(gain.pairs, usual_variance) for gain in gains]
     return [replace(gain, low=low, high=high) for gain, (_, low, high) in zip(gains, intervals, strict=True)]
 
 
@@ -120,7 +119,9 @@ def _estimate_usual_variance(variances: Sequence[float], freedoms: Sequence[int]
     return UsualVariance(float(np.exp(logs.mean() + polygamma(0, freedom / 2) - np.log(freedom / 2))), freedom)
 
 
-def _interval(logs: Sequence[float], usual_variance: UsualVariance = NO_USUAL_VARIANCE) -> tuple[float, float, float]:
+def _compute_interval(
+    logs: Sequence[float], usual_variance: UsualVariance = NO_USUAL_VARIANCE
+) -> tuple[float, float, float]:
     """Return the geometric mean and its confidence interval."""
     middle, freedom = mean(logs), len(logs) - 1 + usual_variance.freedom
     half = float("inf")
@@ -141,7 +142,7 @@ def average_gains(gains: Iterable[Gain], wider: float = 0.0) -> tuple[float, flo
     same starts, and a slow start slows all of them. The interval therefore rests on the mean of each pair of starts,
     not on the number of workloads."""
     by_pair = zip(*(gain.pairs for gain in gains), strict=False)  # a workload may lack a pair
-    middle, low, high = _interval([mean(logs) for logs in by_pair])
+    middle, low, high = _compute_interval([mean(logs) for logs in by_pair])
     return middle, low * exp(-wider), high * exp(wider)
 
 
@@ -149,10 +150,13 @@ def choose_unmeasured_sizes(sizes: Sequence[int]) -> dict[int, int]:
     """Return for each measured size one that was not measured and has the same rule: the geometric mean of the size and
     the next one, 1.5 times the largest; whole doubles if there is room for any. A size of 0 stays 0."""
     ends = [*sizes[1:], int(2.25 * sizes[-1])]
-    return {size: _whole(sqrt(size * end), size, end) if size else 0 for size, end in zip(sizes, ends, strict=True)}
+    return {
+        size: _select_whole_operation(sqrt(size * end), size, end) if size else 0
+        for size, end in zip(sizes, ends, strict=True)
+    }
 
 
-def _whole(middle: float, size: int, end: int) -> int:
+def _select_whole_operation(middle: float, size: int, end: int) -> int:
     for unit in (512, 64, 8, 1):
         value = unit * round(middle / unit)
         if size < value < end and abs(value - middle) <= 0.2 * middle:
@@ -202,7 +206,7 @@ class Stage:
         return average_gains((row.gain for row in rows), self.control.wider)
 
 
-def prove(
+def prove_rules(
     timer: Place,
     stage: str,
     choices: Mapping[PlacedWorkload, str],
@@ -213,16 +217,16 @@ def prove(
     """Measure the MPI library's own collectives with these rules and without any, in alternation, at sizes between
     those that were measured. Each operation with rules has starts of its own. Operations without rules share their
     starts, because nothing differs there. A workload without enough pairs of valid samples has no row."""
-    if not rules_of(choices.items()):
+    if not list_rule_choices(choices.items()):
         return Stage()
     timer = timer.with_seconds(PROOF_SECONDS)
-    separate = {row.operation for row in rules_of(choices.items())}
-    cases = {workload: workload._replace(bytes=size) for workload, size in _sizes(choices).items()}
+    separate = {row.operation for row in list_rule_choices(choices.items())}
+    cases = {workload: workload._replace(bytes=size) for workload, size in _list_sizes(choices).items()}
     times: dict[bool, list[Mapping[PlacedWorkload, float]]] = {True: [], False: []}
     took = 0.0
     for number, ruled in enumerate(order_starts(pairs)):
         progress(f"{stage}: start {number + 1} of {2 * pairs}, {'with' if ruled else 'without'} rules")
-        rules = rules_of(choices.items()) if ruled else ()
+        rules = list_rule_choices(choices.items()) if ruled else ()
         timed = timer.time(f"{stage}-{number}", list(cases.values()), rules, separate)
         times[ruled].append(timed.seconds)
         took += timed.took
@@ -250,7 +254,7 @@ def _apply_control(stage: Stage) -> Stage:
     return replace(stage, rows=rows, control=controls)
 
 
-def _sizes(workloads: Collection[PlacedWorkload]) -> dict[PlacedWorkload, int]:
+def _list_sizes(workloads: Collection[PlacedWorkload]) -> dict[PlacedWorkload, int]:
     by_place: dict[tuple, list[int]] = {}
     for workload in sorted(workloads):
         by_place.setdefault(workload.without_size, []).append(workload.bytes)
@@ -288,7 +292,9 @@ def drop_wrong(
         choices = {
             workload: LIBRARY if (workload.operation, name) in wrong else name for workload, name in choices.items()
         }
-        rules = rules_of((workload, name) for workload, name in choices.items() if workload.operation == operation)
+        rules = list_rule_choices(
+            (workload, name) for workload, name in choices.items() if workload.operation == operation
+        )
         for case, why in failing("all rules", rules).items() if rules else ():
             if case not in excused:
                 algorithms = {name for workload, name in choices.items() if workload.operation == operation} - {LIBRARY}

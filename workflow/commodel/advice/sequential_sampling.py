@@ -85,7 +85,7 @@ class Arms:
     def prior_mean(self) -> np.ndarray:
         """Logarithms of predictions; without a prediction, the mean of the other arms of the workload."""
         logs = np.array([np.log(arm.prediction) if arm.prediction > 0 else np.nan for arm in self.arms])
-        middle = [_middle(logs[self.workload == number]) for number in range(len(self.workloads))]
+        middle = [_compute_mean(logs[self.workload == number]) for number in range(len(self.workloads))]
         return np.where(np.isnan(logs), np.array(middle)[self.workload], logs)
 
     def prior(self, algorithm: float, peculiar: float, arms: np.ndarray | None = None) -> np.ndarray:
@@ -124,7 +124,7 @@ class Arms:
 
     @cached_property
     def _cuts(self) -> list[tuple[int, str]]:
-        return [_cut(arm) for arm in self.arms]
+        return [_find_segment(arm) for arm in self.arms]
 
     @cached_property
     def _words(self) -> dict[str, np.ndarray]:
@@ -203,7 +203,7 @@ class Arms:
         return np.array([at + int(np.argmin(seconds[at:end])) for at, end in zip(self.first, ends, strict=True)])
 
 
-def _cut(arm: Arm) -> tuple[int, str]:
+def _find_segment(arm: Arm) -> tuple[int, str]:
     """Return the number of bytes that an algorithm sends at once, and the algorithm's name without that size."""
     operation, full_size = arm.workload.operation, max(arm.workload.bytes, 1)
     try:
@@ -217,7 +217,7 @@ def _cut(arm: Arm) -> tuple[int, str]:
     return full_size if uncut else min(size, full_size), entry.short_name
 
 
-def _middle(logs: np.ndarray) -> float:
+def _compute_mean(logs: np.ndarray) -> float:
     finite = logs[~np.isnan(logs)]
     return float(finite.mean()) if len(finite) else 0.0
 
@@ -278,7 +278,7 @@ def fit_scales(arms: Arms, measured: Sequence[Measured]) -> Scales:
     def likelihood(scales: Scales) -> float:
         if scales not in likelihoods:
             covariance = arms.prior(scales.algorithm, scales.peculiar, measured_arms) + scales.errors(measured)
-            likelihoods[scales] = _likelihood(covariance, residuals) - _unusual(scales)
+            likelihoods[scales] = _compute_likelihood(covariance, residuals) - _penalize_scales(scales)
         return likelihoods[scales]
 
     for _ in range(SWEEPS):
@@ -288,12 +288,12 @@ def fit_scales(arms: Arms, measured: Sequence[Measured]) -> Scales:
     return scales
 
 
-def _likelihood(covariance: np.ndarray, residuals: np.ndarray) -> float:
+def _compute_likelihood(covariance: np.ndarray, residuals: np.ndarray) -> float:
     factor, lower = cho_factor(covariance)
     return -0.5 * residuals @ cho_solve((factor, lower), residuals) - np.log(np.diag(factor)).sum()
 
 
-def _unusual(scales: Scales) -> float:
+def _penalize_scales(scales: Scales) -> float:
     """Return the penalty of scales that differ from the usual ones."""
     return STRENGTH * sum(np.log(getattr(scales, name) / getattr(USUAL, name)) ** 2 for name in (*STRENGTHS, *STARTS))
 
@@ -415,11 +415,11 @@ def compute_belief(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
     mean = arms.prior_mean + covariance_with_measured @ inverse @ residuals
     covariance = prior - covariance_with_measured @ inverse @ covariance_with_measured.T
     missed = (inverse @ residuals) / np.sqrt(np.diag(inverse))
-    doubts = np.sqrt(_doubts(missed, arms.operation[measured_arms], arms.operation))
+    doubts = np.sqrt(_compute_variance_factors(missed, arms.operation[measured_arms], arms.operation))
     return Belief(arms, mean, covariance * np.outer(doubts, doubts), tuple(measured), scales)
 
 
-def _doubts(missed: np.ndarray, operations: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _compute_variance_factors(missed: np.ndarray, operations: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Return the factors by which the variances of operations grow. `missed` are the errors of measurements predicted
     from the others, in standard deviations. A factor is at least 1. With few measurements it is near that of all
     operations."""
@@ -441,7 +441,7 @@ def pool_measurements(first: tuple[float, float], second: tuple[float, float]) -
 A_POINT = 0.02  # seconds in addition to those of samples
 
 
-def seconds_of(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:
+def estimate_seconds(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:
     """Return the seconds of points in one start: samples for the given time, at least the fewest, and equally many
     warm-up runs."""
     return A_POINT + 2 * np.clip(samples, medians, fewest * medians)

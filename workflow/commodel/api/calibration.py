@@ -29,8 +29,8 @@ from commodel.hierarchy import Hierarchy
 from commodel.measure.batch import find_setting, measure_now
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.points import Setting
-from commodel.plan.config import find, load_platform
-from commodel.plan.planning import load_plan, load_setting, setting_of
+from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.planning import load_plan, load_setting, make_setting
 from commodel.predictions.recalibration import Factor
 from commodel.records import Measure, Plan
 from commodel.results.recalibrations import (
@@ -84,7 +84,7 @@ class RecalibrationRequest:
     ) -> RecalibrationRequest:
         if not (platform or source.platform):
             raise UserError("--platform is missing: the sets do not say where to measure")
-        loaded = load_platform(find("platform", platform or source.platform))
+        loaded = load_platform(find_config_file("platform", platform or source.platform))
         if loaded.overlay:
             raise UserError(f"platform '{loaded.name}' is an overlay network: only MPI is calibrated")
         job = os.environ.get("SLURM_JOB_ID", "")
@@ -93,13 +93,19 @@ class RecalibrationRequest:
             (int(text) for name in NODE_COUNT_VARIABLES if (text := os.environ.get(name, "")).isdigit()), loaded.nodes
         )
         room = min(loaded.nodes, nodes or (offered if loaded.slurm else loaded.nodes))
-        site = setting_of(loaded)
+        site = make_setting(loaded)
         return cls(
-            site, loaded.hierarchy, loaded.simulated, called or f"{now():%Y-%m-%d %H.%M}", room, count, check_count
+            site,
+            loaded.hierarchy,
+            loaded.simulated,
+            called or f"{read_clock():%Y-%m-%d %H.%M}",
+            room,
+            count,
+            check_count,
         )
 
 
-def now() -> datetime.datetime:
+def read_clock() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
@@ -212,7 +218,7 @@ def write_recalibration(
         source.platform or requested.site.name,
         requested.site.name,
         requested.simulated,
-        now().isoformat(timespec="seconds"),
+        read_clock().isoformat(timespec="seconds"),
         tuple(_record_point(entry, flag) for entry, flag in points),
         {entry.moved.family: record_factors(entry) for entry in calibrations},
     )

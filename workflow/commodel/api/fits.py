@@ -20,7 +20,7 @@ import pandas as pd
 from commodel import sources
 from commodel.api.campaigns import load_altair, tabulate_parameters
 from commodel.compare.baselines import predict_baselines, score_choices
-from commodel.compare.held_out import fit_without_held_out, predict_held_out, split
+from commodel.compare.held_out import fit_without_held_out, predict_held_out, split_points
 from commodel.errors import UserError
 from commodel.files.atomic import MAX_FILE_BYTES
 from commodel.files.parameter_sets import read_parameters, write_parameters
@@ -93,7 +93,7 @@ def fit(
     measured, source = _read_measured(table)
     if hold_out is None:
         return Fit(fit_in_settings(measured, name, source, setting))
-    parts = split(measured, hold_out)
+    parts = split_points(measured, hold_out)
     parameters = fit_without_held_out(parts, name, source, setting)
     return Fit(parameters, predict_held_out(parameters, parts.held_out))
 
@@ -166,7 +166,7 @@ def fit_collectives(
         say(f"left out {measured.unpredicted} rows of algorithm 'library': no prediction")
     if measured.streams:
         say(f"left out {measured.streams} rows of several waves: one wave is fitted")
-    parts = split(measured, where) if where else None
+    parts = split_points(measured, where) if where else None
     fitted_points = parts.fitted if parts else measured
     reference = choose_reference(fitted_points, setting)
     fit = partial(fit_without_held_out, parts) if parts else partial(fit_in_settings, measured)

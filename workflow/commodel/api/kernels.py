@@ -1,9 +1,8 @@
 """Data-parallel kernels: predicted communication, partitions balanced by speed, and measurements of both.
 
 `KernelPredictions.of` predicts a kernel's communication under several models, as a whole and iteration by iteration;
-`balance` and `balance_measuring` partition a matrix; `measure_best` measures the best configurations; `measure_speeds`
-samples the speed of each kind of process.
-"""
+`balance_partition` and `balance_measuring` partition a matrix; `measure_best` measures the best configurations;
+`measure_speeds` samples the speed of each kind of process."""
 
 from __future__ import annotations
 
@@ -17,10 +16,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from commodel.advice.configurations import Configuration, Problem, Times, find_fastest
-from commodel.errors import UserError, mistakes_in
+from commodel.errors import UserError, locate_mistakes
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
-from commodel.fits.speed_sampling import Rows, Sample, rectangle, sample_speeds
+from commodel.fits.speed_sampling import Rows, Sample, make_rectangle, sample_speeds
 from commodel.measure.batch import measure_now
 from commodel.measure.speeds import Kernel, make_measurer
 from commodel.models.parameter_sets import BY_HAND_KEY, describe_changes
@@ -29,7 +28,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.build import complete_layout_and_ranks, list_parts
 from commodel.patterns.layouts import list_process_kinds, place_ranks
 from commodel.patterns.operations import (
-    canonical_operation,
+    canonicalize_operation,
     fill_parameters,
     find_operation,
     make_tiles,
@@ -45,8 +44,8 @@ from commodel.patterns.partitions.shares import (
 )
 from commodel.patterns.points import Setting
 from commodel.patterns.rectangles import Rectangles, format_rectangles
-from commodel.plan.config import find, load_platform
-from commodel.plan.planning import setting_of
+from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.planning import make_setting
 from commodel.platforms.platform import Platform
 from commodel.predictions.kernel_times import (
     SUMMED_FAMILIES,
@@ -96,14 +95,14 @@ class KernelPredictions:
                 cost = predict_by_sums if rule == SUMS_RULE else None
                 (total,) = predict(fitted, [point], strict=False, cost=cost)
                 by_hand = {BY_HAND_KEY: describe_changes(fitted)} if any(map(describe_changes, sets)) else {}
-                times = {name: _none_if_nan(getattr(total, name)) for name in ("seconds", "low", "high")}
+                times = {name: _replace_nan(getattr(total, name)) for name in ("seconds", "low", "high")}
                 rows.append({"family": total.family, "rule": rule, **by_hand, **times, "validity": total.validity_text})
                 if len(parts) > 1:
                     predictions = predict(fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost)
-                    columns[total.family, rule] = [_none_if_nan(prediction.seconds) for prediction in predictions]
-        by_name = {_column_name(*names): column for names, column in columns.items()}
+                    columns[total.family, rule] = [_replace_nan(prediction.seconds) for prediction in predictions]
+        by_name = {_make_column_name(*names): column for names, column in columns.items()}
         iterations = [
-            {"iteration": _first_iteration(part), "count": count}
+            {"iteration": _find_first_iteration(part), "count": count}
             | {name: column[number] for name, column in by_name.items()}
             for number, (part, count) in enumerate(parts)
             if by_name
@@ -116,7 +115,7 @@ class KernelPredictions:
         properties = {name: getattr(self.point, name) for name in names} | {"simulated": self.simulated}
         count = sum(entry["count"] for entry in self.iterations) or 1
         properties |= (
-            {} if self.overlapped_computation is None else {"computation": _none_if_nan(self.overlapped_computation)}
+            {} if self.overlapped_computation is None else {"computation": _replace_nan(self.overlapped_computation)}
         )
         return properties | {"iterations": count, "different": len(self.iterations) or 1}
 
@@ -125,9 +124,11 @@ class KernelPredictions:
         """Return the slowest kinds of iteration by the median prediction of the models with message size: first and
         last, count, and share of the whole."""
         weighted = {
-            _column_name(row["family"], row["rule"]) for row in self.rows if Validity.parse(row["validity"]).has_weight
+            _make_column_name(row["family"], row["rule"])
+            for row in self.rows
+            if Validity.parse(row["validity"]).has_weight
         }
-        predicted = ({**entry, "times": _weighted_times(entry, weighted)} for entry in self.iterations)
+        predicted = ({**entry, "times": _weight_times(entry, weighted)} for entry in self.iterations)
         timed = [entry for entry in predicted if entry["times"]]
         timed.sort(key=lambda entry: -median(entry["times"]))
         total = sum(entry["count"] * median(entry["times"]) for entry in timed)
@@ -169,7 +170,7 @@ class KernelPredictions:
         return lines
 
 
-def _first_iteration(part: Point) -> int:
+def _find_first_iteration(part: Point) -> int:
     return fill_parameters(part.operation, part.ranks)["iteration"]
 
 
@@ -178,15 +179,15 @@ def _format_iterations(entry: dict) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _column_name(family: str, rule: str) -> str:
+def _make_column_name(family: str, rule: str) -> str:
     return f"{family} {rule}" if rule == SUMS_RULE else family
 
 
-def _weighted_times(entry: dict, weighted: set[str]) -> list[float]:
+def _weight_times(entry: dict, weighted: set[str]) -> list[float]:
     return [value for name, value in entry.items() if name in weighted and value is not None]
 
 
-def _none_if_nan(value: float) -> float | None:
+def _replace_nan(value: float) -> float | None:
     return value if value == value else None
 
 
@@ -198,7 +199,7 @@ def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[
         yield point, False
         return
     kinds, declared = list_process_kinds(point.layout, point.ranks, dict(setting.types)), read_speeds(speeds)
-    with mistakes_in(speeds):
+    with locate_mistakes(speeds):
         curves = declared.curves("gemm", kinds)
     tiling = make_tiles(point.operation, point.ranks)
     with TemporaryDirectory(prefix="commodel-") as folder:
@@ -209,7 +210,7 @@ def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[
             for name, value in _list_spelled_parameters(point.operation)
             if name not in ("n", "grid", "partition")
         ]
-        spelled = canonical_operation(":".join(["summa", f"partition={path}", *other_arguments]))
+        spelled = canonicalize_operation(":".join(["summa", f"partition={path}", *other_arguments]))
         yield replace(point, operation=spelled), declared.simulated
 
 
@@ -238,8 +239,8 @@ class Processes:
 
 def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
     """Return the processes of a layout on a platform."""
-    loaded = load_platform(find("platform", platform))
-    setting = setting_of(loaded)
+    loaded = load_platform(find_config_file("platform", platform))
+    setting = make_setting(loaded)
     placed, ranks = complete_layout_and_ranks(setting, spec, ranks)
     kinds = list_process_kinds(placed.layout, ranks, dict(setting.types))
     return Processes(loaded, placed.layout, place_ranks(placed.layout, ranks), kinds)
@@ -248,12 +249,12 @@ def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
 def read_process_speeds(processes: Processes, speeds: Path, kernel: str, form: str) -> Processes:
     """Return the processes with their speeds from a file."""
     declared = read_speeds(speeds)
-    with mistakes_in(speeds):
+    with locate_mistakes(speeds):
         curves = declared.curves(kernel, processes.kinds, form)
     return replace(processes, curves=curves, simulated=declared.simulated)
 
 
-def balance(processes: Processes, side: int, method: str, within: float) -> tuple[Rectangles, str]:
+def balance_partition(processes: Processes, side: int, method: str, within: float) -> tuple[Rectangles, str]:
     """Return the rectangles in whole blocks, and how they were computed."""
     curves, total, how = processes.curves, side * side, method
     if method == "dynamic":
@@ -386,7 +387,7 @@ def _prepare_measuring(processes: Processes, kernel: Kernel, settings: Measure, 
     with TemporaryDirectory(prefix="commodel-speeds-") as folder:
         folder_path = SafePath.at(Path(folder).resolve())
         run = make_measurer(
-            processes.platform, processes.layout, processes.kinds, kernel, settings, rectangle, folder_path
+            processes.platform, processes.layout, processes.kinds, kernel, settings, make_rectangle, folder_path
         )
 
         def run_with_progress(sizes: Mapping[str, int]) -> dict[str, Sample]:
@@ -415,18 +416,18 @@ def measure_best(
     with TemporaryDirectory(prefix="commodel-") as folder:
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
-        simulated = load_platform(find("platform", platform)).simulated
+        simulated = load_platform(find_config_file("platform", platform)).simulated
         settings = SIMULATED_MEASURE if simulated else REAL_MEASURE
         measure_now("configurations", tuple(points.values()), platform, settings, raw, say)
         return [
-            replace(configuration, measured=_measured_times(configuration, problem, points[configuration], raw))
+            replace(configuration, measured=_read_measured_times(configuration, problem, points[configuration], raw))
             if configuration in points
             else configuration
             for configuration in configurations
         ]
 
 
-def _measured_times(configuration: Configuration, problem: Problem, point: Point, raw: SafePath) -> Times:
+def _read_measured_times(configuration: Configuration, problem: Problem, point: Point, raw: SafePath) -> Times:
     if why := read_marker(raw, point.id):
         raise UserError(f"{configuration.layout} was not measured: {why[0]}, {why[1]}")
     samples = [sample for sample in read_samples(raw / f"{point.id}.csv", point.id) if sample["valid"]]

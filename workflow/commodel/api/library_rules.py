@@ -26,11 +26,11 @@ from commodel.advice.proof import (
     Stage,
     confirm_rules,
     drop_wrong,
-    prove,
+    prove_rules,
     select_for_proof,
     select_for_trial,
 )
-from commodel.advice.tuning import Search, choose_algorithms, list_arms, rules_of, search
+from commodel.advice.tuning import Search, choose_algorithms, list_arms, list_rule_choices, search_choices
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.safe_paths import SafePath
@@ -39,11 +39,11 @@ from commodel.interchange import rules, selection
 from commodel.interchange.rules import BENCHMARK_ASSUMPTIONS, NO_ASSUMPTIONS, Assumptions
 from commodel.measure.library_collectives import LibraryTimer
 from commodel.patterns.libraries import MPICH, OPEN_MPI
-from commodel.patterns.operations import canonical_operation
+from commodel.patterns.operations import canonicalize_operation
 from commodel.patterns.points import Setting
-from commodel.plan.config import find, load_platform
-from commodel.plan.planning import setting_of
-from commodel.platforms.build import build, find_starter, get_program_folder
+from commodel.plan.config import find_config_file, load_platform
+from commodel.plan.planning import make_setting
+from commodel.platforms.build import build_toolchain, find_starter, get_program_folder
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain, require_job
 from commodel.platforms.mpi_libraries import find_kind, find_library_version, find_shared_library
 from commodel.platforms.platform import Platform
@@ -109,7 +109,7 @@ def _open_mpi_environment(path: Path, operations: Iterable[str]) -> dict[str, st
     }
 
 
-def _mpich_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
+def _make_mpich_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:
     """Return the environment for MPICH. Collectives of a device would precede the selection, so they are off for
     operations with a rule."""
     called = (selection.COLLECTIVES[operation][0].upper() for operation in sorted(set(operations)))
@@ -133,7 +133,7 @@ OF_MPICH = Dialect(
     tuple(selection.COLLECTIVES),
     lambda name, spec, ranks, assumptions: bool(selection.find_function(name, spec, ranks)),
     lambda choices, assumptions: "",
-    _mpich_environment,
+    _make_mpich_environment,
     spread=True,  # for an operation with a rule, the device's own collectives are off
 )
 OLD_OPTIONS_FILE = "asked.json"  # of earlier versions
@@ -172,7 +172,9 @@ def tune_library(
 
     `list_workloads` returns the workloads of operations, which depend on the MPI library.
     """
-    loaded = load_platform(find("platform", platform), learned=False)  # so that it runs on any nodes of a Slurm cluster
+    loaded = load_platform(
+        find_config_file("platform", platform), learned=False
+    )  # so that it runs on any nodes of a Slurm cluster
     how = LAUNCHERS[loaded.launcher]
     if how.simulated or loaded.overlay:
         raise UserError(f"platform '{platform}' has no MPI library with rules; wanted one that runs an MPI for real")
@@ -180,13 +182,13 @@ def tune_library(
         raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")
     require_job(platform, loaded)
     toolchain = get_toolchain(loaded)
-    build(ROOT, toolchain)
+    build_toolchain(ROOT, toolchain)
     settings = [f"{name}={value}" for name, value in how.settings(os.geteuid()).items()]
     starter = find_starter(toolchain, how.starters)
     start = ["env", *settings, starter, "-n", "1"] if starter else []
     program = get_program_folder(find_build_root(), toolchain) / "library"
     dialect = replace(find_dialect(program, start), assumptions=assumptions)
-    operations = [canonical_operation(name) for name in operations] or dialect.operations
+    operations = [canonicalize_operation(name) for name in operations] or dialect.operations
     if unknown := [name for name in operations if name not in dialect.operations]:
         raise UserError(f"{dialect.library} has no rules for '{unknown[0]}'; wanted: {', '.join(dialect.operations)}")
     workloads = [
@@ -195,7 +197,7 @@ def tune_library(
     ]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
-    timer = LibraryTimer(platform, loaded, setting_of(loaded), dialect, measure, folder)
+    timer = LibraryTimer(platform, loaded, make_setting(loaded), dialect, measure, folder)
     for workload in workloads:
         timer.point(workload)  # a workload that does not fit is refused before anything is measured
     evidence = _find_evidence(timer.setting, params, experiment, say)
@@ -203,13 +205,13 @@ def tune_library(
     with lock_folder(folder, "another `commodel tune`"):
         _check_options(timer, workloads, loaded)
         arms = list_arms(workloads, evidence, timer.setting, dialect.can_name, say, dialect.spread)
-        searched = search(timer, arms, 60 * minutes, say)
+        searched = search_choices(timer, arms, 60 * minutes, say)
         choices, wrong = drop_wrong(
             timer, choose_algorithms(searched, MIN_GAIN_TO_PROVE, dialect.one_for_all_sizes), say
         )
-        trial = prove(timer, "trial", select_for_trial(choices, dialect.spread), TRIAL, say, dialect.spread)
+        trial = prove_rules(timer, "trial", select_for_trial(choices, dialect.spread), TRIAL, say, dialect.spread)
         paying = dict.fromkeys(choices, LIBRARY) | select_for_proof(trial, dialect.one_for_all_sizes)
-        proof = prove(timer, "proof", paying, pairs, say, dialect.spread)
+        proof = prove_rules(timer, "proof", paying, pairs, say, dialect.spread)
         final = dict.fromkeys(choices, LIBRARY) | confirm_rules(proof, trial, dialect.one_for_all_sizes)
         dropped = {
             workload: name for workload, name in choices.items() if name not in (LIBRARY, final.get(workload, LIBRARY))
@@ -260,7 +262,7 @@ def _check_options(timer: LibraryTimer, workloads: Sequence[PlacedWorkload], pla
 
 def _write_results(outcome: Outcome) -> None:
     """Write the rules that pay, the environment of a Slurm script, and all gains; no rules file if none pays."""
-    timer, rows = outcome.timer, rules_of(outcome.final.items())
+    timer, rows = outcome.timer, list_rule_choices(outcome.final.items())
     path, script = timer.folder / timer.dialect.file, timer.folder / ENVIRONMENT_FILE
     for file in (path, script):
         file.unlink(missing_ok=True)
@@ -270,12 +272,12 @@ def _write_results(outcome: Outcome) -> None:
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in settings.items()]
         write_text(script, "".join(lines))
     stages = {"trial": outcome.trial, "proof": outcome.proof}
-    table = [gain_fields(name, row) for name, stage in stages.items() for row in stage.rows]
+    table = [make_gain_row(name, row) for name, stage in stages.items() for row in stage.rows]
     if table:
         write_table(timer.folder / GAINS_FILE, pd.DataFrame(table))
 
 
-def gain_fields(stage: str, row: Row) -> dict:
+def make_gain_row(stage: str, row: Row) -> dict:
     """Return a row of the table of gains."""
     operation, ranks, layout, size = row.workload
     names = {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout, "from_bytes": size}
@@ -289,7 +291,7 @@ def gain_fields(stage: str, row: Row) -> dict:
     )
 
 
-def choices_for_rules(only: Sequence[str], assumptions: Assumptions) -> Callable[[Workload], list[str]]:
+def make_choice_lister(only: Sequence[str], assumptions: Assumptions) -> Callable[[Workload], list[str]]:
     """Return a function that lists the algorithms that Open MPI's rules may name for a workload under these
     assumptions."""
 

@@ -1,8 +1,7 @@
 """The Snakemake workflow as a process: its command line, its output, and how it is stopped.
 
-`follow` runs the workflow of a campaign and returns Snakemake's exit code. All output of Snakemake and its jobs goes to
-a log; a `Display` gets the progress of the campaign and the errors of jobs, each once.
-"""
+`run_with_display` runs the workflow of a campaign and returns Snakemake's exit code. All output of Snakemake and its
+jobs goes to a log; a `Display` gets the progress of the campaign and the errors of jobs, each once."""
 
 import json
 import math
@@ -22,9 +21,9 @@ from typing import Protocol, TextIO
 
 from platformdirs import AppDirs
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.files.safe_paths import AnyPath
-from commodel.platforms.slurm import STOP_FILE, cancel
+from commodel.platforms.slurm import STOP_FILE, cancel_jobs
 from commodel.platforms.tools import ROOT
 from commodel.results.campaign import LOCK_VARIABLE, Campaign
 from commodel.results.progress import StatusReader, format_status
@@ -48,7 +47,7 @@ class RunStoppedError(Exception):
         self.number = number
 
 
-def snakemake_command(
+def make_snakemake_command(
     snakefile: str, settings: Mapping[str, object], cores: int | None, profile: str | None
 ) -> list[str]:
     """Return the command that runs one of our workflows in this folder."""
@@ -76,7 +75,7 @@ def find_profile(name: str) -> str:
     ):
         return name
     brought = [path.name for path in (ROOT / "profiles").iterdir() if path.is_dir() and path.name != "default"]
-    raise UserError(f"unknown profile '{name}'; {suggest(name, brought)}")
+    raise UserError(f"unknown profile '{name}'; {suggest_name(name, brought)}")
 
 
 def find_project_profile(name: str) -> Path | None:
@@ -154,7 +153,7 @@ class Stop:
     when: float
 
 
-def wait(command: list[str]) -> int:
+def run_in_terminal(command: list[str]) -> int:
     """Run Snakemake with output to the terminal and return its exit code. It also receives Ctrl-C, and cancels its jobs
     before it ends."""
     process = subprocess.Popen(command)
@@ -268,7 +267,7 @@ RUN_ID = re.compile(r"^SLURM run ID: ([\w-]+)$")
 LEFT_BEHIND = "commodel: jobs may still be in Slurm's queue ({}); once it answers: scancel --name {}"
 
 
-def follow(campaign: Campaign, command: list[str], name: str, display: Display) -> int:
+def run_with_display(campaign: Campaign, command: list[str], name: str, display: Display) -> int:
     """Run the workflow of a campaign and return Snakemake's exit code; its output is kept in NAME.log."""
     reader, errors = StatusReader(campaign), JobErrors(display.show_message)
     log = campaign.results.log(name)
@@ -290,7 +289,7 @@ def follow(campaign: Campaign, command: list[str], name: str, display: Display) 
     display.clear()
     if stopped:
         for run in slurm_runs:
-            if failure := cancel(run):  # Snakemake has tried as well, but may have been killed meanwhile
+            if failure := cancel_jobs(run):  # Snakemake has tried as well, but may have been killed meanwhile
                 display.show_message(LEFT_BEHIND.format(failure, run))
         how = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
         display.show_message(f"commodel: stopped by {how}; measured cases are kept, and the next run continues")

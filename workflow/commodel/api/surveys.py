@@ -4,8 +4,8 @@ import datetime
 from dataclasses import replace
 from pathlib import Path
 
-from commodel.compare.network import Network, networks, places
-from commodel.errors import UserError, suggest
+from commodel.compare.network import Network, find_recorded_nodes, make_networks
+from commodel.errors import UserError, suggest_name
 from commodel.files.atomic import read_json, write_text
 from commodel.files.results_folder import Results
 from commodel.plan.planning import load_plan, make_plan, write_plan
@@ -22,7 +22,7 @@ def learn_network(experiment: str, platform: str, only: str | None = None) -> Pa
     plan = load_plan(own.plan)
     surveys = {batch.platform: batch for batch in plan.batches if is_survey(batch)}
     if platform not in surveys:
-        raise UserError(f"found no survey of '{platform}' in {own.folder}; {suggest(platform, surveys)}")
+        raise UserError(f"found no survey of '{platform}' in {own.folder}; {suggest_name(platform, surveys)}")
     path = write_network(find_network(plan, surveys[platform], own))
     write_text(own.learned(surveys[platform].name), path.read_text(encoding="utf-8"))
     write_plan(make_plan(experiment, Path.cwd(), only), experiment, Path.cwd())
@@ -35,7 +35,7 @@ def find_network(plan: Plan, survey: Batch, own: Results) -> LearnedNetwork:
     observations, _ = collect(part, own.all_raw, unfinished=True)
     note = own.provenance(survey.name)
     notes = {survey.name: read_json(note)} if note.exists() else {}
-    learned = networks(summarize_raw(observations), places(part, notes)) if len(observations) else []
+    learned = make_networks(summarize_raw(observations), find_recorded_nodes(part, notes)) if len(observations) else []
     network = LearnedNetwork(
         platform=survey.platform,
         digest=plan.platforms[survey.platform].digest,

@@ -66,7 +66,7 @@ OLD_VERBS = {  # spellings of earlier versions, which work for one release
 
 
 @contextmanager
-def one_line_errors(ctx: click.Context | None = None) -> Iterator[None]:
+def print_errors_as_lines(ctx: click.Context | None = None) -> Iterator[None]:
     """Print refusals of the operating system, and mistakes in options, as one line."""
     try:
         yield
@@ -116,11 +116,11 @@ class Verbs(VerbGroup):
         return verb, command, [*words, *remaining]
 
     def make_context(self, *arguments, **settings) -> click.Context:
-        with one_line_errors():
+        with print_errors_as_lines():
             return super().make_context(*arguments, **settings)
 
     def invoke(self, ctx: click.Context):
-        with one_line_errors(ctx), enter_project(ctx):
+        with print_errors_as_lines(ctx), enter_project(ctx):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from commodel.cli._help import option_group
+from commodel.cli._help import make_option_group
 from commodel.errors import UserError
 from commodel.files.results_folder import PLAN
 from commodel.registry import list_names
@@ -238,7 +238,7 @@ PATTERN_OPTIONS = (
     click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
     click.option("--layout", help="Layout of ranks on nodes, e.g. cyclic:2.  [default: one rank a node]"),
 )
-pattern_options = option_group("Pattern", *PATTERN_OPTIONS)
+pattern_options = make_option_group("Pattern", *PATTERN_OPTIONS)
 
 
 def check_mode(mode: str, allowed: Iterable[str]) -> None:

@@ -170,13 +170,13 @@ def _format_cell(value: object) -> str:
 
 
 def format_csv(rows: Rows) -> str:
-    from commodel.files.tables import safe_cell
+    from commodel.files.tables import make_cell_safe
 
     stream = io.StringIO()
     if rows:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()
-        writer.writerows({name: safe_cell(value) for name, value in row.items()} for row in rows)
+        writer.writerows({name: make_cell_safe(value) for name, value in row.items()} for row in rows)
     return stream.getvalue().rstrip("\n")
 
 

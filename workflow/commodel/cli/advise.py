@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import (
     PATH,
     check_mode,
@@ -46,37 +46,37 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
         "commodel advise --operation allreduce --ranks 2:16:*2 --bytes 8:1MiB:*8 -o rules.conf",
     ),
 )
-@option_group(
+@make_option_group(
     "Workload",
     click.option("--operation", "operations", multiple=True, help="Operation (`commodel show operations`); repeated."),
     click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2."),
     click.option("--leaves", help="Leaves of a tree, for an overlay network, in place of --ranks."),
     click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
 )
-@option_group(
+@make_option_group(
     "Alternatives",
     click.option("--layout", "layouts", multiple=True, help=LAYOUT_HELP),
     click.option("--only", multiple=True, metavar="NAME", help="Rank only these algorithms or topologies; repeated."),
 )
-@option_group(
+@make_option_group(
     "Other questions",
     click.option("--score", is_flag=True, help="Show the regret of this advice at the measured points."),
     click.option("--window", is_flag=True, help="Compute how many senders a gather may admit at once."),
     click.option("--kernel", type=click.Choice(["gemm", "wave"]), help="Rank layouts of processes for a kernel."),
 )
-@option_group("Models", params_option, set_option, experiment_option)
-@option_group(
+@make_option_group("Models", params_option, set_option, experiment_option)
+@make_option_group(
     "Where",
     click.option("--platform", help="Platform of a run.  [default: its only one, or the one not simulated]"),
 )
-@option_group(
+@make_option_group(
     "For Open MPI's rules",
     click.option("--open-mpi", is_flag=True, help="Rank only what Open MPI's rules can name; implied by .conf."),
     commutative_option,
     same_types_option,
     folded=True,
 )
-@option_group(
+@make_option_group(
     "With --kernel",
     click.option("--speeds", type=PATH, help="Speeds of each kind of process (YAML)."),
     click.option("--blocks", type=click.IntRange(1, 1 << 20), help="Side of the matrix in blocks; for wave in cells."),
@@ -88,7 +88,7 @@ KERNEL_OPTIONS = ("speeds", "blocks", "cores", "iterations", "family", "count")
     click.option("--measure", "count", type=click.IntRange(1, 1000), help="Also measure the best N."),
     folded=True,
 )
-@option_group(
+@make_option_group(
     "Output",
     click.option(
         "-o", "--out", type=PATH, help="Decision table (.csv, .xlsx, .conf); with --kernel a folder of partitions."
@@ -178,13 +178,13 @@ def advise(
     choices, one_for_all_sizes = lambda workload: only, ()
     assumptions = Assumptions(commutative, same_types)
     if open_mpi or (out and out.suffix == RULES_SUFFIX):
-        from commodel.api.library_rules import choices_for_rules, leave_out_unsafe
+        from commodel.api.library_rules import leave_out_unsafe, make_choice_lister
 
         if len(layouts) > 1:
             raise UserError("Open MPI's rules hold for any layout; give one --layout: that of the programs")
         layouts, choices, one_for_all_sizes = (
             layouts or ("block",),
-            choices_for_rules(only, assumptions),
+            make_choice_lister(only, assumptions),
             SIZE_INDEPENDENT_OPERATIONS,
         )
         workloads = leave_out_unsafe(workloads, choices, make_progress_printer(False))
@@ -198,11 +198,11 @@ def advise(
     rows = advice.rows[(advice.rows.index < top) | advice.rows["front"]] if style == "table" else advice.rows
     records = rows.to_dict("records")
     if style != "table":
-        print_rows([_without_nan(row) for row in records], style)
+        print_rows([_drop_nan(row) for row in records], style)
         return
     answer, *notes = _describe_advice(advice, verbose)
     print_answer(
-        answer, format_table([_alternative_row(row, records) for row in records], TIME_COLUMNS), notes, verbose
+        answer, format_table([_make_alternative_row(row, records) for row in records], TIME_COLUMNS), notes, verbose
     )
 
 
@@ -230,10 +230,10 @@ def _show_windows(params: tuple[Path, ...], ranks: str, sizes: str, style: str) 
     notes = ["Window: the most senders at once that lose no packets and keep the receiver busy (cluster model, eq. 7)."]
     notes += ["All at once: share of packets that arrive if every rank sends, and when the receiver's buffer is full."]
     answer = f"Admit at once at most these senders: {', '.join(windows)}{more_text}."
-    print_answer(answer, format_table([_window_row(row) for row in rows], TIME_COLUMNS), notes)
+    print_answer(answer, format_table([_make_window_row(row) for row in rows], TIME_COLUMNS), notes)
 
 
-def _window_row(row: dict) -> dict:
+def _make_window_row(row: dict) -> dict:
     share = row["through"]
     return {
         "ranks": row["ranks"],
@@ -257,11 +257,11 @@ MIN_WEIGHT = 0.01  # of a model that a note names
 MAX_LAYOUT_LENGTH = 40  # characters of a layout in a table
 
 
-def _without_nan(row: dict) -> dict:
+def _drop_nan(row: dict) -> dict:
     return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
 
 
-def _alternative_row(row: dict, rows: list[dict]) -> dict:
+def _make_alternative_row(row: dict, rows: list[dict]) -> dict:
     """Return a row of the table; columns for streams only if there are any."""
     best = row is rows[0]
     excess = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
@@ -354,7 +354,7 @@ def _write_decisions(
             from commodel.files.atomic import write_text
             from commodel.interchange import rules
 
-            write_text(out, rules.format_rules(rules.choices_of_frame(decisions), assumptions))
+            write_text(out, rules.format_rules(rules.parse_choice_frame(decisions), assumptions))
         elif out.suffix == ".csv":
             from commodel.files.tables import write_table
 
@@ -371,11 +371,11 @@ def _write_decisions(
     shown = [name for name in COLUMNS if name not in BASIS_COLUMNS and decisions[name].astype(bool).any()]
     chosen = [f"{name} ({count})" for name, count in decisions["algorithm"].value_counts(sort=False).items()]
     answer = f"Alternatives to use in {len(decisions)} workloads: {', '.join(chosen)}."
-    body = format_table([_decision_row(row) for row in decisions[shown].to_dict("records")], TIME_COLUMNS)
+    body = format_table([_make_decision_row(row) for row in decisions[shown].to_dict("records")], TIME_COLUMNS)
     print_answer(answer, body, [f"{note}." for note in summarize_notes(decisions)], verbose)
 
 
-def _decision_row(row: dict) -> dict:
+def _make_decision_row(row: dict) -> dict:
     renamed = {"algorithm": "alternative", "seconds": "time", "as_good": "tied"}
     return {renamed.get(name, name): value for name, value in row.items()} | {"bytes": format_bytes(row["bytes"])}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, experiment_option, quiet_option, style_option
 from commodel.cli._output import format_table, make_progress_printer, print_answer, print_rows
 from commodel.errors import UserError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         'commodel calibrate --platform mycluster --setting "transport=tcp"',
     ),
 )
-@option_group(
+@make_option_group(
     "What",
     experiment_option,
     click.option("--params", type=PATH, multiple=True, help="Adapt these sets, or folders of sets, instead; repeated."),
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         help="Measure N held-out points for errors.",
     ),
 )
-@option_group(
+@make_option_group(
     "Where",
     click.option("--platform", help="Platform of this allocation.  [default: the experiment's]"),
     click.option(
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     ),
     click.option("--nodes", type=click.IntRange(1), help="Use at most N nodes.  [default: all of the allocation]"),
 )
-@option_group(
+@make_option_group(
     "Output",
     click.option(
         "-o", "--out", type=PATH, help="Folder of the sets.  [default: results/EXPERIMENT/calibrated/SETTING]"
@@ -90,14 +90,14 @@ def calibrate(platform, experiment, params, setting, count, check_count, nodes, 
         points = f"factors from {len(used)} points, errors at {len(check_times)} held-out points"
         notes = [f"{points}; to run each once takes {format_seconds(seconds)}."]
         answer = f"{len(calibrations)} models are adapted to this allocation; best: {best.moved.family}{errors}."
-        print_answer(answer, format_table([_factor_row(entry, style) for entry in calibrations]), notes)
+        print_answer(answer, format_table([_make_factor_row(entry, style) for entry in calibrations]), notes)
     else:
-        print_rows([_factor_row(entry, style) for entry in calibrations], style)
+        print_rows([_make_factor_row(entry, style) for entry in calibrations], style)
     write_recalibration(source, requested, used, check_times, calibrations, folder)
     click.echo(f"sets: {folder}", err=True)
 
 
-def _factor_row(entry: Calibrated, style: str) -> dict[str, object]:
+def _make_factor_row(entry: Calibrated, style: str) -> dict[str, object]:
     if style == "table":
         together = entry.factors.together
         per_byte = "as latency: statistically tied" if together else entry.factors.per_byte.text

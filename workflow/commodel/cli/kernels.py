@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH, choose_style
 from commodel.cli._output import (
     format_answer,
@@ -93,15 +93,15 @@ def predict_kernel(
             out,
         )
     else:
-        write_or_print(format_csv(predicted.rows) if style == "csv" else _prediction_table(predicted), out)
+        write_or_print(format_csv(predicted.rows) if style == "csv" else _format_prediction_table(predicted), out)
 
 
-def _prediction_table(predicted: KernelPredictions) -> str:
+def _format_prediction_table(predicted: KernelPredictions) -> str:
     finite = [row for row in predicted.rows if row["seconds"] is not None]
     ends = [select(finite, key=lambda row: row["seconds"]) for select in (min, max)] if finite else []
     times = " to ".join(f"{format_seconds(row['seconds'])} ({row['family']})" for row in ends)
     first, *notes = predicted.sentences
-    parts = [format_table([_prediction_row(row) for row in predicted.rows], TIME_COLUMNS)]
+    parts = [format_table([_make_prediction_row(row) for row in predicted.rows], TIME_COLUMNS)]
     if predicted.slowest_iterations:
         rows = [row | {"share": round(100 * row["share"])} for row in predicted.slowest_iterations]
         shown = [{"share [%]" if name == "share" else name: value for name, value in row.items()} for row in rows]
@@ -110,7 +110,7 @@ def _prediction_table(predicted: KernelPredictions) -> str:
     return format_answer(answer, "\n\n".join(parts), [first, *notes])
 
 
-def _prediction_row(row: dict) -> dict:
+def _make_prediction_row(row: dict) -> dict:
     exact = row["low"] == row["seconds"] == row["high"]
     cells = {"time" if name == "seconds" else name: value for name, value in row.items()}
     return cells | ({"low": None, "high": None} if exact else {})
@@ -129,19 +129,19 @@ def _prediction_row(row: dict) -> dict:
         ),
     ),
 )
-@option_group(
+@make_option_group(
     "What",
     click.option("--kernel", type=click.Choice(["gemm", "wave"]), default="gemm", show_default=True, help="Kernel."),
     click.option("--blocks", type=click.IntRange(1, 1 << 20), help="Side of the matrix in blocks; for wave in cells."),
     click.option("--from", "source", type=PATH, help="Show this partition instead: .xlsx as edited, or .csv."),
 )
-@option_group(
+@make_option_group(
     "Where",
     click.option("--layout", required=True, help="Processes, e.g. processes:params/layouts/fermi/M10.csv."),
     click.option("--platform", required=True, help="Platform of the processes: a name or a file."),
     click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of processes.  [default: the layout's]"),
 )
-@option_group(
+@make_option_group(
     "Speeds",
     click.option("--speeds", type=PATH, help="Speeds of each kind of process (YAML), by measure --kernel."),
     click.option("--measure", is_flag=True, help="Measure on the platform while balancing instead (dynamic)."),
@@ -169,7 +169,7 @@ def _prediction_row(row: dict) -> dict:
         help="Interpolation between the sizes of the file.",
     ),
 )
-@option_group(
+@make_option_group(
     "Output",
     click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"),
     click.option(
@@ -190,8 +190,8 @@ def partition(
     from commodel.api.kernels import (
         Kernel,
         Partition,
-        balance,
         balance_measuring,
+        balance_partition,
         locate_processes,
         read_process_speeds,
     )
@@ -209,7 +209,7 @@ def partition(
                 raise UserError(f"found {tiling.ranks} ranks, but the layout has {len(processes.kinds)}", file=source)
         else:
             with show_waiting("balancing"):
-                tiling, how = balance(processes, blocks, method, share)
+                tiling, how = balance_partition(processes, blocks, method, share)
     result = Partition(kernel, how, interpolation, processes, tiling)
     if style == "xlsx":
         import pandas as pd
@@ -220,7 +220,7 @@ def partition(
         title = f"{kernel} on {processes.platform.name}: a partition"
         write_partition(pd.DataFrame(result.rows), title, _describe_partition(result), banner, out)
     else:
-        write_or_print(_partition_text(result, style), out)
+        write_or_print(_format_partition(result, style), out)
 
 
 def read_partition_input(path: Path) -> Rectangles:
@@ -242,7 +242,7 @@ def read_partition_input(path: Path) -> Rectangles:
     return tiling
 
 
-def _partition_text(result: Partition, style: str) -> str:
+def _format_partition(result: Partition, style: str) -> str:
     from commodel.patterns.partitions.drawing import draw_partition
     from commodel.patterns.rectangles import format_rectangles
 
@@ -356,16 +356,16 @@ def _print_best_configuration(best: Configuration, family: str) -> None:
     """Print the best configuration of a layout, if there is a terminal: a layout of thousands of messages may take
     seconds."""
     if sys.stderr.isatty():
-        click.echo(f"{_layout_name(best)}: {best.division}, {format_seconds(best.total(family))}", err=True)
+        click.echo(f"{_name_layout(best)}: {best.division}, {format_seconds(best.total(family))}", err=True)
 
 
 def _show_configurations(configurations: list[Configuration], family: str, style: str, simulated: bool) -> None:
-    rows = [_configuration_row(entry, family) | {"simulated": simulated} for entry in configurations]
+    rows = [_make_configuration_row(entry, family) | {"simulated": simulated} for entry in configurations]
     measured = [entry for entry in configurations if entry.measured]
     if style != "table":
         print_rows(
             [
-                row | (_measured_columns(entry) if measured else {})
+                row | (_make_measured_columns(entry) if measured else {})
                 for row, entry in zip(rows, configurations, strict=True)
             ],
             style,
@@ -385,14 +385,14 @@ def _show_configurations(configurations: list[Configuration], family: str, style
     print_answer(answer, "\n\n".join(parts), notes)
 
 
-def _configuration_row(entry: Configuration, family: str) -> dict[str, object]:
+def _make_configuration_row(entry: Configuration, family: str) -> dict[str, object]:
     details = {
         f"communication {name}": None if isnan(seconds) else seconds  # this model cannot predict it
         for name, seconds in entry.communication.items()
         if name != family
     }
     return {
-        "layout": _layout_name(entry),
+        "layout": _name_layout(entry),
         "ranks": entry.ranks,
         "nodes": entry.nodes,
         "partition": entry.division,
@@ -408,7 +408,7 @@ def _format_seconds_or_none(seconds: float | None) -> str | None:
     return None if seconds is None else format_seconds(seconds)
 
 
-def _measured_columns(entry: Configuration) -> dict[str, float | None]:
+def _make_measured_columns(entry: Configuration) -> dict[str, float | None]:
     return {
         f"measured {name}": getattr(entry.measured, name, None) for name in ("computation", "communication", "total")
     }
@@ -416,9 +416,9 @@ def _measured_columns(entry: Configuration) -> dict[str, float | None]:
 
 def _pair_times(entry: Configuration, family: str) -> dict[str, str]:
     """Return each predicted time, followed by the measured one."""
-    predicted = _configuration_row(entry, family) | {"communication": entry.communication[family]}
-    cells = {"layout": _layout_name(entry)}
-    for name, seconds in _measured_columns(entry).items():
+    predicted = _make_configuration_row(entry, family) | {"communication": entry.communication[family]}
+    cells = {"layout": _name_layout(entry)}
+    for name, seconds in _make_measured_columns(entry).items():
         cells |= {
             (quantity := name.removeprefix("measured ")): _format_seconds_or_none(predicted[quantity]),
             name: _format_seconds_or_none(seconds),
@@ -426,7 +426,7 @@ def _pair_times(entry: Configuration, family: str) -> dict[str, str]:
     return cells | {"measured/predicted": f"{entry.measured.total / entry.total(family):.2f}"}
 
 
-def _layout_name(entry: Configuration) -> str:
+def _name_layout(entry: Configuration) -> str:
     return Path(entry.layout.partition(":")[2]).stem
 
 
@@ -442,7 +442,7 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
         parts = entry.computation, entry.communication[family]
         return f"{format_seconds(entry.total(family))} = {' + '.join(format_seconds(part) for part in parts)}"
 
-    lines = [f"Fastest, communication included: {_layout_name(best)}, {text(best)} (by {family})."]
+    lines = [f"Fastest, communication included: {_name_layout(best)}, {text(best)} (by {family})."]
     if flags := Counter(
         row.validity[family] for row in configurations if row.validity[family] != ValidityKind.VALID.value
     ):
@@ -451,7 +451,7 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
     if computes is best:
         return [*lines, "It computes fastest, too."]
     ratio = computes.total(family) / best.total(family)
-    return [*lines, f"Fastest computation: {_layout_name(computes)}, {text(computes)}: {ratio:.2f} times as long."]
+    return [*lines, f"Fastest computation: {_name_layout(computes)}, {text(computes)}: {ratio:.2f} times as long."]
 
 
 def _describe_regrets(measured: list[Configuration]) -> list[str]:
@@ -465,9 +465,9 @@ def _describe_regrets(measured: list[Configuration]) -> list[str]:
     def text(how: str, choice: Configuration) -> str:
         longer = 100 * (choice.measured.total / shortest.measured.total - 1)
         computing = (
-            "the fastest of these" if choice is shortest else f"{longer:.2g} % longer than {_layout_name(shortest)}"
+            "the fastest of these" if choice is shortest else f"{longer:.2g} % longer than {_name_layout(shortest)}"
         )
-        return f"{how}: {_layout_name(choice)}, measured to take {format_seconds(choice.measured.total)}, {computing}."
+        return f"{how}: {_name_layout(choice)}, measured to take {format_seconds(choice.measured.total)}, {computing}."
 
     return [text(how, choice) for how, choice in choices.items()]
 
@@ -492,9 +492,9 @@ def measure_kernel_speeds(
     """
     from commodel.api.kernels import SPEED_MEASURE, Kernel, locate_processes, measure_speeds, read_speeds_so_far
     from commodel.models.speeds import write_speeds
-    from commodel.plan.config import find
+    from commodel.plan.config import find_config_file
 
-    speeds = read_speeds_so_far(out, find("platform", platform).stem)
+    speeds = read_speeds_so_far(out, find_config_file("platform", platform).stem)
     computed = Kernel(kernel, block if kernel == "gemm" else 1)
     if kernel in speeds.kernels and speeds.kernels[kernel].block != computed.block:
         raise UserError(f"found speeds of blocks of {speeds.kernels[kernel].block}, wanted those of {block}", file=out)

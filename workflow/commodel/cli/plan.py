@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import EXPERIMENT_ARGUMENT, PATH, format_option, verbose_option
 from commodel.cli._output import format_table, print_answer, print_rows, show_waiting
 from commodel.errors import UserError
@@ -16,14 +16,14 @@ from commodel.errors import UserError
     arguments=EXPERIMENT_ARGUMENT,
 )
 @click.argument("experiment", required=False)
-@option_group(
+@make_option_group(
     "What",
     click.option("--only", metavar="PLATFORM", help="Plan only the part on this platform."),
     click.option("--from", "edited", type=PATH, help="Turn an edited workbook of --format xlsx into an experiment."),
     click.option("--no-survey", is_flag=True, help="Plan no survey of networks whose levels are not named."),
     click.option("--learn", metavar="PLATFORM", help="Learn a network from its survey, and plan again."),
 )
-@option_group(
+@make_option_group(
     "Output",
     format_option("table", "json", "csv", "xlsx", help_text="Print batches as a table, or every point."),
     click.option("-o", "--out", type=PATH, help="Workbook to write; with --from the experiment (YAML)."),
@@ -68,10 +68,10 @@ def plan(
         )
     elif style == "xlsx":
         from commodel.plan import editable_matrix
-        from commodel.plan.config import find
+        from commodel.plan.config import find_config_file
         from commodel.plan.planning import use_received_files
 
-        path, file = out or Path(f"{experiment_plan.experiment}-plan.xlsx"), find("experiment", experiment)
+        path, file = out or Path(f"{experiment_plan.experiment}-plan.xlsx"), find_config_file("experiment", experiment)
         with use_received_files(file):
             small = editable_matrix.is_editable(file)
             fill = (

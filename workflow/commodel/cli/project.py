@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH
 from commodel.cli._output import format_table, print_answer
 from commodel.errors import UserError
@@ -71,7 +71,7 @@ def _is_another(path: Path, text: str) -> bool:
 
 
 @click.command(cls=Verb, examples=("commodel doctor", "commodel doctor --need smpirun || echo no SimGrid here"))
-@option_group(
+@make_option_group(
     "Output",
     click.option("--need", metavar="PROGRAM", help="Print nothing, and exit with code 1 if this program is missing."),
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb, option_group
+from commodel.cli._help import Verb, make_option_group
 from commodel.cli._options import PATH
 from commodel.cli._output import show_waiting
 from commodel.errors import UserError
@@ -14,14 +14,14 @@ from commodel.errors import UserError
     cls=Verb,
     examples=("commodel report --in results/sample", "commodel report --verify reports/sample/sample.xlsx"),
 )
-@option_group(
+@make_option_group(
     "What",
     click.option("--in", "folder", metavar="FOLDER", type=PATH, help="Results of an experiment, results/NAME."),
     click.option("--verify", "workbook", type=PATH, help="Check a workbook against its results instead."),
     click.option("--anonymous", is_flag=True, help="Write numbers instead of the names of machines."),
     click.option("--samples", is_flag=True, help="Add a sheet with every sample to the workbook."),
 )
-@option_group(
+@make_option_group(
     "Output",
     click.option("-o", "--out", type=PATH, help="Folder of the report.  [default: reports/NAME]"),
     click.option("--pictures", type=PATH, help="Write the charts here, as SVG and PNG; the report only with --out."),

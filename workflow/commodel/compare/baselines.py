@@ -45,8 +45,8 @@ def predict_by_nearest_point(fitted: Measured, held_out: Measured) -> np.ndarray
     """Return the time of the nearest fitted point for each held-out one; NaN if no point of its operation and
     alternative was fitted."""
     times, seconds = np.full(len(held_out.points), np.nan), np.array(fitted.seconds)
-    fitted_places, held_out_places = _places(fitted), _places(held_out)
-    for of_seen, of_unseen in _by_algorithm(fitted, held_out):
+    fitted_places, held_out_places = _locate_points(fitted), _locate_points(held_out)
+    for of_seen, of_unseen in _group_by_algorithm(fitted, held_out):
         away = np.abs(fitted_places[of_seen] - held_out_places[of_unseen, None]).sum(axis=-1)
         settings = [
             np.array(list_settings(part))[numbers] for part, numbers in ((fitted, of_seen), (held_out, of_unseen))
@@ -60,7 +60,7 @@ def predict_by_regression(fitted: Measured, held_out: Measured) -> np.ndarray:
     """Return the seconds of each held-out point by a regression over the fitted ones of its operation and alternative;
     NaN if there are too few."""
     times = np.full(len(held_out.points), np.nan)
-    for of_seen, of_unseen in _by_algorithm(fitted, held_out):
+    for of_seen, of_unseen in _group_by_algorithm(fitted, held_out):
         with suppress(UserError):
             regression = fit_regression([fitted.points[n] for n in of_seen], [fitted.seconds[n] for n in of_seen])
             predictions = predict(regression, [held_out.points[n] for n in of_unseen], draws=0)
@@ -68,7 +68,7 @@ def predict_by_regression(fitted: Measured, held_out: Measured) -> np.ndarray:
     return times
 
 
-def _by_algorithm(fitted: Measured, held_out: Measured) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _group_by_algorithm(fitted: Measured, held_out: Measured) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the numbers of the fitted and of the held-out points of each operation and alternative that has both."""
     numbers: tuple[dict[tuple, list[int]], dict[tuple, list[int]]] = {}, {}
     for groups, measured in zip(numbers, (fitted, held_out), strict=True):
@@ -78,7 +78,7 @@ def _by_algorithm(fitted: Measured, held_out: Measured) -> Iterator[tuple[np.nda
         yield tuple(np.array(groups[algorithm]) for groups in numbers)
 
 
-def _places(measured: Measured) -> np.ndarray:
+def _locate_points(measured: Measured) -> np.ndarray:
     return np.log2([(point.leaves or point.ranks, max(point.bytes, 1)) for point in measured.points]).reshape(-1, 2)
 
 
@@ -87,7 +87,7 @@ def score_choices(rows: pd.DataFrame, fitted: Measured, held_out: Measured) -> p
     in which it chooses, how often the choice is the fastest, and its time over the fastest. `rows` are the held-out
     rows of both."""
     table = []
-    for name, ratios in [*_by_prediction(rows), *_by_rule(fitted, held_out)]:
+    for name, ratios in [*_choose_by_prediction(rows), *_choose_by_rule(fitted, held_out)]:
         if len(times := np.array(ratios)):
             mean, worst = float(np.exp(np.log(times).mean())), float(times.max())
             table.append((name, name in BASELINES, len(times), float(np.mean(times <= 1)), mean, worst))
@@ -95,7 +95,7 @@ def score_choices(rows: pd.DataFrame, fitted: Measured, held_out: Measured) -> p
     return pd.DataFrame(table, columns=columns)
 
 
-def _by_prediction(rows: pd.DataFrame) -> Iterator[tuple[str, list[float]]]:
+def _choose_by_prediction(rows: pd.DataFrame) -> Iterator[tuple[str, list[float]]]:
     points = rows.drop_duplicates(["workload", "alternative", "kind", "layout"])
     fastest = points.groupby("workload")["measured"].min()[points.groupby("workload").size() > 1]
     for name, own in (
@@ -105,17 +105,19 @@ def _by_prediction(rows: pd.DataFrame) -> Iterator[tuple[str, list[float]]]:
         yield str(name), (chosen["measured"] / chosen["workload"].map(fastest)).tolist()
 
 
-def _by_rule(fitted: Measured, held_out: Measured) -> Iterator[tuple[str, list[float]]]:
-    before = _workloads(fitted)
-    workloads = {key: times for key, times in _workloads(held_out).items() if len(times) > 1}
-    best_on_average = {operation: _usual(before, operation) for operation in {key[0] for key in workloads}}
+def _choose_by_rule(fitted: Measured, held_out: Measured) -> Iterator[tuple[str, list[float]]]:
+    before = _group_by_workload(fitted)
+    workloads = {key: times for key, times in _group_by_workload(held_out).items() if len(times) > 1}
+    best_on_average = {
+        operation: _find_best_on_average(before, operation) for operation in {key[0] for key in workloads}
+    }
     choices = {ALWAYS: {key: times.get(best_on_average[key[0]]) for key, times in workloads.items()}}
     choices[LIBRARY] = {key: held_out.library.get(key[1:]) for key in workloads}
     for name, chosen in choices.items():
         yield name, [chosen[key] / min(times.values()) for key, times in workloads.items() if chosen[key] is not None]
 
 
-def _workloads(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:
+def _group_by_workload(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:
     """Return for each operation, workload and setting the time of each alternative, at the layout that suits it
     best."""
     workloads: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
@@ -126,7 +128,7 @@ def _workloads(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str,
     return workloads
 
 
-def _usual(workloads: Mapping[tuple, Mapping[tuple, float]], operation: str) -> tuple[str, str] | None:
+def _find_best_on_average(workloads: Mapping[tuple, Mapping[tuple, float]], operation: str) -> tuple[str, str] | None:
     """Return the alternative that was best in the workloads that it has in common with another one, by geometric mean
     over the fastest."""
     losses: dict[tuple[str, str], list[float]] = {}

@@ -1,9 +1,8 @@
 """The comparison of predictions with measurements: `compare` returns a row for each point and model, with the
 alternative that the model would choose.
 
-A model chooses among the measured alternatives. `summarize` returns errors, `summarize_choices` how often choices are
-the fastest, and their regret.
-"""
+A model chooses among the measured alternatives. `summarize_errors` returns errors, `summarize_choices` how often
+choices are the fastest, and their regret."""
 
 from __future__ import annotations
 
@@ -215,17 +214,17 @@ def summarize_choices(comparison: pd.DataFrame, group_columns: list[str]) -> pd.
         tied=("tie", "mean"),
         regret_mean=("regret", "mean"),
         regret_max=("regret", "max"),
-        over_default=("over_default", geometric_mean),
-        over_fastest=("over_fastest", geometric_mean),
+        over_default=("over_default", compute_geometric_mean),
+        over_fastest=("over_fastest", compute_geometric_mean),
     ).reset_index()
 
 
-def geometric_mean(logarithms: pd.Series) -> float:
+def compute_geometric_mean(logarithms: pd.Series) -> float:
     """Return the geometric mean. The mean of the inverse ratios is its inverse."""
     return float(np.exp(logarithms.mean()))
 
 
-def summarize(comparison: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
+def summarize_errors(comparison: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
     """Return the errors of each group of held-out rows: mean μ of all predictions and of the valid ones, median
     absolute and median signed error, and the share of measurements inside the interval."""
     needed = list(dict.fromkeys([*group_columns, *ERRORS]))  # of wide tables the rest would be copied for nothing

@@ -1,5 +1,5 @@
-"""Held-out points of a table of measured collectives: `split` selects them by an expression over the names of a point,
-`fit_without_held_out` fits a model to the other points, and `predict_held_out` returns its predictions with the
+"""Held-out points of a table of measured collectives: `split_points` selects them by an expression over the names of a
+point, `fit_without_held_out` fits a model to the other points, and `predict_held_out` returns its predictions with the
 measured times. `recommend_held_out` returns those of the recommended prediction, from all these models and the points
 that they fit."""
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from commodel.compare.comparison import add_errors, summarize
+from commodel.compare.comparison import add_errors, summarize_errors
 from commodel.compare.recommended import Recommender, recommend_rows
-from commodel.errors import UserError, mistakes_in
+from commodel.errors import UserError, locate_mistakes
 from commodel.files import expressions
 from commodel.fits.measured_tables import Measured
 from commodel.fits.settings import fit_in_settings, list_settings, select_points
@@ -32,11 +32,11 @@ class Split:
     held_out: Measured
 
 
-def split(measured: Measured, where: str) -> Split:
-    with mistakes_in(key="--hold-out"):
+def split_points(measured: Measured, where: str) -> Split:
+    with locate_mistakes(key="--hold-out"):
         held_out = expressions.parse_expression(where, (*AXES, "setting"))
         both = zip(measured.points, list_settings(measured), strict=True)
-        flags = [bool(held_out(_names(point) | {"setting": setting})) for point, setting in both]
+        flags = [bool(held_out(_name_values(point) | {"setting": setting})) for point, setting in both]
     if all(flags) or not any(flags):
         problem = f"all {len(flags)} points, wanted some to fit" if all(flags) else f"none of the {len(flags)} points"
         raise UserError(f"'{held_out.text}' holds out {problem}", key="--hold-out")
@@ -44,7 +44,7 @@ def split(measured: Measured, where: str) -> Split:
     return Split(held_out.text, seen, unseen)
 
 
-def _names(point: Point) -> dict[str, str | int]:
+def _name_values(point: Point) -> dict[str, str | int]:
     names = {name: getattr(point, name) for name in AXES if name != "ranks_per_node"}
     return names | {"ranks_per_node": point.per_node}
 
@@ -98,13 +98,13 @@ def _describe_places(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
     return rows.assign(**columns, point=names, waves=1, batch="", platform="", simulated=False).reset_index(drop=True)
 
 
-def errors(rows: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
+def tabulate_errors(rows: pd.DataFrame, group_columns: list[str]) -> pd.DataFrame:
     """Return the errors of each group of rows: number of points, mean and median μ, bias, share inside the interval,
     and the worst point."""
     rows = rows.dropna(subset=["mu"]).reset_index(drop=True)
     groups = rows.groupby(group_columns, sort=False)["mu"]
     worst = rows.loc[groups.idxmax()].set_index(group_columns, drop=False)
-    summary = summarize(rows, group_columns).set_index(group_columns)
+    summary = summarize_errors(rows, group_columns).set_index(group_columns)
     named = worst.assign(alternative=worst["kind"].map({"topology": "topology "}).fillna("") + worst["alternative"])
     called = named[[name for name in ("operation", "alternative") if name not in group_columns]].agg(" ".join, axis=1)
     size = worst["ranks"].map("{} ranks, ".format) + worst["bytes"].map(format_bytes)

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import ERRORS, summarize
-from commodel.patterns.operations import base_name
+from commodel.compare.comparison import ERRORS, summarize_errors
+from commodel.patterns.operations import find_base_name
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 
 GOOD, FAIR = 1.10, 1.35  # highest mean μ of a model with this grade
@@ -35,14 +35,14 @@ def rank_models(part: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"family": families[order], "points": points[order], "mu_mean": mu_mean[order]})
 
 
-def base_operations(part: pd.DataFrame) -> pd.Series:
+def find_base_operations(part: pd.DataFrame) -> pd.Series:
     """Return the operation of each row, without parameters."""
-    return part["operation"].map(base_name)
+    return part["operation"].map(find_base_name)
 
 
 def group_by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
     """Return the rows of each operation, with all its parameters."""
-    return part.groupby(base_operations(part))
+    return part.groupby(find_base_operations(part))
 
 
 def sort_by_error(rows: pd.DataFrame, group_columns: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -94,14 +94,14 @@ def drop_equal_models(part: pd.DataFrame, rows: pd.DataFrame, limit: int) -> lis
 def find_best_model(part: pd.DataFrame) -> pd.Series | None:
     """Return the row of `summarize` of the first model of `rank_models`; None if no comparison is possible, or if every
     model predicts 0 somewhere."""
-    first = _first_finite(rank_models(part))
+    first = _find_first_finite(rank_models(part))
     if first is None:
         return None
     columns = ["family", "held_out", *ERRORS]  # other columns are not needed, and copying them takes long
-    return summarize(part.loc[part["family"] == first["family"], columns], ["family"]).iloc[0]
+    return summarize_errors(part.loc[part["family"] == first["family"], columns], ["family"]).iloc[0]
 
 
-def _first_finite(rows: pd.DataFrame) -> pd.Series | None:
+def _find_first_finite(rows: pd.DataFrame) -> pd.Series | None:
     return rows.iloc[0] if len(rows) and math.isfinite(rows["mu_mean"].iloc[0]) else None
 
 
@@ -139,7 +139,7 @@ def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
     return tied
 
 
-def grade(mu: float) -> str:
+def grade_error(mu: float) -> str:
     return "good" if mu <= GOOD else "fair" if mu <= FAIR else "poor"
 
 
@@ -148,7 +148,7 @@ def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, part in add_point_classes(frame).groupby([*CLASS, "fan_order", "size_order"], sort=False):
         rows_of_class = rank_models(part)
-        best = _first_finite(rows_of_class)
+        best = _find_first_finite(rows_of_class)
         points = int(part.loc[part["mu"].notna(), "point"].nunique())
         row = dict(zip(CLASS, key, strict=False)) | {"order": key[4:], "points": points, "best": "", "mu": math.nan}
         row |= {"same": [], "tied": [], "next": "", "mu_next": math.nan, "enough": False}
@@ -173,10 +173,10 @@ def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
 
 def add_point_classes(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with the fan-in class and the size class of each point, and the order of the classes."""
-    fans = [_class_index(FAN_INS, value) for value in frame["fan_in"]]
-    sizes = [_class_index(SIZES, value) for value in frame["bytes"]]
+    fans = [_find_class_index(FAN_INS, value) for value in frame["fan_in"]]
+    sizes = [_find_class_index(SIZES, value) for value in frame["bytes"]]
     return frame.assign(
-        operation=base_operations(frame),
+        operation=find_base_operations(frame),
         fan_order=fans,
         size_order=sizes,
         fan_in=[FAN_INS[index][1] for index in fans],
@@ -184,6 +184,6 @@ def add_point_classes(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _class_index(bounds: tuple, value: float) -> int:
+def _find_class_index(bounds: tuple, value: float) -> int:
     """Return the index of the class that a value belongs to."""
     return next(index for index, (bound, _) in enumerate(bounds) if value <= bound)

@@ -2,7 +2,7 @@
 
 `learn_distances` chooses the nested groups of nodes that describe the times of pairs best, by minimum description
 length: a pair costs the logarithm of the spread of its class, a level costs what it takes to name its groups.
-Candidates are blocks of consecutive nodes and the branches of hierarchical clusterings. `networks` returns what a
+Candidates are blocks of consecutive nodes and the branches of hierarchical clusterings. `make_networks` returns what a
 summary of raw samples holds of each platform.
 """
 
@@ -106,7 +106,7 @@ def _find_mixed_classes(
     return tuple(mixed)
 
 
-def _matrices(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
+def _make_matrices(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
     """Return (2, nodes, nodes) logarithms of times; NaN if not measured."""
     matrices = np.full((2, nodes, nodes), np.nan)
     for matrix, values in zip(matrices, logs.T, strict=True):
@@ -124,7 +124,7 @@ def _find_slow_nodes(pairs: np.ndarray, logs: np.ndarray, equality_limits: np.nd
     slow: set[int] = set()
     if nodes < FEWEST_NODES:
         return []
-    for matrix, limit in zip(_matrices(pairs, logs, nodes), np.maximum(equality_limits, SLOW_GAP), strict=True):
+    for matrix, limit in zip(_make_matrices(pairs, logs, nodes), np.maximum(equality_limits, SLOW_GAP), strict=True):
         fastest = _find_fastest_pairs(matrix)
         order = np.argsort(fastest, kind="stable")
         gaps = np.diff(fastest[order], prepend=fastest[order[0]])
@@ -134,10 +134,10 @@ def _find_slow_nodes(pairs: np.ndarray, logs: np.ndarray, equality_limits: np.nd
     return sorted(slow) if len(slow) <= max(1, int(SLOW_SHARE * nodes)) else []
 
 
-def _without_port_speeds(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
+def _remove_port_speeds(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
     """Return the times as if all nodes had the port of the fastest. The slower port of two nodes limits the time of a
     large message, for example with several types of nodes."""
-    fastest = _find_fastest_pairs(_matrices(pairs, logs, nodes)[1])
+    fastest = _find_fastest_pairs(_make_matrices(pairs, logs, nodes)[1])
     count = np.bincount(pairs.ravel(), minlength=nodes)
     has_speed = np.isfinite(fastest) & (count > 1)
     if not has_speed.any():
@@ -177,12 +177,12 @@ class PairTimes:
     @cached_property
     def logs(self) -> np.ndarray:
         """The times as if all nodes had the port of the fastest."""
-        return _without_port_speeds(self.pairs, self.measured, self.nodes)
+        return _remove_port_speeds(self.pairs, self.measured, self.nodes)
 
     @cached_property
     def candidates(self) -> list[tuple[np.ndarray, float]]:
         """Groups of nodes, each with the nats for naming them."""
-        return list(_list_candidates(_matrices(self.pairs, self.logs, self.nodes)[0], self.slow))
+        return list(_list_candidates(_make_matrices(self.pairs, self.logs, self.nodes)[0], self.slow))
 
 
 def _choose_levels(times: PairTimes) -> list[np.ndarray]:
@@ -253,12 +253,12 @@ def _insert_level(levels: list[np.ndarray], column: np.ndarray) -> list[np.ndarr
     groups = column.max()
     index = sum(bool(level.max() > groups) for level in levels)
     around, within = levels[index:], levels[:index]
-    if not all(_nests(inner, column) for inner in within) or not all(_nests(column, outer) for outer in around):
+    if not all(_is_nested(inner, column) for inner in within) or not all(_is_nested(column, outer) for outer in around):
         return None
     return [*within, column, *around]
 
 
-def _nests(inner: np.ndarray, outer: np.ndarray) -> bool:
+def _is_nested(inner: np.ndarray, outer: np.ndarray) -> bool:
     first = np.unique(inner, return_index=True)[1]
     return bool(inner.max() > outer.max() and (outer == outer[first][inner]).all())
 
@@ -406,17 +406,17 @@ class Network:
         return float(latency), float(transfer)
 
 
-def networks(raw: pd.DataFrame, places: Mapping[str, Mapping[str, object]]) -> list[Network]:
+def make_networks(raw: pd.DataFrame, places: Mapping[str, Mapping[str, object]]) -> list[Network]:
     """Return the networks of all platforms in a summary of raw samples. `places` has the names of the `nodes` and the
     `levels` of each platform, if known."""
     rows = raw[(raw["kind"] == "probe") & (raw["name"] == PROBE) & (raw["median"] > 0)]
     learned = (
-        _network(str(name), own, places.get(str(name), {})) for name, own in rows.groupby("platform", sort=False)
+        _make_network(str(name), own, places.get(str(name), {})) for name, own in rows.groupby("platform", sort=False)
     )
     return [network for network in learned if network is not None]
 
 
-def places(plan: Plan, provenance: Mapping[str, Mapping]) -> dict[str, Mapping[str, object]]:
+def find_recorded_nodes(plan: Plan, provenance: Mapping[str, Mapping]) -> dict[str, Mapping[str, object]]:
     """Return the recorded nodes of each platform whose pairs were measured."""
     return {
         batch.platform: provenance.get(batch.name, {})
@@ -429,10 +429,10 @@ def read_networks(results: Results) -> list[Network]:
     plan = load_plan(results.plan)
     notes = {batch.name: results.provenance(batch.name) for batch in plan.batches}
     notes = {name: read_json(path) for name, path in notes.items() if path.exists()}
-    return networks(read_table(results.table("summary"), SUMMARY), places(plan, notes))
+    return make_networks(read_table(results.table("summary"), SUMMARY), find_recorded_nodes(plan, notes))
 
 
-def _network(platform: str, rows: pd.DataFrame, stated: Mapping[str, object]) -> Network | None:
+def _make_network(platform: str, rows: pd.DataFrame, stated: Mapping[str, object]) -> Network | None:
     settings = [dict(word.split("=", 1) for word in text.split() if "=" in word) for text in rows["settings"]]
     columns = pd.DataFrame(settings, index=rows.index)[list(SETTINGS)].astype(int)
     rows = columns.join(rows[["median", "low", "high", "simulated"]])
@@ -458,12 +458,12 @@ def _network(platform: str, rows: pd.DataFrame, stated: Mapping[str, object]) ->
         small,
         large,
         learn_distances(pairs, times, noise, nodes),
-        _levels(stated.get("levels") or {}, nodes),
+        _read_levels(stated.get("levels") or {}, nodes),
         stated.get("levels_from") == "slurm",
     )
 
 
-def _levels(levels: object, nodes: int) -> Hierarchy:
+def _read_levels(levels: object, nodes: int) -> Hierarchy:
     """Return the levels of the first `nodes` nodes, if they cover all of these. Older records sort levels by name; the
     innermost level has most groups."""
     if isinstance(levels, Mapping) and all(isinstance(column, list) for column in levels.values()):
@@ -475,7 +475,7 @@ def _levels(levels: object, nodes: int) -> Hierarchy:
     )
 
 
-def classes(network: Network) -> pd.DataFrame:
+def tabulate_distance_classes(network: Network) -> pd.DataFrame:
     """Return a row for each distance class: its pairs, and the median and extremes of their latency and bandwidth."""
     rows = []
     for number in range(network.distances.classes):

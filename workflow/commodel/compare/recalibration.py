@@ -87,7 +87,9 @@ def list_campaign_witnesses(points: Sequence[Point], comparison: pd.DataFrame, n
     rows = comparison[comparison["held_out"] & comparison["measured"].between(0, QUICK, inclusive="neither")]
     rows = rows[(rows["predicted"] > 0) & (rows["waves"] == 1)].drop_duplicates("point").set_index("point")
     witnesses = [
-        Witness(point, rows.at[point.id, "measured"], _noise(*rows.loc[point.id, ["measured_low", "measured_high"]]))
+        Witness(
+            point, rows.at[point.id, "measured"], _compute_noise(*rows.loc[point.id, ["measured_low", "measured_high"]])
+        )
         for point in points
         if point.predictable and point.nodes <= nodes and point.id in rows.index
     ]
@@ -156,10 +158,10 @@ def summarize_samples(witness: Witness, samples: Sequence[Mapping[str, object]])
     if not len(valid):
         return None
     middle, low, high = median_interval(valid)
-    return Taken(witness, middle, _noise(low, high)) if middle > 0 else None
+    return Taken(witness, middle, _compute_noise(low, high)) if middle > 0 else None
 
 
-def _noise(low: float, high: float) -> float:
+def _compute_noise(low: float, high: float) -> float:
     """Return the standard deviation of a logarithm from its 95 % interval."""
     return float(np.log(high / low) / 2 / NORMAL_QUANTILE) if 0 < low < high else 0.0
 
@@ -173,14 +175,14 @@ def recalibrate_set(
 ) -> Calibrated:
     """Return a set scaled to the new setting by the points `used`, with its error at the points of `check_times`.
     `errors` are the residuals of its predictions elsewhere."""
-    predicted = _predicted(parameters, used)
+    predicted = _pair_with_predictions(parameters, used)
     logs = [
         np.log(entry.seconds / (entry.witness.seconds if entry.witness.known else row.seconds))
         for entry, row in predicted
     ]
     noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in predicted]
     separate_factors = len(predicted) > FEWEST_POINTS and all(entry.witness.known for entry, _ in predicted)
-    form = 0.0 if separate_factors else _form(errors, [prediction for _, prediction in predicted])
+    form = 0.0 if separate_factors else _compute_model_error(errors, [prediction for _, prediction in predicted])
     factors = estimate_factors(
         parameters, [entry.witness.point for entry, _ in predicted], np.array(logs), np.array(noise), form
     )
@@ -188,7 +190,7 @@ def recalibrate_set(
     before, after = (
         [
             max(row.seconds / entry.seconds, entry.seconds / row.seconds)
-            for entry, row in _predicted(set_used, check_times)
+            for entry, row in _pair_with_predictions(set_used, check_times)
         ]
         for set_used in (parameters, moved)
     )
@@ -196,14 +198,14 @@ def recalibrate_set(
     return Calibrated(moved, factors, *means, len(after))
 
 
-def _predicted(parameters: ParameterSet, times: Sequence[Taken]) -> list[tuple[Taken, Prediction]]:
+def _pair_with_predictions(parameters: ParameterSet, times: Sequence[Taken]) -> list[tuple[Taken, Prediction]]:
     """Return the points that the model predicts and does not ignore the size of."""
     predictions = predict(parameters, [entry.witness.point for entry in times], strict=False, draws=0)
     both = zip(times, predictions, strict=True)
     return [(entry, row) for entry, row in both if row.seconds > 0 and row.validity.has_weight]
 
 
-def _form(errors: Mapping[str, Errors], predictions: Sequence[Prediction]) -> float:
+def _compute_model_error(errors: Mapping[str, Errors], predictions: Sequence[Prediction]) -> float:
     """Return the standard deviation of the residuals of such predictions: smaller differences are no evidence of
     another setting."""
     halves = []
@@ -253,11 +255,11 @@ def measure_drift(
     plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet], calibrations: Mapping[str, Calibration]
 ) -> pd.DataFrame:
     """Return the drift: a row for each recalibration, and for each allocation of a campaign that has at least two."""
-    rows = [*_calibrated(calibrations), *_batches(plan, comparison, sets)]
+    rows = [*_list_calibrated(calibrations), *_compare_batches(plan, comparison, sets)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
+def _list_calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
     for record in calibrations.values():
         if record.families:
             family, factors = min(record.families.items(), key=lambda entry: entry[1].after or inf)
@@ -268,18 +270,18 @@ def _calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
                 "allocation": name,
                 "date": record.date,
             }
-            row |= {"against": CALIBRATED, "family": family, **_factors(factors)}
+            row |= {"against": CALIBRATED, "family": family, **_make_factor_columns(factors)}
             yield row | {key: getattr(factors, key) for key in ("points", "before", "after", "checked")}
 
 
-def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet]) -> Iterator[dict]:
+def _compare_batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet]) -> Iterator[dict]:
     points = {point.id: point for point in plan.points}
     comparison = add_default_columns(comparison, COMPARISON)
     usable = comparison[comparison["held_out"] & (comparison["measured"] > 0) & (comparison["predicted"] > 0)]
     usable = usable[have_weight(usable["validity"]) & (usable["waves"] == 1)]
     for platform, own in usable.groupby("platform"):
         best = own.groupby("family")["mu"].mean().idxmin()
-        rows = own.assign(allocation=_allocations(own))[own["family"] == best]
+        rows = own.assign(allocation=_name_allocations(own))[own["family"] == best]
         counts = rows.groupby("allocation").size()
         enough = counts.index[counts >= MIN_POINTS_FOR_DRIFT]
         parameters = next((entry for entry in sets if (entry.family, entry.platform) == (best, platform)), None)
@@ -297,18 +299,23 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
                     "allocation": name,
                     "date": "",
                 }
-                row |= {"against": BATCHES, "family": best, **_factors(factors), "points": len(rows_of_allocation)}
+                row |= {
+                    "against": BATCHES,
+                    "family": best,
+                    **_make_factor_columns(factors),
+                    "points": len(rows_of_allocation),
+                }
                 yield row | {"before": np.nan, "after": np.nan, "checked": 0}
 
 
-def _allocations(rows: pd.DataFrame) -> pd.Series:
+def _name_allocations(rows: pd.DataFrame) -> pd.Series:
     """Return the names of the allocations of a platform, row by row; empty if only one can be distinguished."""
     if rows["setting"].nunique() > 1:
         return rows["setting"].replace("", "(none)")
     return pd.Series("", index=rows.index) if rows["simulated"].any() else rows["batch"]
 
 
-def _factors(factors: RecalibrationFactors | RecordedFactors) -> dict[str, float]:
+def _make_factor_columns(factors: RecalibrationFactors | RecordedFactors) -> dict[str, float]:
     return {
         f"{part}_{end}": getattr(factor, end) if factor.known else np.nan
         for part, factor in (("latency", factors.latency), ("per_byte", factors.per_byte))

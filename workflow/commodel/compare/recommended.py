@@ -12,8 +12,8 @@
 - Prediction interval: the standard deviation of the process at the point, times the factor that covers 95 % of the
   points left out. It is wider where less was measured nearby.
 
-`evaluate` returns the recommended prediction of every held-out point, from fits without the point's workload.
-"""
+`evaluate_recommended` returns the recommended prediction of every held-out point, from fits without the point's
+workload."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from commodel.compare.model_ranking import MIN_SHARE_OF_POINTS
 from commodel.files.tables import COMPARISON, add_default_columns
 from commodel.models import Array
 from commodel.parameters import Errors
-from commodel.patterns.operations import base_name
+from commodel.patterns.operations import find_base_name
 from commodel.predictions.prediction_intervals import (
     COVERAGE,
     IntervalBasis,
@@ -55,7 +55,7 @@ from commodel.stats import NORMAL_QUANTILE
 FEWEST_WORKLOADS = 3  # measured: with fewer nothing can be left out
 FEWEST_OF_OPERATION = 6  # points, from which on the bias of an operation is its own
 MOST_POINTS = 400  # of a fit; of more, some workloads are left out
-FOLDS = 10  # parts of the workloads that `evaluate` leaves out in turn
+FOLDS = 10  # parts of the workloads that `evaluate_recommended` leaves out in turn
 RANKING_WEIGHT = 2.0  # of squared differences within a workload: the variance of a difference is that of two errors
 BIAS_SHARE = 0.1  # of the squares of uncorrected residuals: a bias may differ elsewhere
 RIDGE = 1e-4  # added to mean squared errors: equal models share their weight
@@ -117,14 +117,14 @@ class Places:
     @classmethod
     def of_rows(cls, rows: pd.DataFrame) -> Places:
         ranks = rows["leaves"].where(rows["leaves"] > 0, rows["ranks"])
-        names = (rows["operation"].map(base_name), rows["alternative"], rows["layout"], rows["workload"])
+        names = (rows["operation"].map(find_base_name), rows["alternative"], rows["layout"], rows["workload"])
         per_node = (rows["ranks"] / rows[NODES]).where(rows[NODES] > 0, 1.0)
         amounts = (column.to_numpy(float) for column in (ranks, rows["bytes"], per_node))
         return cls(*(column.to_numpy(str) for column in names), *amounts)
 
     @classmethod
     def of_points(cls, points: Sequence[Point]) -> Places:
-        names = [(base_name(point.operation), point.alternative, point.layout, point.workload) for point in points]
+        names = [(find_base_name(point.operation), point.alternative, point.layout, point.workload) for point in points]
         amounts = [(point.leaves or point.ranks, point.bytes, point.ranks / point.nodes) for point in points]
         return cls(*np.array(names, dtype=str).reshape(-1, 4).T, *np.array(amounts, dtype=float).reshape(-1, 3).T)
 
@@ -139,7 +139,7 @@ class Places:
         names = {"operation": (self.operation,), "stem": (self.operation, stem)}
         names |= {"alternative": (self.operation, self.alternative)}
         names |= {"point": (self.workload, self.operation, self.alternative, self.layout)}
-        return {name: _join(parts) for name, parts in names.items()}
+        return {name: _join_points(parts) for name, parts in names.items()}
 
     def compare_with(self, other: Places, reach: float) -> Correlations:
         """Return the correlations of the residuals of these points with those of other points."""
@@ -188,7 +188,7 @@ class Correlations:
         return scales.unit**2 * (scales.everywhere**2 + sum(parts))
 
 
-def _join(parts: Sequence[np.ndarray]) -> np.ndarray:
+def _join_points(parts: Sequence[np.ndarray]) -> np.ndarray:
     joined = parts[0]
     for part in parts[1:]:
         joined = np.char.add(np.char.add(joined, "\t"), part)
@@ -221,7 +221,7 @@ class Recommender:
     def fit(cls, rows: pd.DataFrame, families: Collection[str] | None = None) -> Recommender | None:
         """Return the recommender of some models, or of all; None if too little was measured. `rows` are held-out rows
         of a comparison on one platform and placement, of single waves."""
-        rows = _usable(rows)[PLACE_COLUMNS + MODEL_COLUMNS]
+        rows = _select_usable(rows)[PLACE_COLUMNS + MODEL_COLUMNS]
         return cls.fit_usable(rows if families is None else rows[rows["family"].isin(families)])
 
     @classmethod
@@ -231,8 +231,8 @@ class Recommender:
             return None
         points, logs = _tabulate_residuals(_thin_out(rows))
         places = Places.of_rows(points)
-        weights = _stack(logs, places)
-        residuals = _combine(logs.to_numpy(), weights)
+        weights = _fit_weights(logs, places)
+        residuals = _combine_logs(logs.to_numpy(), weights)
         enough = np.isfinite(residuals)
         points, residuals = points[enough], residuals[enough]
         places = Places.of_rows(points)
@@ -257,7 +257,7 @@ class Recommender:
         """Return the weighted geometric mean of predictions, each times its single-message ratio. Where a model has
         none (NaN), the others share its weight; NaN where models with most of the weight have none."""
         logs = np.stack([np.log(predictions[name]) for name in self.weights], axis=-1)
-        return np.exp(_combine(logs, np.array(list(self.weights.values()))))
+        return np.exp(_combine_logs(logs, np.array(list(self.weights.values()))))
 
     def correct(self, places: Places) -> Corrections:
         """Return the local corrections of points; 0 if none is applied."""
@@ -284,7 +284,7 @@ class Recommender:
         return [find_residual_interval(self.bands, workload).bases[0] for workload in workloads]
 
 
-def _usable(rows: pd.DataFrame) -> pd.DataFrame:
+def _select_usable(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with a residual and a weight."""
     rows = add_default_columns(rows, COMPARISON)
     finite = (rows["predicted"] > 0) & (rows["measured"] > 0) & np.isfinite(rows["predicted"].astype(float))
@@ -311,7 +311,7 @@ def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
     return points, wide.loc[:, shares >= MIN_SHARE_OF_POINTS * shares.max()]
 
 
-def _stack(logs: pd.DataFrame, places: Places) -> Array:
+def _fit_weights(logs: pd.DataFrame, places: Places) -> Array:
     """Return the weights, by the points that all models predict. If the stack is not clearly better than the best
     model, that has all the weight."""
     from scipy.optimize import nnls  # here, because it is slow to load
@@ -346,7 +346,7 @@ def _exceeds_scatter(gains: Array, groups: np.ndarray) -> bool:
     return bool(sums.mean() > MIN_GAIN_ERRORS * sums.std(ddof=1) / np.sqrt(len(sums)))
 
 
-def _combine(logs: Array, weights: Array) -> Array:
+def _combine_logs(logs: Array, weights: Array) -> Array:
     """Return the weighted mean of each row of logarithms, by model. Models are limited to MAX_DISAGREEMENT around the
     heaviest one: beyond the fitted range, a regression may be wrong by orders of magnitude."""
     is_predicted = np.isfinite(logs)
@@ -395,7 +395,7 @@ def _leave_out_all(places: Places, residuals: Array, scales: Scales) -> tuple[bo
     workload, size, number of ranks, algorithm or operation are left out."""
     inverse, labels = _invert(places.covariance(places, scales), scales), places.labels()
     corrected = {name: _leave_out(inverse, residuals, label) for name, label in labels.items()}
-    if is_local := _helps({name: errors for name, (errors, _) in corrected.items()}, residuals, places):
+    if is_local := _improves_errors({name: errors for name, (errors, _) in corrected.items()}, residuals, places):
         error_of_label = corrected
     else:
         prior = np.diag(places.covariance(places, scales)) + (NOISE * scales.unit) ** 2
@@ -431,20 +431,20 @@ def _square_errors(left_out: Mapping[str, Array], places: Places) -> Array:
     return np.mean([left_out[name] ** 2 for name in several or [WORKLOAD]], axis=0)
 
 
-def _helps(corrected: Mapping[str, Array], residuals: Array, places: Places) -> bool:
+def _improves_errors(corrected: Mapping[str, Array], residuals: Array, places: Places) -> bool:
     """Return whether correcting lowers the squared errors of workloads, by more than their scatter."""
     groups = number_labels(places.workload)
     gains = residuals**2 - _square_errors(corrected, places)
     return _exceeds_scatter(gains / np.bincount(groups)[groups], groups)
 
 
-def evaluate(comparison: pd.DataFrame) -> pd.DataFrame:
+def evaluate_recommended(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a comparison for the recommended prediction of each held-out point that models with most of
     the weight predict: with its interval, error and choices. Fits leave out the point's workload, so that its own
     residual never helps."""
     rows = add_default_columns(comparison, COMPARISON)
     rows = rows[(rows["waves"] == 1) & rows["measured"].notna()]
-    usable = _usable(rows)
+    usable = _select_usable(rows)
     parts = [part for _, part in usable.groupby(["platform", _find_sides(usable)], sort=False)]
     folds = [_evaluate_folds(part).dropna(subset="predicted") for part in parts]
     if not any(map(len, folds)):
@@ -463,7 +463,7 @@ def summarize_recommended(recommended: pd.DataFrame, comparison: pd.DataFrame) -
     rows = []
     for platform, part in recommended.groupby("platform", sort=False):
         rows.append({"platform": platform, "prediction": RECOMMENDED} | _summarize_points(part))
-        usable = _usable(comparison[comparison["platform"] == platform])
+        usable = _select_usable(comparison[comparison["platform"] == platform])
         models = usable[usable["point"].isin(part["point"])].groupby("family")
         complete = [(name, own) for name, own in models if own["point"].nunique() >= MIN_SHARE_OF_POINTS * len(part)]
         if complete:
@@ -498,14 +498,14 @@ def _evaluate_folds(rows: pd.DataFrame) -> pd.DataFrame:
     fold, used = number_labels(rows["workload"].to_numpy(str)) % FOLDS, rows[PLACE_COLUMNS + MODEL_COLUMNS]
     folds = range(fold.max() + 1)
     fits = ((Recommender.fit_usable(used[fold != number]), used[fold == number]) for number in folds)
-    predicted = [_recommend(recommender, left_out) for recommender, left_out in fits if recommender is not None]
+    predicted = [_predict_rows(recommender, left_out) for recommender, left_out in fits if recommender is not None]
     return _replace_predictions(rows, pd.concat(predicted)) if predicted else rows.iloc[:0]
 
 
 def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each point with the recommended prediction in place of those of models."""
     rows = add_default_columns(rows, COMPARISON)
-    return _replace_predictions(rows, _recommend(recommender, rows[PLACE_COLUMNS + MODEL_COLUMNS]))
+    return _replace_predictions(rows, _predict_rows(recommender, rows[PLACE_COLUMNS + MODEL_COLUMNS]))
 
 
 def _replace_predictions(rows: pd.DataFrame, recommended: pd.DataFrame) -> pd.DataFrame:
@@ -514,7 +514,7 @@ def _replace_predictions(rows: pd.DataFrame, recommended: pd.DataFrame) -> pd.Da
     return points.loc[recommended.index].assign(**recommended, family=RECOMMENDED, held_out=True)
 
 
-def _recommend(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
+def _predict_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the recommended prediction of each point (index), with its interval and validity."""
     points = rows.drop_duplicates("point").set_index("point", drop=False)
     scaled = scale_predictions(rows).groupby([rows["point"], rows["family"]]).first().unstack().reindex(points.index)
@@ -529,7 +529,7 @@ def _recommend(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame:
                 row.operation, float(row.leaves or row.ranks), np.array([float(row.bytes)]), n, row.levels_crossed
             )
             for row, n in zip(
-                points.assign(operation=points["operation"].map(base_name)).itertuples(), nodes, strict=True
+                points.assign(operation=points["operation"].map(find_base_name)).itertuples(), nodes, strict=True
             )
         ]
     )

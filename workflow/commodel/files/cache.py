@@ -83,7 +83,7 @@ def record_input(kind: str, name: str, root: Path = Path(), source: str = "") ->
         return archive.files[name]
     with open_file(path) as stream:
         compressible = stream.peek(2)[:2] != GZIP_MAGIC
-        digest, size = _digest(stream)
+        digest, size = _compute_digest(stream)
     safe_name = re.sub(r"[^A-Za-z0-9._-]", "-", path.name)[-MAX_NAME_LENGTH:]
     suffix = ".gz" if compressible and size > MAX_PLAIN_COPY_BYTES else ""
     copy = f"{digest[:12]}-{safe_name}{suffix}" if size <= MAX_COPY_BYTES else ""
@@ -111,12 +111,12 @@ def _matches_record(path: AnyPath, file: ArchivedFile) -> bool:
     """Return whether a file, possibly compressed, has the digest and the size of its record."""
     for open_stream in (open_file, open_unpacked):
         with open_stream(path) as stream:
-            if _digest(stream, file.bytes) == (file.digest, file.bytes):
+            if _compute_digest(stream, file.bytes) == (file.digest, file.bytes):
                 return True
     return False
 
 
-def _digest(stream: IO[bytes], max_bytes: int | None = None) -> tuple[str, int]:
+def _compute_digest(stream: IO[bytes], max_bytes: int | None = None) -> tuple[str, int]:
     """Return the SHA-256 and the length of a stream; reading ends when the length exceeds `max_bytes`."""
     hashed, size = hashlib.sha256(), 0
     while (max_bytes is None or size <= max_bytes) and (part := stream.read(CHUNK_BYTES)):

@@ -12,7 +12,7 @@ samples of one point, even if everything else is equal.
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from commodel.errors import UserError, one_line, suggest
+from commodel.errors import UserError, make_printable, suggest_name
 from commodel.units import (
     BYTE_UNITS,
     MAX_BYTES,
@@ -46,8 +46,8 @@ def parse_with_unit(value: str) -> tuple[float, str]:
         return sign * parse_bandwidth(text), "B/s"
     if unit in BYTE_UNITS:
         return sign * float(parse_bytes(text)), "B"
-    hint = suggest(unit, [*TIME_UNITS, *RATE_UNITS, *BYTE_UNITS])
-    raise UserError(f"found the unit '{one_line(unit, 20)}' in {shown(value)}; {hint}")
+    hint = suggest_name(unit, [*TIME_UNITS, *RATE_UNITS, *BYTE_UNITS])
+    raise UserError(f"found the unit '{make_printable(unit, 20)}' in {shown(value)}; {hint}")
 
 
 def check_unit(number: float, unit: str, wanted: str) -> None:
@@ -60,7 +60,7 @@ def check_unit(number: float, unit: str, wanted: str) -> None:
         return
     if unit:
         right = "a number without a unit" if wanted in ("", "1") else f"a value in {wanted}"
-        raise UserError(f"found the unit '{one_line(unit, 20)}', wanted {right}")
+        raise UserError(f"found the unit '{make_printable(unit, 20)}', wanted {right}")
     if number and wanted.startswith("s"):
         alone = f"{number:g}".replace("e-0", "e-")
         right = f"such as {with_time_unit(alone, wanted[1:])}" if wanted in ("s", "s/B") else wanted
@@ -102,7 +102,9 @@ def check_entry_count(entries: Sequence) -> Sequence:
 def _expand_mapping(values: Mapping, parse: Callable[[object], int]) -> list[int]:
     for key in values:
         if key not in ("from", "to", "factor", "step"):
-            raise UserError(f"found {shown(key)} in a range; {suggest(str(key), ('from', 'to', 'factor', 'step'))}")
+            raise UserError(
+                f"found {shown(key)} in a range; {suggest_name(str(key), ('from', 'to', 'factor', 'step'))}"
+            )
     if "from" not in values or "to" not in values or ("factor" in values) == ("step" in values):
         raise UserError(f"found a range of {', '.join(values) or 'nothing'}, wanted {RANGE}")
     low, high = parse(values["from"]), parse(values["to"])

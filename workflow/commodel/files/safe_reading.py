@@ -53,7 +53,7 @@ def open_bounded(path: str | AnyPath, limit: int, wanted: str) -> Iterator[io.Bu
     """Open an ordinary file of at most `limit` bytes; a sparse file counts with its full size."""
     with open_file(path) as stream:
         if os.fstat(stream.fileno()).st_size > limit:
-            raise _file_too_large(path, limit, wanted)
+            raise _refuse_large_file(path, limit, wanted)
         yield stream
 
 
@@ -83,7 +83,7 @@ def read_bytes(path: str | AnyPath, limit: int, wanted: str) -> bytes:
     with open_bounded(path, limit, wanted) as stream:
         content = stream.read(limit + 1)
     if len(content) > limit:  # it has grown
-        raise _file_too_large(path, limit, wanted)
+        raise _refuse_large_file(path, limit, wanted)
     return content
 
 
@@ -104,11 +104,11 @@ def read_unpacked(path: str | AnyPath, limit: int, wanted: str) -> bytearray:
         while part := stream.read(CHUNK_BYTES):
             content += part
             if len(content) > limit:
-                raise _file_too_large(path, limit, wanted)
+                raise _refuse_large_file(path, limit, wanted)
     return content
 
 
-def _file_too_large(path: str | AnyPath, limit: int, wanted: str) -> UserError:
+def _refuse_large_file(path: str | AnyPath, limit: int, wanted: str) -> UserError:
     size = f"{limit // MIB} MiB" if limit >= MIB else f"{limit} bytes"
     return UserError(f"found more than {size}, wanted {wanted}", file=path)
 
@@ -241,7 +241,7 @@ def _read_folder(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
                     content = stream.read(MAX_FILE_BYTES)
                 bytes_left -= len(content)
                 if bytes_left < 0:
-                    raise _total_too_large(path)
+                    raise _refuse_large_total(path)
                 yield "/".join(entry.parts), content
 
 
@@ -258,7 +258,7 @@ def _read_archive(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
                 raise UserError("found no tar archive, or a damaged one", file=path) from None
             size = 0 if member.type in TYPES_WITHOUT_CONTENT else member.size
             if not 0 <= size <= MAX_TOTAL_BYTES:
-                raise _total_too_large(path)
+                raise _refuse_large_total(path)
             name, is_file = long_name or member.name, member.type in FILE_TYPES
             if member.type in GNU_LONG_NAMES + PAX_RECORDS:
                 long_name = _parse_long_name(stream.read_exactly(size, MAX_NAME_BYTES), member.type) or long_name
@@ -283,7 +283,7 @@ class _BoundedStream:
         content = self.stream.read(size)
         self.bytes_left -= len(content)
         if self.bytes_left < 0:
-            raise _total_too_large(self.path)
+            raise _refuse_large_total(self.path)
         return content
 
     def read_exactly(self, size: int, limit: int) -> bytes:
@@ -321,5 +321,5 @@ def _check_count(number: int, path: Path) -> None:
         raise UserError(f"found more than {MAX_FILES:,} files in it, wanted {WANTED_FILES}", file=path)
 
 
-def _total_too_large(path: Path) -> UserError:
+def _refuse_large_total(path: Path) -> UserError:
     return UserError(f"found more than {MAX_TOTAL_BYTES // MIB:,} MiB in it, wanted {WANTED_FILES}", file=path)

@@ -30,7 +30,7 @@ from itertools import compress
 
 import numpy as np
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.fits.measured_tables import Measured
 from commodel.fits.table_fits import fit_measured, predict_seconds, stack_parts
 from commodel.models import Array
@@ -43,12 +43,12 @@ from commodel.predictions.prediction_intervals import measure_widening
 from commodel.predictions.recalibration import (
     Factor,
     RecalibrationFactors,
-    as_json,
     can_recalibrate,
-    from_json,
+    format_factors,
+    parse_factors,
     scale_values,
 )
-from commodel.predictions.residuals import ALL, kind_of, operation_class
+from commodel.predictions.residuals import ALL, find_kind, find_operation_class
 from commodel.records import Point
 from commodel.stats import MAD_TO_SIGMA, NORMAL_QUANTILE
 
@@ -217,7 +217,7 @@ def choose_reference(measured: Measured, wanted: str | None = None) -> str:
     """Return the wanted setting, else the first of those with most points."""
     counts = Counter(list_settings(measured))
     if wanted is not None and wanted not in counts:
-        raise UserError(f"found no point of setting '{wanted}'; {suggest(wanted, counts)}", key="--setting")
+        raise UserError(f"found no point of setting '{wanted}'; {suggest_name(wanted, counts)}", key="--setting")
     return counts.most_common(1)[0][0] if wanted is None else wanted
 
 
@@ -236,7 +236,7 @@ def fit_in_settings(measured: Measured, name: str, where: str, wanted: str | Non
     for setting in other_settings:
         try:
             factors_of_others.append(
-                as_json(
+                format_factors(
                     _estimate_against_reference(parameters, select_setting(measured, setting), reference_points),
                     setting,
                 )
@@ -259,7 +259,7 @@ def describe_factors(parameters: ParameterSet) -> Iterator[str]:
         if REASON_KEY in entry:
             yield f"{name} has no factors: {entry[REASON_KEY]}"
         else:
-            yield f"{name} against {reference}: {from_json(entry).text}; {entry['points']} points"
+            yield f"{name} against {reference}: {parse_factors(entry).text}; {entry['points']} points"
 
 
 def _estimate_against_reference(parameters: ParameterSet, other: Measured, reference: Measured) -> RecalibrationFactors:
@@ -280,10 +280,10 @@ def _widen_bands(parameters: ParameterSet, measured: Measured, other_settings: l
     setting with equal weight."""
     other_points = select_points(measured, [setting in other_settings for setting in list_settings(measured)])
     logs = np.log(np.array(other_points.seconds) / predict_seconds(parameters, other_points.points))
-    operations = [operation_class(point.operation) for point in other_points.points]
+    operations = [find_operation_class(point.operation) for point in other_points.points]
     setting, bands = np.array(list_settings(other_points)), {}
     for name, band in parameters.errors.items():
-        of_kind = np.array([name in (operation, kind_of(operation), ALL) for operation in operations]) & np.isfinite(
+        of_kind = np.array([name in (operation, find_kind(operation), ALL) for operation in operations]) & np.isfinite(
             logs
         )
         widening = measure_widening(logs[of_kind], setting[of_kind], band.low, band.high) if of_kind.any() else 0.0

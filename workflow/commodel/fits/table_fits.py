@@ -53,8 +53,8 @@ from commodel.fits.parameter_search import (
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.hierarchy import FLAT
 from commodel.models import Array
-from commodel.models.families import Family, family_names, find_family, infer_forms
-from commodel.models.fitting.numerics import SMALL, exp, log, normals, products, solve
+from commodel.models.families import Family, find_family, infer_forms, list_family_names
+from commodel.models.fitting.numerics import SMALL, draw_normals, exp, log, multiply_columns, solve
 from commodel.models.fitting.observed import DRAWS, Fitted
 from commodel.models.fitting.regression import make_curve
 from commodel.parameters import Errors, Estimate, ParameterSet
@@ -64,7 +64,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import fit_bands
 from commodel.predictions.predictions import predict
-from commodel.predictions.residuals import AXES, Residuals, operation_class
+from commodel.predictions.residuals import AXES, Residuals, find_operation_class
 from commodel.predictions.validity import SHORT_MESSAGE
 from commodel.progress import report_step
 from commodel.records import Point
@@ -181,7 +181,7 @@ def cross_validate_points(points: Sequence[Point], seconds: Array, refit: Refit)
         "bytes": np.array([float(point.bytes) for point in points]),
         "ranks": np.array([float(point.leaves or point.ranks) for point in points]),
         "nodes": np.array([float(point.nodes) for point in points]),
-        "operation": np.array([operation_class(point.operation) for point in points]),
+        "operation": np.array([find_operation_class(point.operation) for point in points]),
     }
     folds = {name: np.unique(values, return_inverse=True)[1] % FOLDS for name, values in labels.items()}
     masks = {name: [fold == number for number in range(fold.max() + 1)] for name, fold in folds.items() if fold.any()}
@@ -239,7 +239,7 @@ ONE_SIZE_NOTE = "points of one size do not determine it"
 
 def list_fitted_by_collectives() -> list[str]:
     """Return the names of the models whose values can be determined from collectives alone."""
-    return [name for name in family_names() if _can_fit_tables(find_family(name))]
+    return [name for name in list_family_names() if _can_fit_tables(find_family(name))]
 
 
 def _can_fit_tables(entry: Family) -> bool:
@@ -389,10 +389,10 @@ def _draw_samples(task: SearchTask, best: Array, rng: np.random.Generator) -> Ar
     residuals = task.damping_factor * misfit / np.maximum(1 - _compute_leverage(task.residuals(shifted - misfit)), 0.1)
     if task.large:
         moves, _ = task.linearise(best, misfit, DRAW_RIDGE)
-        noisy_residuals = residuals * normals(rng, (DRAWS, count))
+        noisy_residuals = residuals * draw_normals(rng, (DRAWS, count))
         return np.vstack([best, best + np.clip(-noisy_residuals @ moves, -MAX_DRAW_OFFSET, MAX_DRAW_OFFSET)])
     draws = int(np.clip(MAX_MESSAGE_DRAWS // max(task.messages, 1), MIN_DRAWS, DRAWS))
-    target = misfit - residuals * normals(rng, (draws, count))
+    target = misfit - residuals * draw_normals(rng, (draws, count))
     from_near, loss = task.fit_targets(np.tile(best, (draws, 1)), target, MAX_STEPS_FROM_NEAR)
     from_far, loss_from_far = task.fit_targets(
         best + START_RANGE * rng.uniform(-1, 1, from_near.shape), target, MAX_STEPS_FROM_FAR
@@ -403,7 +403,7 @@ def _draw_samples(task: SearchTask, best: Array, rng: np.random.Generator) -> Ar
 
 def _compute_leverage(slopes: Array) -> Array:
     """Return how much each point's own time influences its prediction, from slopes (values, points)."""
-    normal = products(slopes[None])[0]
+    normal = multiply_columns(slopes[None])[0]
     ridge = 1e-9 * np.trace(normal) + SMALL  # for values that no prediction depends on
     solved = solve(np.tile(normal + ridge * np.eye(len(normal)), (slopes.shape[1], 1, 1)), slopes.T)
     return np.sum(solved * slopes.T, axis=1)

@@ -98,9 +98,9 @@ class Readings:
         `algorithm_name` is empty for the library default. With 0 bytes to move, a library returns at once, so such a
         row is not used.
         """
-        from commodel.patterns.operations import base_name, has_size, list_operations
+        from commodel.patterns.operations import find_base_name, has_size, list_operations
 
-        operation = MPI_NAMES.get(normalize_operation(name), name if base_name(name) in list_operations() else "")
+        operation = MPI_NAMES.get(normalize_operation(name), name if find_base_name(name) in list_operations() else "")
         if operation and has_size(operation) and not size and algorithm_name in ("", LIBRARY):
             self.left_out[f"{name} of 0 bytes"] += 1
             return

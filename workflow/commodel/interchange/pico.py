@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from commodel.errors import UserError, mistakes_in
+from commodel.errors import UserError, locate_mistakes
 from commodel.files.quantities import MAX_SETTING_LENGTH
 from commodel.files.safe_reading import MAX_LINE_BYTES, read_files_in, read_lines
 from commodel.files.tables import add_line_to_errors, read_rows
@@ -265,7 +265,7 @@ def read_runs(path: Path) -> dict[str, Run]:
         within = folders[-1] if folders and folders[-1].isdigit() else ""
         outer = folders[: -1 if within else None]
         run = runs.setdefault(outer[-1] if outer else _name_run(run_path), Run())
-        with mistakes_in(path):
+        with locate_mistakes(path):
             if ALLOCATION_FILE.fullmatch(file) and not within:
                 run.allocs[file] = read_placement(_split_lines(content), file)
             elif within and (match := DATA_FILE.fullmatch(file)) and f"{within}/{file}".startswith(only):

@@ -14,9 +14,9 @@ from commodel import __version__
 from commodel.errors import UserError
 from commodel.files.results_folder import pass_folder_name
 from commodel.files.safe_paths import SafePath
-from commodel.measure.process import describe_failure, run
-from commodel.measure.starts import Start, StartContext, add_image_command, prepare
-from commodel.platforms.build import build, find_starter
+from commodel.measure.process import describe_failure, run_launcher
+from commodel.measure.starts import Start, StartContext, add_image_command, prepare_start
+from commodel.platforms.build import build_toolchain, find_starter
 from commodel.platforms.launchers import LAUNCHERS, get_toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT
@@ -74,7 +74,7 @@ def _prepare_context(platform: Platform, settings: Measure, folder: SafePath) ->
     if starter is None:
         raise UserError(f"no {' or '.join(launcher.starters)} found, which platform '{platform.name}' needs")
     if not platform.image:
-        build(ROOT, get_toolchain(platform))
+        build_toolchain(ROOT, get_toolchain(platform))
     plan = Plan("speeds", "", "", 1, (), {}, settings, {}, (), __version__)
     node_names = launcher.names(platform, starter, platform.nodes, ())
     context = StartContext(plan, platform, launcher, starter, node_names, folder, 1)
@@ -90,9 +90,9 @@ def _make_row(case: str, kernel: Kernel, rectangle: tuple[int, int], watched: in
 
 
 def _run_start(context: StartContext, start: Start, limit: float) -> None:
-    job, log, end = prepare(context, start, 0), context.log(start), time.monotonic() + limit
+    job, log, end = prepare_start(context, start, 0), context.log(start), time.monotonic() + limit
     watch = lambda: f"not done after {limit:.0f} s" if time.monotonic() > end else ""  # noqa: E731
-    code, stopped = run(context.argv(job), log, watch, context.launcher.settings(os.geteuid()))
+    code, stopped = run_launcher(context.argv(job), log, watch, context.launcher.settings(os.geteuid()))
     if code or stopped:
         raise UserError(f"the program 'speed' {stopped or f'ended with code {code}'}: {describe_failure(log)}")
 

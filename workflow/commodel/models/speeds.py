@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from pydantic import TypeAdapter
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import AnyPath
 from commodel.files.typed_records import parse_record
@@ -56,7 +56,7 @@ class Speeds:
     def of(self, kernel: str) -> KernelSpeeds:
         """Return the speeds of a kernel."""
         if kernel not in self.kernels:
-            raise UserError(f"no speeds of kernel '{kernel}'; {suggest(kernel, self.kernels)}")
+            raise UserError(f"no speeds of kernel '{kernel}'; {suggest_name(kernel, self.kernels)}")
         return self.kernels[kernel]
 
     def curves(self, kernel: str, kinds: list[str], form: str = "piecewise") -> "list[Speed]":
@@ -191,7 +191,7 @@ def _list_contradictions(speeds: Speeds) -> Iterator[tuple[tuple[str | int, ...]
         yield ("kernels",), f"found none, wanted {' or '.join(KERNELS)}"
     for name, kernel in speeds.kernels.items():
         if name not in KERNELS:
-            yield ("kernels", name), f"found an unknown kernel; {suggest(name, KERNELS)}"
+            yield ("kernels", name), f"found an unknown kernel; {suggest_name(name, KERNELS)}"
         if not 1 <= kernel.block <= 1 << 20:
             yield ("kernels", name, "block"), f"found {kernel.block}, wanted the elements a side of a block, 1 or more"
         if not kernel.kinds:

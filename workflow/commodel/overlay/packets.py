@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from commodel.overlay.library import MAX_VALUES, OverlayError, Value, call, call_for_pointer
+from commodel.overlay.library import MAX_VALUES, OverlayError, Value, call_for_pointer, call_library
 
 SCALARS = {"c": "i1", "uc": "u1", "hd": "i2", "uhd": "u2", "d": "i4", "ud": "u4", "ld": "i8", "uld": "u8"}
 SCALARS |= {"f": "f4", "lf": "f8"}
@@ -29,7 +29,7 @@ class Packet:
         self.pointer = pointer
 
     def __del__(self) -> None:
-        call("release", self.pointer)
+        call_library("release", self.pointer)
 
     @classmethod
     def of(cls, format: str, *values: object, tag: int = 0) -> "Packet":
@@ -46,27 +46,27 @@ class Packet:
 
     @property
     def format(self) -> str:
-        return call("format", self.pointer).decode()
+        return call_library("format", self.pointer).decode()
 
     @property
     def tag(self) -> int:
-        return call("tag", self.pointer)
+        return call_library("tag", self.pointer)
 
     @property
     def source(self) -> int:
         """The lowest back-end that contributed to the packet; -1 if it is from the front-end."""
-        return call("source", self.pointer)
+        return call_library("source", self.pointer)
 
     @property
     def leaves(self) -> int:
         """The number of back-ends that contributed to the packet."""
-        return call("leaves", self.pointer)
+        return call_library("leaves", self.pointer)
 
     @property
     def values(self) -> tuple:
         """The values: numbers, texts, and read-only arrays, since other streams may send the same packet."""
         values = (Value * MAX_VALUES)()
-        if (count := call("values", self.pointer, values, MAX_VALUES)) < 0:
+        if (count := call_library("values", self.pointer, values, MAX_VALUES)) < 0:
             raise OverlayError(f"cannot read a packet '{self.format}'")
         kinds = DIRECTIVE.findall(self.format)
         return tuple(
@@ -130,13 +130,13 @@ def _encode_text(text: object) -> bytes:
 
 def _make_array(name: str, dtype: np.dtype, value: object) -> np.ndarray:
     """Return a contiguous array of one dimension; it is only copied if necessary. No value is rounded or truncated."""
-    array = value if isinstance(value, np.ndarray) else _array_from_sequence(name, dtype, value)
+    array = value if isinstance(value, np.ndarray) else _make_array_from_sequence(name, dtype, value)
     if array.ndim != 1 or not np.can_cast(array.dtype, dtype, "safe"):
         raise OverlayError(f"found {array.ndim} dimensions of {array.dtype}, wanted one of {dtype}, as %a{name} has")
     return np.ascontiguousarray(array, dtype)
 
 
-def _array_from_sequence(name: str, dtype: np.dtype, value: object) -> np.ndarray:
+def _make_array_from_sequence(name: str, dtype: np.dtype, value: object) -> np.ndarray:
     if isinstance(value, bytes | bytearray | memoryview):
         return np.frombuffer(value, "u1")
     if not isinstance(value, Sequence):

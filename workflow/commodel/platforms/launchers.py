@@ -234,7 +234,7 @@ def get_toolchain(platform: Platform) -> str:
     return platform.substrate if platform.overlay else LAUNCHERS[platform.launcher].toolchain
 
 
-def front_end_argv(launcher: Launcher, job: Job) -> list[str]:
+def make_front_end_argv(launcher: Launcher, job: Job) -> list[str]:
     """Return the argv of an overlay network's front-end, on the node of rank 0.
 
     The front-end starts the other processes itself, by fork, or by a command that contains {host} and reaches a host.

@@ -17,16 +17,16 @@ from pydantic_core import PydanticCustomError
 from commodel import units
 from commodel.errors import UserError
 from commodel.files import fields, quantities
-from commodel.files.fields import RANKS, WORD, FileMapping, field_type, make_refusal
+from commodel.files.fields import RANKS, WORD, FileMapping, make_field_type, make_refusal
 from commodel.hierarchy import MAX_LEVELS, NODE, Hierarchy
 from commodel.platforms.container import Image
 from commodel.platforms.simulated_networks import check_name, check_value
-from commodel.records import digest
+from commodel.records import compute_digest
 from commodel.units import shown
 
-FEATURE = fields.text_type(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
-IMAGE = fields.text_type(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
-FOLDER = fields.text_type(
+FEATURE = fields.make_text_type(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
+IMAGE = fields.make_text_type(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
+FOLDER = fields.make_text_type(
     r"(?!.*/\.\.?(/|$))/[A-Za-z0-9_./+-]*", "an absolute path of A-Z, a-z, 0-9 and _ . / + -", 500
 )
 
@@ -67,7 +67,7 @@ class Slurm(FileMapping):
 
 class Hosts(FileMapping):
     names: tuple[fields.HOST, ...] = Field(description="host names, one for each node", min_length=1)
-    mpi: fields.choice_type("openmpi", "mpich") = Field(
+    mpi: fields.make_choice_type("openmpi", "mpich") = Field(
         "openmpi", description="MPI that provides mpirun; mpich stands for every MPI that uses hydra"
     )
     namespaces: bool = Field(False, description="the hosts are network namespaces of one machine")
@@ -77,7 +77,7 @@ class Container(FileMapping):
     image: IMAGE = Field(
         description="path in the project's folder, or an absolute path in a folder of $COMMODEL_TRUSTED"
     )
-    model: fields.choice_type("hybrid", "bind") = Field(
+    model: fields.make_choice_type("hybrid", "bind") = Field(
         "hybrid", description="hybrid: use the MPI in the image; bind: use the MPI of the host"
     )
     mpi: FOLDER | None = Field(None, description="folder of the host's MPI for model: bind; mounted read-only")
@@ -97,8 +97,8 @@ class Container(FileMapping):
         return self
 
 
-BANDWIDTH = fields.quantity_type(units.parse_bandwidth, "100 Gbit/s", bare=False)
-LATENCY = fields.quantity_type(units.parse_seconds, "0.7us", bare=False)
+BANDWIDTH = fields.make_quantity_type(units.parse_bandwidth, "100 Gbit/s", bare=False)
+LATENCY = fields.make_quantity_type(units.parse_seconds, "0.7us", bare=False)
 COUNT = fields.count_type(1, units.MAX_COUNT)
 MAX_OVERSUBSCRIPTION = 1000  # largest bandwidth below a switch divided by that above it; the smallest is the inverse
 
@@ -111,7 +111,7 @@ def _read_oversubscription(value: object) -> float:
     return number
 
 
-FACTOR = fields.quantity_type(_read_oversubscription, "2")
+FACTOR = fields.make_quantity_type(_read_oversubscription, "2")
 UPLINK_KEYS = ("uplinks", "oversubscription", "ports")  # keys of a link, of which one states its uplinks
 
 
@@ -213,7 +213,7 @@ def _read_cores(value: Any) -> int:
 
 SECTIONS = ("simgrid", "slurm", "hosts")
 SUBSTRATES = ("mpi", "overlay", "mrnet")
-LEVEL = field_type(
+LEVEL = make_field_type(
     _read_level,
     of=object,
     anyOf=[
@@ -225,15 +225,15 @@ LEVEL = field_type(
 
 class Platform(FileMapping):
     title: fields.TITLE = Field("", description="one line for the reports")
-    launcher: fields.choice_type("local", *SECTIONS) = Field(description="how programs are started")
-    substrate: fields.choice_type(*SUBSTRATES) = Field(
+    launcher: fields.make_choice_type("local", *SECTIONS) = Field(description="how programs are started")
+    substrate: fields.make_choice_type(*SUBSTRATES) = Field(
         "mpi", description="transport of messages: MPI, an overlay network over TCP, or MRNet"
     )
     setting: fields.SETTING_NAME = Field(
         "", description="name of the setting of its allocations, such as rails=2 transport=ucx"
     )
     nodes: RANKS = Field(description="maximum number of nodes of one allocation")
-    cores: field_type(
+    cores: make_field_type(
         _read_cores,
         of=int,
         anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}],
@@ -381,7 +381,9 @@ class Platform(FileMapping):
         excluded |= {name for name in added_keys if not getattr(self, name)}
         settings = self.model_dump(mode="json", warnings="none", exclude=excluded)
         image = self._image
-        return digest([settings, self._network, *([image.digest, image.model, image.mpi, image.bind] if image else [])])
+        return compute_digest(
+            [settings, self._network, *([image.digest, image.model, image.mpi, image.bind] if image else [])]
+        )
 
     @property
     def image(self) -> Image | None:

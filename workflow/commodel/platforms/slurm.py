@@ -17,7 +17,7 @@ from itertools import product
 from math import prod
 from pathlib import Path
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.hierarchy import MAX_LEVELS, Hierarchy
 from commodel.platforms import tools
 from commodel.platforms.platform import Platform
@@ -79,11 +79,11 @@ def was_refused(log: str) -> bool:
 def try_slurm(program: str | Path, *arguments: str) -> tuple[str, str]:
     """Return the output of a Slurm command, and why it failed (empty if it did not)."""
     reply = tools.run_tool([str(program), *arguments], COMMAND_TIMEOUT)
-    failure = (one_line(reply.errors.strip()) or reply.failure) if reply.failure else ""
+    failure = (make_printable(reply.errors.strip()) or reply.failure) if reply.failure else ""
     return reply.output + (reply.errors if "--mpi=list" in arguments else ""), failure
 
 
-def cancel(name: str) -> str:
+def cancel_jobs(name: str) -> str:
     """Cancel all jobs of a name, and return why that failed, if it did."""
     return try_slurm("scancel", f"--name={name}")[1]
 

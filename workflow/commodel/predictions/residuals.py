@@ -16,7 +16,7 @@ import numpy as np
 
 from commodel.hierarchy import describe_reach
 from commodel.models import Array
-from commodel.patterns.operations import base_name
+from commodel.patterns.operations import find_base_name
 
 FEWEST_GROUPS = 9  # groups that a class needs for a band of its own
 ALL, STREAMS = "all", "streams"
@@ -79,11 +79,11 @@ class Residuals:
         return self.left_out.get(name, self.logs)
 
 
-def operation_class(operation: str, waves: float = 1) -> str:
-    return f"{STREAM if waves != 1 else ''}{base_name(operation)}"
+def find_operation_class(operation: str, waves: float = 1) -> str:
+    return f"{STREAM if waves != 1 else ''}{find_base_name(operation)}"
 
 
-def kind_of(operation: str) -> str:
+def find_kind(operation: str) -> str:
     return STREAMS if operation.startswith(STREAM) else KIND.get(operation, operation)
 
 
@@ -115,10 +115,10 @@ def list_classes(
 
 
 def _list_pools(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[str, Residuals]]:
-    kinds = np.array([kind_of(name) for name in residuals.operation.tolist()])
+    kinds = np.array([find_kind(name) for name in residuals.operation.tolist()])
     for name in operations:
         yield name, residuals.only(residuals.operation == name)
-    for kind in dict.fromkeys(map(kind_of, operations)):
+    for kind in dict.fromkeys(map(find_kind, operations)):
         yield kind, residuals.only(kinds == kind)
     yield ALL, residuals
 

@@ -58,7 +58,7 @@ def describe_ratio(ratio: float) -> str:
     return f"{ratio:.1f} times as long as predicted" if ratio > 1 else f"only {ratio:.2f} of the predicted time"
 
 
-def single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
+def compute_single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
     """Return the single-message ratio at each size of a stack: measured over predicted time of its messages, each sent
     alone. Without a probe, the ratio is 1."""
     by_class = parameters.settings.get("single_messages")
@@ -303,7 +303,7 @@ def assess_validity(model: Model, parameters: ParameterSet, pattern: Schedule, w
     checks_by_size = zip(
         of_model,
         find_contention(parameters, pattern, waves),
-        map(_check_fit, single_message_ratios(parameters, pattern).tolist()),
+        map(_check_fit, compute_single_message_ratios(parameters, pattern).tolist()),
         _check_range(model.entry, parameters, pattern),
         strict=True,
     )

@@ -15,12 +15,12 @@ from math import isfinite
 from pathlib import Path
 from typing import IO
 
-from commodel.errors import UserError, one_line, suggest
-from commodel.files.parameter_sets import parameters_text, parse_parameters
+from commodel.errors import UserError, make_printable, suggest_name
+from commodel.files.parameter_sets import format_parameters, parse_parameters
 from commodel.files.safe_reading import open_bounded
 from commodel.files.yaml import Document, parse_yaml
-from commodel.models.families import family_names, find_family, unit
-from commodel.models.keys import key
+from commodel.models.families import find_family, find_unit, list_family_names
+from commodel.models.keys import make_key
 from commodel.models.parameter_sets import BY_HAND_KEY, parse_set
 from commodel.parameters import Estimate, ParameterSet
 from commodel.reports.xlsx.calculator.cells import shown
@@ -59,7 +59,7 @@ def open_received(path: Path) -> Iterator:
 
 
 def _unreadable(path: Path, error: Exception) -> UserError:
-    words = one_line(error, 150) if str(error) else type(error).__name__
+    words = make_printable(error, 150) if str(error) else type(error).__name__
     return UserError(f"cannot be read as a workbook (.xlsx): {words}", file=path)
 
 
@@ -131,7 +131,7 @@ def list_set_lines(sets: tuple[ParameterSet, ...]) -> Iterator[tuple[int, str]]:
     """Yield the number of each set with the lines of its file."""
     for number, parameters in enumerate(sets, 1):
         bare = replace(parameters, curves=(), draws={}, provenance={})
-        yield from ((number, line) for line in parameters_text(bare).splitlines())
+        yield from ((number, line) for line in format_parameters(bare).splitlines())
 
 
 def read_changed_sets(path: Path, platform: str = "") -> list[ParameterSet]:
@@ -142,7 +142,7 @@ def read_changed_sets(path: Path, platform: str = "") -> list[ParameterSet]:
         sets = [parse_set(document) for document in _documents(book, path)]
         platforms = sorted({parameters.platform for parameters in sets})
         if platform and platform not in platforms:
-            raise UserError(f"no platform '{platform}'; {suggest(platform, platforms)}", file=path)
+            raise UserError(f"no platform '{platform}'; {suggest_name(platform, platforms)}", file=path)
         if not platform and len(platforms) > 1:
             raise UserError(f"has {', '.join(platforms)}: name one of them, as {path.name}#{platforms[0]}", file=path)
         chosen = [entry for entry in sets if entry.platform == (platform or entry.platform) and entry.values]
@@ -186,7 +186,7 @@ def _read_changes(
     start = next((number for number, row in enumerate(cells) if row[:2] in TABLE_HEADINGS and len(row) > 8), None)
     if start is None or cells[start][8] not in (f"{before}{sets[0].platform}" for before in (FITTED_ON, "of ")):
         return {}
-    titles = {find_family(name).title: name for name in family_names()}
+    titles = {find_family(name).title: name for name in list_family_names()}
     changes: dict[tuple[str, str], Change] = {}
     table: tuple[str, str] | None = None
     levels: list[float] = []
@@ -203,7 +203,7 @@ def _read_changes(
             levels = [level for level in row[2:] if isinstance(level, int | float)]
         elif table and len(row) > 1 and isinstance(row[1], int):
             for column, level in enumerate(levels, 2):
-                sample = key(table[1], f"{row[1]}x{int(level)}")
+                sample = make_key(table[1], f"{row[1]}x{int(level)}")
                 changes[table[0], sample] = Change(_number(row, column, sheet, number, path))
         else:
             table = None
@@ -216,7 +216,7 @@ def _number(row: tuple, column: int, sheet: str, number: int, path: Path) -> flo
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         cell = f"{sheet}!{chr(ord('A') + column)}{number}"
-        raise UserError(f"found {one_line(value, 40)!r}, wanted a number", file=path, key=cell)
+        raise UserError(f"found {make_printable(value, 40)!r}, wanted a number", file=path, key=cell)
     return float(value)
 
 
@@ -226,7 +226,7 @@ def _apply_changes(parameters: ParameterSet, changes: dict[tuple[str, str], Chan
         if name != parameters.family or called not in values:
             continue
         before = values[called]
-        factor = shown(unit(entry, called, parameters.forms))[1]
+        factor = shown(find_unit(entry, called, parameters.forms))[1]
         value = before.value * change.factor if change.value is None else change.value / factor
         if abs(value - before.value) > 1e-9 * abs(before.value):  # a table's numbers were rounded when they were shown
             values[called] = Estimate(value, before.unit, value, value, note="changed in the workbook")

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from commodel.errors import one_line
+from commodel.errors import make_printable
 from commodel.parameters import ParameterSet
 from commodel.records import PATH_PART
 from commodel.units import format_bytes
@@ -40,7 +40,7 @@ def to_plain_value(value: object) -> object:
         return int(value) if abs(int(value)) < 2**53 else str(int(value))
     if isinstance(value, float | np.floating):
         return float(value)
-    return one_line(value, MAX_TEXT_LENGTH)
+    return make_printable(value, MAX_TEXT_LENGTH)
 
 
 def is_finite_number(value: object) -> bool:

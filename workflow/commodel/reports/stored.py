@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from commodel.compare.alternatives import fastest_trees
-from commodel.compare.kernels import partitions
-from commodel.compare.network import networks, places
+from commodel.compare.alternatives import find_fastest_trees
+from commodel.compare.kernels import read_partitions
+from commodel.compare.network import find_recorded_nodes, make_networks
 from commodel.compare.recalibration import measure_drift
 from commodel.errors import UserError
 from commodel.files.atomic import read_json
@@ -24,7 +24,7 @@ from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.files.tables import COMPARISON, DISTRIBUTIONS, SUMMARY, read_table
 from commodel.files.yaml import Document, read_yaml
-from commodel.models.families import find_family, meanings
+from commodel.models.families import find_family, list_meanings
 from commodel.models.parameter_sets import read_set
 from commodel.models.speeds import Speeds, read_speeds
 from commodel.plan.planning import load_plan
@@ -163,7 +163,7 @@ def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
     """Return the report's anomalies of measurement, for the terminal."""
     plan = load_plan(results.plan)
     provenance = _read_batch_provenance(plan, results)
-    learned = networks(read_table(results.table("summary"), SUMMARY), places(plan, provenance))
+    learned = make_networks(read_table(results.table("summary"), SUMMARY), find_recorded_nodes(plan, provenance))
     paired = {entry.platform for entry in learned}
     return [
         *network.describe_slow_nodes(learned),
@@ -202,7 +202,7 @@ def _build_report(
         traces = replace(traces, tools={**traces.tools, SAMPLES_KEY: "every sample has a row of its own"})
     if tools is not None:
         traces = replace(traces, tools=tools)
-    learned = networks(raw, places(plan, provenance))
+    learned = make_networks(raw, find_recorded_nodes(plan, provenance))
     provenance = _add_ranges(provenance)
     tried = tuple(entry | {"nodes": ", ".join(shorten_to_ranges(entry["nodes"]))} for entry in traces.attempts)
     traces = replace(traces, attempts=tried)
@@ -211,9 +211,9 @@ def _build_report(
     distributions = read_table(results.table("distributions"), DISTRIBUTIONS)
     evidence = Evidence(comparison, raw, tuple(sets), kinds, distributions)
     oversubscribed = conditions.describe_oversubscription(comparison, provenance)
-    (partition_list, unread), (speeds, unreadable) = partitions(plan), _read_speeds(plan)
+    (partition_list, unread), (speeds, unreadable) = read_partitions(plan), _read_speeds(plan)
     rebuilt = papers.make_sections(find_paper(plan.paper), evidence, oversubscribed) if plan.paper else ()
-    tree_predictions = fastest_trees(plan, comparison, sets)
+    tree_predictions = find_fastest_trees(plan, comparison, sets)
     drifted = measure_drift(plan, comparison, sets, read_calibrations(results))
     handed = [comparison]
     del comparison, evidence
@@ -225,7 +225,7 @@ def _build_report(
         experiment=plan.experiment,
         title=plan.title,
         distributions=distributions,
-        definitions=meanings(plan.families),
+        definitions=list_meanings(plan.families),
         families={name: _describe_model(name) for name in plan.families},
         unmeasured=unmeasured,
         passes={name: plan.passes(name) for name in plan.platforms},

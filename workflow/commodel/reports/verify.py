@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath
 from commodel.plan.planning import load_plan
@@ -84,7 +84,7 @@ def compare_files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Find
     digests = compute_digests(load_plan(Results.of(folder).plan), folder)
     for name in dict.fromkeys([*digests, *recorded]):
         if name not in digests:
-            yield Finding(MISSING, one_line(name, 200), "not in the results")
+            yield Finding(MISSING, make_printable(name, 200), "not in the results")
         elif name not in recorded:
             yield Finding(MISSING, name, "not in the workbook")
         else:
@@ -115,7 +115,7 @@ def compare_sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
             yield Finding(DIFFERS, label, describe_differences(different)) if different else Finding(SAME, label)
     for name in book.sheetnames:
         if name not in wanted.sheetnames:
-            yield Finding(DIFFERS, f"sheet {one_line(name, 40)}", "not a sheet of the report")
+            yield Finding(DIFFERS, f"sheet {make_printable(name, 40)}", "not a sheet of the report")
 
 
 def find_differences(expected: list[tuple], found_rows: list[tuple]) -> Iterator[tuple[int, int, object, object]]:
@@ -144,7 +144,7 @@ def describe_differences(different: list[tuple[int, int, object, object]]) -> st
 def format_cell(value: object) -> str:
     if value is None:
         return "nothing"
-    return f"{'the formula ' if isinstance(value, Formula) else ''}{one_line(value, 60)!r}"
+    return f"{'the formula ' if isinstance(value, Formula) else ''}{make_printable(value, 60)!r}"
 
 
 def column_letters(column: int) -> str:

@@ -20,12 +20,12 @@ from commodel.compare.snapshots import (
     Change,
     Line,
     Snapshot,
-    points_of,
-    provenance,
-    sentences,
+    compare_provenance,
+    describe_changes,
+    select_measured_quantities,
     values_of,
 )
-from commodel.errors import UserError, note_old_names, one_line
+from commodel.errors import UserError, make_printable, note_old_names
 from commodel.files import tables
 from commodel.files.tables import find_field
 from commodel.predictions.prediction_intervals import IntervalBasis
@@ -293,7 +293,7 @@ RATIO_NOTE = (
 
 
 def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], path: Path) -> None:
-    in_short = Answer("In short", (*sentences(old, new, changed), RATIO_NOTE))
+    in_short = Answer("In short", (*describe_changes(old, new, changed), RATIO_NOTE))
     sections = [
         Section(
             "Summary", "", (in_short, tabulate_changes([change for change in changed if change.verdict in CHANGED]))
@@ -303,7 +303,7 @@ def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], pa
         if of_kind := [change for change in changed if change.kind == kind]:
             sections.append(Section(name, RATIO_NOTE, (tabulate_changes(of_kind, name),)))
     titles = [Column(key, key) for key in ("platform", "what", "old", "new")]
-    rows = tuple(tuple(to_plain_value(text) for text in row) for row in provenance(old, new))
+    rows = tuple(tuple(to_plain_value(text) for text in row) for row in compare_provenance(old, new))
     sections.append(Section("Provenance", "Differences.", (Table("Provenance", "", tuple(titles), rows, fixed=2),)))
     title = f"Changes from {to_plain_value(old.name)} to {to_plain_value(new.name)}"
     write_xlsx(Report(f"{old.name} {new.name}", title, _banner(old, new), tuple(sections)), path)
@@ -402,12 +402,12 @@ def read_snapshot(path: Path) -> Snapshot:
             raise UserError(f"found no sheet {COMPARISON} in it, wanted a report's workbook", file=path)
         points = list({row.point: row for row in _rows(book[COMPARISON], path)}.values())
         sets = read_stored_sets(book, path)
-    quantities = points_of(points)
+    quantities = select_measured_quantities(points)
     for parameters in sets:
         quantities |= dict(values_of(parameters))
     simulated = {row.platform for row in points if row.simulated == simulation_word(True)}
     simulated |= {parameters.platform for parameters in sets if parameters.simulated}
-    return Snapshot(one_line(path.name, 80), quantities, {}, frozenset(simulated))
+    return Snapshot(make_printable(path.name, 80), quantities, {}, frozenset(simulated))
 
 
 def _rows(sheet, path: Path) -> Iterator[Row]:
@@ -424,7 +424,7 @@ def _rows(sheet, path: Path) -> Iterator[Row]:
         values = {name: row[index] for name, index in places.items() if index < len(row) and row[index] is not None}
         if "point" not in values:
             return
-        texts = {name: one_line(values.get(name, ""), 200) for name in TEXTS}
+        texts = {name: make_printable(values.get(name, ""), 200) for name in TEXTS}
         numbers = {name: _number(value, name, number, path) for name, value in values.items() if name not in TEXTS}
         counts = {name: int(value) for name, value in numbers.items() if name in COUNTS}
         yield Row(**texts, **counts, **{name: value / MICRO for name, value in numbers.items() if name in TIMES})
@@ -436,5 +436,5 @@ def _number(value: object, name: str, row: int, path: Path) -> float:
     plain = isinstance(value, int | float) and not isinstance(value, bool | Formula)
     if not (plain and isfinite(value) and 0 <= value < LARGEST):
         where = f"{COMPARISON}, row {row}, {HEADS[name]}"
-        raise UserError(f"found '{one_line(value, 40)}', wanted a number", file=path, key=where)
+        raise UserError(f"found '{make_printable(value, 40)}', wanted a number", file=path, key=where)
     return float(value)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.files.atomic import MAX_FILE_BYTES, read_json, write_json, write_text
 from commodel.files.results_folder import RAW_FOLDER
 from commodel.files.safe_paths import AnyPath
@@ -160,7 +160,7 @@ def marker_path(folder: AnyPath, case: str) -> AnyPath:
 
 def write_marker(folder: AnyPath, case: str, status: str, reason: str, attempt: int) -> None:
     date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    content = {"id": case, "status": status, "reason": one_line(reason), "attempt": attempt, "date": date}
+    content = {"id": case, "status": status, "reason": make_printable(reason), "attempt": attempt, "date": date}
     write_json(marker_path(folder, case), content)
 
 
@@ -180,7 +180,7 @@ def read_marker(folder: AnyPath, case: str) -> tuple[str, str] | None:
         return None
     try:
         content = read_json(path)
-        return str(content["status"]), one_line(content["reason"])
+        return str(content["status"]), make_printable(content["reason"])
     except (UserError, KeyError, TypeError):
         return CRASH, "unknown: the file with the reason is damaged"
 

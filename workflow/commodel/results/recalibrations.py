@@ -11,7 +11,7 @@ from typing import Annotated
 from annotated_types import Interval, Len
 from pydantic import AfterValidator, TypeAdapter
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, make_printable
 from commodel.files.atomic import write_json
 from commodel.files.quantities import parse_setting
 from commodel.files.results_folder import CALIBRATION, Results
@@ -30,7 +30,7 @@ def _setting(text: str) -> str:
         raise ValueError(error.found) from None
 
 
-Text = Annotated[str, AfterValidator(one_line)]
+Text = Annotated[str, AfterValidator(make_printable)]
 Positive = Annotated[float, Interval(gt=0, lt=float("inf"))]
 
 

@@ -23,7 +23,7 @@ from commodel.models import Array
 from commodel.models.evaluation.repeated_rounds import Rotation
 from commodel.models.evaluation.time_order import find_sort_order, number_distinct
 from commodel.models.evaluation.values import Classes, Values
-from commodel.models.keys import key
+from commodel.models.keys import make_key
 from commodel.patterns.schedule import Schedule, Step
 
 SOURCE, TARGET = 0, 1
@@ -320,7 +320,7 @@ class Lines:
         around = [*list(groups.values())[1:], np.zeros(nodes, dtype=int)]
         for number, (level, group) in enumerate(groups.items()):
             half, links = level in self.half, int(self.links.get(level, 1))
-            split = not half and key("c_in", level) in self.values.functions
+            split = not half and make_key("c_in", level) in self.values.functions
             source, target = Groups(group, SOURCE), Groups(group, TARGET)
             link = Groups(np.arange(nodes) % links, TARGET) if links > 1 else None
             out, into = LineGrouping(source, link, half), LineGrouping(target, link, half, into=True)
@@ -332,8 +332,8 @@ class Lines:
                 ("all", crossing, (LineGrouping(Groups(around[number], SOURCE), half=True),), 1),
                 ("inside", range(number, number + 1), (LineGrouping(source, half=True),), 1),
             ):
-                if groupings and (name := key(f"c_{kind}", level)) in self.values.functions:
-                    space = key("c_out", level) if kind == "in" else name
+                if groupings and (name := make_key(f"c_{kind}", level)) in self.values.functions:
+                    space = make_key("c_out", level) if kind == "in" else name
                     rows = np.flatnonzero((distance >= classes_of_way.start) & (distance < classes_of_way.stop))
                     ends = src[rows], dst[rows]
                     line_set = LineSet.of((name, space), rows, groupings, ends, links_each, rotation)

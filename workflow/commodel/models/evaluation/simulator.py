@@ -23,7 +23,13 @@ from math import floor, log10
 import numpy as np
 
 from commodel.models import Array
-from commodel.models.evaluation.native_library import NativeRuns, check_finished, int64_fields, library, pointer_fields
+from commodel.models.evaluation.native_library import (
+    NativeRuns,
+    check_finished,
+    load_library,
+    make_int64_fields,
+    make_pointer_fields,
+)
 from commodel.models.evaluation.values import Values
 from commodel.patterns.dependencies import CALC, RECEIVE, SEND, Dependency, group_work, make_dependencies
 from commodel.patterns.schedule import Schedule
@@ -135,15 +141,15 @@ def finish_times(schedule: Schedule, values: Values) -> Array:
 
 class _NativeOperations(Structure):
     _fields_ = [
-        *int64_fields("ranks", "count", "matches"),
-        *pointer_fields("rank", "kind", "row", "peer", "match", "waits"),
+        *make_int64_fields("ranks", "count", "matches"),
+        *make_pointer_fields("rank", "kind", "row", "peer", "match", "waits"),
         ("started", NativeRuns),
         ("done", NativeRuns),
     ]
 
 
 class _NativeTimes(Structure):
-    _fields_ = [*int64_fields("L", "o", "g", "G", "O", "S"), *pointer_fields("body", "work")]
+    _fields_ = [*make_int64_fields("L", "o", "g", "G", "O", "S"), *make_pointer_fields("body", "work")]
 
 
 def simulate(operations: Operations, times: Times, ranks: int) -> Array:
@@ -157,5 +163,7 @@ def simulate(operations: Operations, times: Times, ranks: int) -> Array:
     program = _NativeOperations(ranks, count, matches, *addresses[:6], *runs)
     durations = _NativeTimes(times.L, times.o, times.g, times.G, times.O, times.S, *addresses[10:])
     finish = np.zeros(ranks)
-    failed = library().commodel_by_events(ctypes.byref(program), ctypes.byref(durations), c_void_p(finish.ctypes.data))
+    failed = load_library().commodel_by_events(
+        ctypes.byref(program), ctypes.byref(durations), c_void_p(finish.ctypes.data)
+    )
     return check_finished(failed, finish, "LogGOPSim would not come to an end")

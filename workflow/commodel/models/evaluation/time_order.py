@@ -32,9 +32,9 @@ from commodel.models import Array
 from commodel.models.evaluation.native_library import (
     NativeRuns,
     check_finished,
-    int64_fields,
-    library,
-    pointer_fields,
+    load_library,
+    make_int64_fields,
+    make_pointer_fields,
 )
 from commodel.patterns.schedule import Schedule
 
@@ -191,7 +191,7 @@ class Bundles:
         first = np.searchsorted(message, np.arange(len(all_rows) + 1))
         sizes, passes_line = np.unique(schedule.bytes), first[1:] > first[:-1]
         size = np.searchsorted(sizes, schedule.bytes)
-        key = 2 * (_pair(schedule) * len(sizes) + size) + passes_line
+        key = 2 * (_number_rank_pairs(schedule) * len(sizes) + size) + passes_line
         keys, (of,) = number_distinct([key], 2 * schedule.ranks**2 * len(sizes))
         number = np.empty(len(keys), dtype=int)
         number[of[::-1]] = all_rows[::-1]  # the first message of each
@@ -214,11 +214,11 @@ def find_longest_queue(schedule: Schedule, rendezvous: np.ndarray) -> int:
     first = np.full(schedule.ranks, schedule.last_step + 1)
     np.minimum.at(first, schedule.dst, schedule.dst_wait)
     early = (schedule.step <= first[schedule.src]) & ~rendezvous & (schedule.bytes > 0)
-    _, (pair,) = number_distinct([_pair(schedule)[early]], schedule.ranks**2)
+    _, (pair,) = number_distinct([_number_rank_pairs(schedule)[early]], schedule.ranks**2)
     return int(np.bincount(pair).max(initial=0))
 
 
-def _pair(schedule: Schedule) -> np.ndarray:
+def _number_rank_pairs(schedule: Schedule) -> np.ndarray:
     """Return a number for the ranks of every message."""
     return schedule.src * schedule.ranks + schedule.dst
 
@@ -242,20 +242,20 @@ def _find_neighbours(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray,
 
 class _NativeProgram(Structure):
     _fields_ = [
-        *int64_fields("ranks", "messages", "lines", "in_turn"),
-        *pointer_fields("places"),
+        *make_int64_fields("ranks", "messages", "lines", "in_turn"),
+        *make_pointer_fields("places"),
         *((name, NativeRuns) for name in ("posted", "opened", "awaited", "finished")),
-        *pointer_fields("src", "dst", "pair", "asks"),
+        *make_pointer_fields("src", "dst", "pair", "asks"),
         ("passed", NativeRuns),
-        *pointer_fields("opposite"),
-        *int64_fields("bundled"),
+        *make_pointer_fields("opposite"),
+        *make_int64_fields("bundled"),
         *((name, NativeRuns) for name in ("bundles", "meets")),
     ]
 
 
 class _NativeCosts(Structure):
     _fields_ = [
-        *pointer_fields("send", "receive", "wire", "alone", "seconds", "work", "bundles"),
+        *make_pointer_fields("send", "receive", "wire", "alone", "seconds", "work", "bundles"),
         ("back", c_double),
     ]
 
@@ -266,7 +266,7 @@ _Feed = CFUNCTYPE(c_int, c_int64, c_int64, POINTER(POINTER(_NativeProgram)), POI
 def replay_in_time(program: Program, costs: Traffic) -> Array:
     """Return when each rank is done. Complexity: messages × lines of each × log of the messages in flight."""
     columns, finish = _Columns(program, costs), np.zeros(program.schedule.ranks)
-    code = library().commodel_in_time(
+    code = load_library().commodel_in_time(
         ctypes.byref(columns.program), ctypes.byref(columns.costs), c_void_p(finish.ctypes.data)
     )
     return check_finished(code, finish)
@@ -293,7 +293,7 @@ def replay_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, max
         return 0
 
     finish = np.zeros(ranks)
-    code = library().commodel_in_parts(
+    code = load_library().commodel_in_parts(
         _Feed(feed), c_int64(count), max_messages.bit_length(), c_void_p(finish.ctypes.data)
     )
     if failures:

@@ -32,7 +32,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models.evaluation.repeated_rounds import Batch, PlacedRounds, State, place_rounds
 from commodel.models.evaluation.replay import count_most_rows
-from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, fit_local_work
 from commodel.models.fitting.functions_of_count import CountFunction, fit_pipeline
 from commodel.models.fitting.regression import make_curve
 from commodel.models.fitting.round_trips import describe_shared_nodes
@@ -52,10 +52,10 @@ def fit(observed: Observed) -> Fitted:
     fits += [_fit_round_trips(observed, FUNCTIONS[how][0], how, post) for how, (post, _, _) in posts.items()]
     for statistic in ("min", "mean"):
         fits.append(_fit_round_trips(observed, f"rtt_{statistic}", "isend", posts["isend"][0], statistic))
-    if "irecv" in _posting_modes(observed, "post"):
+    if "irecv" in _list_posting_modes(observed, "post"):
         fits.append(_fit_posting(observed, "o_r", "irecv"))
 
-    values, notes, unknown, curves = {"gamma": local_work(observed)}, {}, {}, []
+    values, notes, unknown, curves = {"gamma": fit_local_work(observed)}, {}, {}, []
     for function, n, times in fits:
         values |= function.values
         notes |= function.notes
@@ -87,13 +87,13 @@ def _describe_lists(fits: list[Fit], notes: dict[str, str]) -> dict[str, str]:
     return {"o_list.a": "; ".join(filter(None, (notes.get("o_list.a"), text)))}
 
 
-def _posting_modes(observed: Observed, probe: str) -> set[str]:
+def _list_posting_modes(observed: Observed, probe: str) -> set[str]:
     return {str(case.settings["how"]) for case in observed.probes.get(probe, ())}
 
 
 def _is_measured(observed: Observed, how: str) -> bool:
     """Return whether a way of posting was measured. Not every MPI has put; `isend` is required."""
-    return how == "isend" or all(how in _posting_modes(observed, probe) for probe in ("round", "post"))
+    return how == "isend" or all(how in _list_posting_modes(observed, probe) for probe in ("round", "post"))
 
 
 def _fit_posting(observed: Observed, name: str, how: str) -> Fit:

@@ -7,7 +7,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.fitting.observed import MEAN_COUNT, MEDIAN_COUNT, Cases, Observed, select_common
-from commodel.models.fitting.regression import fit_mean, least_squares
+from commodel.models.fitting.regression import fit_least_squares, fit_mean
 from commodel.patterns.layouts import place_ranks
 from commodel.stats import resample_statistic
 from commodel.units import format_bytes
@@ -101,7 +101,7 @@ def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
         return buffer_by_arrivals, "", note
     note = "; ".join(filter(None, (COUNTS_NOTE, note)))
     features = [np.ones(np.count_nonzero(lossy)), sent[lossy]]
-    buffer = least_squares(features, delivered_counts.seconds[:, lossy], 1 / sent[lossy] ** 2)[:, 0]
+    buffer = fit_least_squares(features, delivered_counts.seconds[:, lossy], 1 / sent[lossy] ** 2)[:, 0]
     if buffer[0] <= 0:
         return _mark_unobservable("losses do not fit a full buffer")
     return np.maximum(buffer, 0), "", note

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.hierarchy import Hierarchy
 from commodel.models.keys import SAME, Pair
 from commodel.patterns.schedule import Schedule
@@ -213,10 +213,10 @@ def list_counts(limit: int) -> list[int]:
     return [value for value in ladder if value <= limit]
 
 
-def probe(name: str) -> Probe:
+def find_probe(name: str) -> Probe:
     """Return the probe of this name."""
     from commodel.models.probes.plans import PROBES  # here, since the table imports this module
 
     if name not in PROBES:
-        raise UserError(f"unknown probe '{name}'; {suggest(name, PROBES)}")
+        raise UserError(f"unknown probe '{name}'; {suggest_name(name, PROBES)}")
     return PROBES[name]

@@ -141,7 +141,7 @@ def _choose_port_nodes(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
     near = nodes[np.argsort(distances, kind="stable")][1:9]
     nearest = near[distances[near] == distances[near].min()] if len(near) else near
     near = nearest if len(nearest) > 1 else near
-    for flows in _powers(len(near)):
+    for flows in _list_powers(len(near)):
         yield flows, (node, *near[:flows].tolist())
 
 
@@ -155,7 +155,7 @@ def _pair_farthest(site: Site, count: int) -> tuple[int, ...]:
     return (node, *chosen.tolist(), *near[: count - len(chosen)])
 
 
-def _powers(largest: int) -> list[int]:
+def _list_powers(largest: int) -> list[int]:
     """Return powers of two up to `largest`, and `largest`."""
     return sorted({1 << power for power in range(largest.bit_length())} | {largest}) if largest else []
 
@@ -175,7 +175,7 @@ def _pair_two_groups(site: Site, distance: int) -> Iterator[Crossing]:
     places = {(0, 0, len(parents[0]) // 2), (len(parents) - 1, 0, len(parents[-1]) - 1)} if parents else ()
     for number, first, second in sorted(places):
         senders, receivers = parents[number][first], parents[number][second]
-        for flows in _powers(min(len(senders), len(receivers), MAX_FLOWS)):
+        for flows in _list_powers(min(len(senders), len(receivers), MAX_FLOWS)):
             yield flows, 1, (*senders[:flows].tolist(), *receivers[:flows].tolist())
 
 

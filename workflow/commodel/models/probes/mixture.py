@@ -47,13 +47,13 @@ def plan(site: Site, sizes: list[int]) -> ProbePlan:
     small_patterns = [(TURN_STREAM, CasePlacement(2, "block:1"))]
     small_patterns += [(TURN_FAN, CasePlacement(fan_ranks, "block:1"))] if fan_ranks > 2 else []
     small_patterns += [(TURN_WITHIN, CasePlacement(2, "block:2"))] if site.count_cores(site.find_type(0)) > 1 else []
-    small_patterns += list(_between_types(site))
+    small_patterns += list(_place_between_types(site))
     for turn, placement in small_patterns:
         common = {"turn": turn, "each": 1, "procs": placement.ranks}
         yield from ((placement, {**common, "bytes": size}) for size in _list_sizes(max(sizes), site.thinning))
 
 
-def _between_types(site: Site) -> Iterator[tuple[int, CasePlacement]]:
+def _place_between_types(site: Site) -> Iterator[tuple[int, CasePlacement]]:
     """Yield the fans and rows whose ends are not both of the first type."""
     members = site.members()
     for hub, other in product(members, repeat=2):

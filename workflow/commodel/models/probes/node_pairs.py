@@ -91,7 +91,7 @@ def plan_evenness(site: Site, sizes: list[int]) -> ProbePlan:
     nodes = list(site.members()[site.find_type(0)])
     pairs = []
     if len(nodes) >= MIN_NODES:
-        pairs = [(step, nodes[one], nodes[two]) for step, one, two in pairs_by_step(len(nodes))]
+        pairs = [(step, nodes[one], nodes[two]) for step, one, two in list_pairs_by_step(len(nodes))]
     pairs += (
         [(TYPE_PAIRS_STEP, *placement.where) for placement in place_on_node_pairs(site)] if len(site.types) > 1 else []
     )
@@ -101,7 +101,7 @@ def plan_evenness(site: Site, sizes: list[int]) -> ProbePlan:
             yield CasePlacement(site.nodes, "block:1"), {**common, "trips": trips, "bytes": size}
 
 
-def pairs_by_step(count: int) -> list[tuple[int, int, int]]:
+def list_pairs_by_step(count: int) -> list[tuple[int, int, int]]:
     """Yield the distance and the two nodes of each pair; the first two nodes, on which most probes run, are
     included."""
     distances = {1 << power for power in range((count // 2).bit_length())} | {count // 2}

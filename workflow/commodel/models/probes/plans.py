@@ -54,7 +54,7 @@ MMAP_BYTES = 32 << 20  # bytes: glibc returns larger buffers to the system when 
 OVERLAPPING_MESSAGES = 16  # messages
 
 
-def combinations_at(placement: CasePlacement, **settings: object) -> ProbePlan:
+def list_combinations(placement: CasePlacement, **settings: object) -> ProbePlan:
     """Return a case for every combination of the settings that are lists, the last one changing fastest."""
     columns = [values if isinstance(values, list | tuple | range) else [values] for values in settings.values()]
     return [(placement, dict(zip(settings, values, strict=True))) for values in product(*columns)]
@@ -67,7 +67,7 @@ def list_packet_sizes(sizes: list[int]) -> list[int]:
 
 def plan_pingpong(site: Site, sizes: list[int]) -> ProbePlan:
     for placement in (place_spread(site, 2), *place_in_other_classes(site)):
-        yield from combinations_at(placement, bytes=sorted({*sizes, PACKET}))
+        yield from list_combinations(placement, bytes=sorted({*sizes, PACKET}))
 
 
 def list_parametrised_cases(sizes: list[int]) -> list[Settings]:
@@ -90,7 +90,7 @@ def plan_pairprtt(site: Site, sizes: list[int]) -> ProbePlan:
     return list(product(places, list_parametrised_cases(sizes)))
 
 
-def plain_round_trip(case: Settings) -> Schedule | None:
+def make_plain_round_trip(case: Settings) -> Schedule | None:
     """Return the schedule of a round trip; None with delays, which a schedule cannot express."""
     delayed = case.get("n", 1) > 1 or case.get("delay") or case.get("late")
     return None if delayed else make_round_trip(case["bytes"], case["bytes"])
@@ -106,10 +106,10 @@ def plan_chain(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield chains of every height up to 32, as in the TAN paper. Ranks are placed in turn over the nodes, so that
     every hop crosses the network."""
     placement = place_cyclically(site, min(site.ranks, MAX_CHAIN_HEIGHT + 1))
-    return combinations_at(placement, height=range(1, placement.ranks), bytes=choose_tree_packet(sizes))
+    return list_combinations(placement, height=range(1, placement.ranks), bytes=choose_tree_packet(sizes))
 
 
-def chain(case: Settings) -> Schedule:
+def make_chain(case: Settings) -> Schedule:
     """Return a packet along a chain of ranks and back."""
     height = case["height"]
     down, up = np.arange(height), np.arange(height, 0, -1)
@@ -121,7 +121,7 @@ def plan_fan(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield messages from all to one rank (in) or from it to all (out), one rank a node."""
     placement = place_one_per_node(site, MAX_FAN_RANKS)
     partners, packet = list_counts(placement.ranks - 1), choose_tree_packet(sizes)
-    return combinations_at(placement, direction=["in", "out"], n=partners, how="isend", bytes=packet, answer=0)
+    return list_combinations(placement, direction=["in", "out"], n=partners, how="isend", bytes=packet, answer=0)
 
 
 def plan_wave(site: Site, sizes: list[int]) -> ProbePlan:
@@ -130,20 +130,20 @@ def plan_wave(site: Site, sizes: list[int]) -> ProbePlan:
     placement = place_one_per_node(site, MAX_FAN_RANKS)
     packet = choose_tree_packet(sizes)
     there_and_back = {"direction": "round", "how": "isend", "bytes": packet, "answer": packet}
-    return combinations_at(placement, n=list_counts(placement.ranks - 1), **there_and_back)
+    return list_combinations(placement, n=list_counts(placement.ranks - 1), **there_and_back)
 
 
 def plan_round(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield the rounds to which LoP is fitted: one byte from a rank to n partners, and one back from each."""
     placement = place_one_per_node(site, ROUND_PARTNERS + 1)
-    return combinations_at(
+    return list_combinations(
         placement, how=ROUND_WAYS, n=list_counts(placement.ranks - 1), direction="round", bytes=1, answer=1
     )
 
 
 def plan_post(site: Site, sizes: list[int]) -> ProbePlan:
     placement = place_one_per_node(site, ROUND_PARTNERS + 1)
-    return combinations_at(placement, how=(*ROUND_WAYS, "irecv"), n=list_counts(placement.ranks - 1), bytes=1)
+    return list_combinations(placement, how=(*ROUND_WAYS, "irecv"), n=list_counts(placement.ranks - 1), bytes=1)
 
 
 def plan_triplet(site: Site, sizes: list[int]) -> ProbePlan:
@@ -151,12 +151,12 @@ def plan_triplet(site: Site, sizes: list[int]) -> ProbePlan:
     part from the network's."""
     for first, nodes in site.members().items():
         far = [CasePlacement(3, "block:1", where, str(Pair(first, first))) for where in find_farther_nodes(site, 2)]
-        for placement in (*triplets(site, first, nodes), *far):
+        for placement in (*place_triplets(site, first, nodes), *far):
             lengths = sorted({0, *sizes})
-            yield from combinations_at(placement, n=[1, 2], bytes=lengths, direction="round", how="isend", answer=0)
+            yield from list_combinations(placement, n=[1, 2], bytes=lengths, direction="round", how="isend", answer=0)
 
 
-def triplets(site: Site, first: str, nodes: range) -> list[CasePlacement]:
+def place_triplets(site: Site, first: str, nodes: range) -> list[CasePlacement]:
     """Return places of three ranks whose root is on a node of the type: on three nodes if possible, else on one."""
     if len(nodes) >= 3:
         return [CasePlacement(3, "block:1", tuple(nodes[:3]), str(Pair(first, first)))]
@@ -168,7 +168,7 @@ def triplets(site: Site, first: str, nodes: range) -> list[CasePlacement]:
     return []
 
 
-def fan(case: Settings) -> Schedule | None:
+def make_fan(case: Settings) -> Schedule | None:
     """Return the schedule of a fan; None for lists and puts, which a schedule cannot express."""
     n, leaves = case["n"], np.arange(1, case["n"] + 1)
     if case["how"] != "isend":
@@ -182,7 +182,7 @@ def fan(case: Settings) -> Schedule | None:
     return Schedule.of(n + 1, step, np.concatenate([hub, leaves]), np.concatenate([leaves, hub]), sizes, root=0)
 
 
-def fan_on_overlay(case: Settings) -> OnOverlay | None:
+def make_overlay_fan(case: Settings) -> OnOverlay | None:
     """Return the overlay's version of the fan: half of the round trip that the root requests, as in the TAN paper.
 
     A multicast has none, because it sends one packet by reference.
@@ -202,10 +202,10 @@ def plan_ring(site: Site, sizes: list[int]) -> ProbePlan:
         for count in counts
     ]
     for placement in rings:
-        yield from combinations_at(placement, procs=placement.ranks, bytes=sorted({0, *sizes}))
+        yield from list_combinations(placement, procs=placement.ranks, bytes=sorted({0, *sizes}))
 
 
-def ring(case: Settings) -> Schedule:
+def make_ring(case: Settings) -> Schedule:
     """Return the schedule in which every rank sends to the next and receives from the previous one."""
     ranks = np.arange(case["procs"])
     return Schedule.of(case["procs"], 0, ranks, (ranks + 1) % case["procs"], case["bytes"])
@@ -214,10 +214,10 @@ def ring(case: Settings) -> Schedule:
 def plan_pairs(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield messages between several pairs, of one packet at most, as in the cluster model."""
     for pairs in list_counts(min(site.ranks, 64) // 2):
-        yield from combinations_at(place_spread(site, 2 * pairs), pairs=pairs, bytes=list_packet_sizes(sizes))
+        yield from list_combinations(place_spread(site, 2 * pairs), pairs=pairs, bytes=list_packet_sizes(sizes))
 
 
-def pairs(case: Settings) -> Schedule:
+def make_pairs(case: Settings) -> Schedule:
     """Return the schedule of round trips between several pairs."""
     count = case["pairs"]
     first, second = np.arange(count), np.arange(count, 2 * count)
@@ -228,10 +228,12 @@ def pairs(case: Settings) -> Schedule:
 def plan_stream(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield streams of two lengths. Their difference is the gap between receptions."""
     placement = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
-    return combinations_at(placement, senders=placement.ranks - 1, each=STREAM_LENGTHS, bytes=list_packet_sizes(sizes))
+    return list_combinations(
+        placement, senders=placement.ranks - 1, each=STREAM_LENGTHS, bytes=list_packet_sizes(sizes)
+    )
 
 
-def stream(case: Settings) -> Schedule:
+def make_stream(case: Settings) -> Schedule:
     """Return the schedule of a stream from several ranks to one."""
     senders = np.tile(np.arange(1, case["senders"] + 1), case["each"])
     return Schedule.of(case["senders"] + 1, 0, senders, 0, case["bytes"], root=0)
@@ -245,10 +247,10 @@ def plan_deal(site: Site, sizes: list[int]) -> ProbePlan:
     placement = place_spread(site, min(site.ranks, MAX_SENDERS + 1))
     receivers = placement.ranks - 1
     lengths = [length * MAX_SENDERS // receivers for length in STREAM_LENGTHS]  # fewer receivers get more each
-    return combinations_at(placement, n=receivers, each=lengths, bytes=list_packet_sizes(sizes))
+    return list_combinations(placement, n=receivers, each=lengths, bytes=list_packet_sizes(sizes))
 
 
-def deal(case: Settings) -> Schedule:
+def make_deal(case: Settings) -> Schedule:
     """Return the schedule of messages from one rank to several in turn."""
     receivers = np.tile(np.arange(1, case["n"] + 1), case["each"])
     return Schedule.of(case["n"] + 1, 0, 0, receivers, case["bytes"])
@@ -277,10 +279,10 @@ def plan_hrelation(site: Site, sizes: list[int]) -> ProbePlan:
     """Yield supersteps of several h, on several numbers of ranks."""
     max_ranks = min(site.ranks, MOST_SUPERSTEP_RANKS)
     for procs in sorted({1 << power for power in range(1, max_ranks.bit_length())} | {max_ranks}):
-        yield from combinations_at(place_spread(site, procs), procs=procs, h=SUPERSTEP_MESSAGES, bytes=PACKET)
+        yield from list_combinations(place_spread(site, procs), procs=procs, h=SUPERSTEP_MESSAGES, bytes=PACKET)
 
 
-def hrelation(case: Settings) -> Schedule | None:
+def make_hrelation(case: Settings) -> Schedule | None:
     """Return the schedule of one superstep: every rank sends h messages and receives h."""
     procs, h = case["procs"], case["h"]
     if not h:
@@ -295,7 +297,7 @@ def plan_work(site: Site, sizes: list[int]) -> ProbePlan:
     Sizes include those that points copy, because most models use these values for copies too.
     """
     lengths = {*list_vector_sizes(site, sizes, "reduce", "copy"), PACKET}
-    return combinations_at(place_spread(site, 2), bytes=sorted(lengths))
+    return list_combinations(place_spread(site, 2), bytes=sorted(lengths))
 
 
 def plan_memcopy(site: Site, sizes: list[int]) -> ProbePlan:
@@ -318,7 +320,7 @@ TABLE = (
         ("bytes",),
         plan_pingpong,
         classes=EVERYWHERE,
-        pattern=plain_round_trip,
+        pattern=make_plain_round_trip,
         on_overlay=lambda case: OnOverlay("flat:1", "pingpong"),  # one connection, without the tree
     ),
     Probe(
@@ -327,7 +329,7 @@ TABLE = (
         PRTT,
         plan_prtt,
         classes=EVERYWHERE,
-        pattern=plain_round_trip,
+        pattern=make_plain_round_trip,
     ),
     Probe(
         "pairprtt",
@@ -336,27 +338,27 @@ TABLE = (
         plan_pairprtt,
         program="prtt",
         optional=True,
-        pattern=plain_round_trip,
+        pattern=make_plain_round_trip,
     ),
     Probe(
         "chain",
         "round trip along a chain of ranks",
         ("height", "bytes"),
         plan_chain,
-        pattern=chain,
+        pattern=make_chain,
         on_overlay=lambda case: OnOverlay(f"chain:{case['height']}"),
     ),
-    Probe("fan", "N-to-1 and 1-to-N", FAN, plan_fan, pattern=fan, on_overlay=fan_on_overlay),
+    Probe("fan", "N-to-1 and 1-to-N", FAN, plan_fan, pattern=make_fan, on_overlay=make_overlay_fan),
     Probe(
         "wave",
         "round trip of a wave from the root",
         FAN,
         plan_wave,
         program="fan",
-        pattern=fan,
+        pattern=make_fan,
         on_overlay=lambda case: OnOverlay(f"flat:{case['n']}"),
     ),
-    Probe("round", "1-to-n and n-to-1 round trip", FAN, plan_round, program="fan", pattern=fan),
+    Probe("round", "1-to-n and n-to-1 round trip", FAN, plan_round, program="fan", pattern=make_fan),
     Probe("post", "posting n operations", ("how", "n", "bytes"), plan_post),
     Probe(
         "triplet",
@@ -366,7 +368,7 @@ TABLE = (
         program="fan",
         optional=True,
         classes=BETWEEN,
-        pattern=fan,
+        pattern=make_fan,
     ),
     Probe(
         "ring",
@@ -376,21 +378,23 @@ TABLE = (
         program=PLAYER,
         optional=True,
         classes=BETWEEN,
-        pattern=ring,
+        pattern=make_ring,
     ),
-    Probe("pairs", "ping-pongs between many pairs at once", ("pairs", "bytes"), plan_pairs, pattern=pairs),
-    Probe("stream", "streams of packets to one rank", ("senders", "each", "bytes"), plan_stream, pattern=stream),
+    Probe("pairs", "ping-pongs between many pairs at once", ("pairs", "bytes"), plan_pairs, pattern=make_pairs),
+    Probe("stream", "streams of packets to one rank", ("senders", "each", "bytes"), plan_stream, pattern=make_stream),
     Probe(
         "deal",
         "packets from one rank to several in turn",
         ("n", "each", "bytes"),
         plan_deal,
         program=PLAYER,
-        pattern=deal,
+        pattern=make_deal,
     ),
     Probe("overlap", "time of a processor to receive", ("what", "messages", "bytes"), plan_overlap),
     Probe("flood", "datagrams at full speed to one rank, counted", ("what", "senders", "packets", "bytes"), plan_flood),
-    Probe("hrelation", "supersteps of h messages a rank", ("procs", "h", "bytes"), plan_hrelation, pattern=hrelation),
+    Probe(
+        "hrelation", "supersteps of h messages a rank", ("procs", "h", "bytes"), plan_hrelation, pattern=make_hrelation
+    ),
     Probe("work", "local reduction", ("bytes",), plan_work),
     Probe("memcopy", "memory copies", ("path", "bytes"), plan_memcopy),
     capacity.PROBE,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, suggest_name
 from commodel.files.cache import find_input
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, cache_reads, read_lines
@@ -75,7 +75,7 @@ class Processes:
         number = {name: str(node) for node, name in enumerate(names)}
         for host, line in self.hosts.items():
             if host not in number:
-                message = f"found host '{host}', which the platform does not have; {suggest(host, number)}"
+                message = f"found host '{host}', which the platform does not have; {suggest_name(host, number)}"
                 raise UserError(message, file=self.path, line=line)
         return ",".join(number[host] for host in self.hosts)
 

@@ -14,7 +14,7 @@ Q = count_argument("Q", Kind.PER_NODE)
 Runs = list[tuple[int, int]]  # nodes, each with its number of consecutive ranks
 
 
-def _complete(arguments: str, defaults: Defaults) -> str:
+def _complete_spec(arguments: str, defaults: Defaults) -> str:
     """Return the ranks per node Q, by default those of the platform."""
     return arguments or str(defaults.per_node)
 
@@ -64,7 +64,7 @@ LAYOUT = (
         "consecutive ranks share a node, Q on each",
         (Q,),
         place=lambda ranks, per_node: np.arange(ranks) // per_node,
-        complete=_complete,
+        complete=_complete_spec,
     ),
     Layout(
         "block-cyclic",  # block-cyclic:4x2 places 0 1 4 5 | 2 3 6 7
@@ -78,7 +78,7 @@ LAYOUT = (
         "ranks are dealt round robin, Q on each node",
         (Q,),
         place=lambda ranks, per_node: np.arange(ranks) % -(-ranks // per_node),
-        complete=_complete,
+        complete=_complete_spec,
     ),
     Layout(
         "nodes",

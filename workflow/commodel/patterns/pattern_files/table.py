@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from commodel.errors import UserError, mistakes_in, suggest
+from commodel.errors import UserError, locate_mistakes, suggest_name
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, read_lines
 from commodel.patterns.rank_local_steps import make_rank_local_schedule
@@ -94,7 +94,7 @@ def read(path: AnyPath) -> Schedule:
     ranks = int(max(src.max(initial=-1), dst.max(initial=-1), work.rank.max(initial=-1))) + 1
     if ranks > MAX_IDLE_RANKS + MAX_IDLE_RANKS_PER_ROW * (len(src) + len(work.rank)):
         raise UserError(f"found rank {ranks - 1} in a table of {len(src) + len(work.rank)} rows", file=path)
-    with mistakes_in(path):
+    with locate_mistakes(path):
         return make_rank_local_schedule(ranks, src, dst, bytes, src_step, src_wait, dst_step, dst_wait, work=work)
 
 
@@ -130,7 +130,7 @@ def _split_cells(path: AnyPath, number: int, line: str) -> list[str]:
 def _check_header(path: AnyPath, line: int, cells: list[str]) -> list[str]:
     for name in cells:
         if name not in COLUMNS:
-            raise UserError(f"found column {shown(name)}; {suggest(name, COLUMNS)}", file=path, line=line)
+            raise UserError(f"found column {shown(name)}; {suggest_name(name, COLUMNS)}", file=path, line=line)
         if cells.count(name) > 1:
             raise UserError(f"found column {name} twice, wanted it once", file=path, line=line)
     if missing := [name for name in REQUIRED_COLUMNS if name not in cells]:

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from commodel.errors import UserError, mistakes_in
+from commodel.errors import UserError, locate_mistakes
 from commodel.files.safe_paths import AnyPath
 from commodel.patterns.rank_local_steps import (
     describe_cycle,
@@ -325,7 +325,7 @@ def _schedule_all_ranks(tasks: Tasks) -> Schedule:
     seconds = tasks.size[is_calculation] / tasks.per_second
     work = Work(steps.post[is_calculation], tasks.rank[is_calculation], compute, np.zeros(len(is_calculation)), seconds)
     ends = steps.post[sends], steps.wait[sends], steps.post[receives], steps.wait[receives]
-    with mistakes_in(tasks.path):
+    with locate_mistakes(tasks.path):
         return make_rank_local_schedule(
             tasks.ranks, tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends, work=work
         )

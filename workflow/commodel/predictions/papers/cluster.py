@@ -10,8 +10,8 @@ from math import ceil, isfinite, nan
 
 import numpy as np
 
-from commodel.models.evaluation.buffer_overflow import admissible_windows, choose_window, transfer_ratio
-from commodel.models.families.cluster import delivered, latency, repeat_over_tcp
+from commodel.models.evaluation.buffer_overflow import choose_window, compute_transfer_ratio, list_admissible_windows
+from commodel.models.families.cluster import compute_delivered_share, compute_latency, repeat_over_tcp
 from commodel.models.parameter_sets import read_published
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import build_schedule
@@ -25,7 +25,7 @@ from commodel.predictions.papers import (
     Panel,
     Paper,
     Row,
-    error_factor,
+    compute_error_factor,
     make_exact_set,
     predict_patterns,
 )
@@ -55,7 +55,7 @@ class Machine:
 
     def latency(self, size: float, ranks: int) -> float:
         gap = self.values.at("g_s", np.array([size]))
-        return float(np.ravel(latency(self.values, np.array([size]), ranks, gap))[0])
+        return float(np.ravel(compute_latency(self.values, np.array([size]), ranks, gap))[0])
 
     def one_way_time(self, size: float, ranks: int) -> float:
         """Return O_s + L + O_r + U_r."""
@@ -164,7 +164,7 @@ def compare_fitted_models(evidence: Evidence, fitted: ParameterSet | None) -> tu
 def find_mean_error(predicted: Sequence[float], measured: Sequence[float]) -> float:
     """Return the mean error factor of the predictions with a measurement."""
     pairs = [pair for pair in zip(predicted, measured, strict=True) if all(time > 0 for time in pair)]
-    return float(np.mean([error_factor(*pair) for pair in pairs])) if pairs else nan
+    return float(np.mean([compute_error_factor(*pair) for pair in pairs])) if pairs else nan
 
 
 def compare_broadcasts(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None) -> Figure:
@@ -281,7 +281,9 @@ def compare_coordinated_gather(
             senders, packets_each, *gaps, buffer = paper.gather_arguments(ranks, size)
             packets = senders * packets_each
             literal = (
-                senders if buffer > packets else max(admissible_windows(senders, packets, *gaps, buffer), default=nan)
+                senders
+                if buffer > packets
+                else max(list_admissible_windows(senders, packets, *gaps, buffer), default=nan)
             )
             windows.append(Row((ranks, size), literal, (choose_window(senders, packets_each, *gaps, buffer)[0],)))
     times = list_rows(tables, "predicted", "measured", "predicted as fitted")
@@ -340,7 +342,7 @@ def tabulate_tcp_repeats(fitted: ParameterSet | None) -> tuple[Numbers, ...]:
     values, times, timeouts = Machine(fitted).values if fitted else None, [], []
     for ranks, size in product(RANKS, GATHERED) if values and "B_L" in values else ():
         pattern = build_schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
-        share = delivered(pattern, values)
+        share = compute_delivered_share(pattern, values)
         repeats = repeat_over_tcp(pattern, values) if share is not None and np.ravel(share)[0] < 1 else None
         if repeats:
             low, middle, high = np.percentile(pattern.cost(repeats.finish), [2.5, 50, 97.5]).tolist()
@@ -373,11 +375,11 @@ def compare_two_gathers(
         for size in GATHERED:
             senders, packets_each, *other_arguments = paper.gather_arguments(ranks, size)
             pattern = build_schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
-            through_here = 100 * float(np.ravel(delivered(pattern, paper.values))[0])
+            through_here = 100 * float(np.ravel(compute_delivered_share(pattern, paper.values))[0])
             shares.append(
                 Row(
                     (ranks, size),
-                    100 * transfer_ratio(senders, senders * packets_each, *other_arguments),
+                    100 * compute_transfer_ratio(senders, senders * packets_each, *other_arguments),
                     (through_here,),
                 )
             )

@@ -23,7 +23,7 @@ from commodel.predictions.papers import (
     Numbers,
     Panel,
     Paper,
-    error_factor,
+    compute_error_factor,
     predict_pattern,
     tabulate,
 )
@@ -314,7 +314,7 @@ def validate_trees(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Fi
         for values in (table_1, make_printed_logp(table_1))
     )
     errors = {
-        title: [error_factor(*pair) for pair in zip(costs, measured, strict=True)]
+        title: [compute_error_factor(*pair) for pair in zip(costs, measured, strict=True)]
         for title, costs in predictions.items()
     }
     keys = {"tree": trees}

@@ -11,8 +11,8 @@ import pandas as pd
 from commodel.compare.comparison import has_schedule, is_oversubscribed
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, SCHEDULE, Condition
-from commodel.models.evaluation.values import FORM_NAMES, form_text
-from commodel.models.keys import parse
+from commodel.models.evaluation.values import FORM_NAMES, format_form
+from commodel.models.keys import parse_key
 from commodel.parameters import Estimate, ParameterSet
 from commodel.records import Plan
 from commodel.reports import charts
@@ -420,9 +420,9 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
         }
         for name, estimate in fitted.values.items():
             value_columns = describe_value(fitted, definitions, name) | convert_estimate(estimate)
-            if sample := parse(name).sample:
+            if sample := parse_key(name).sample:
                 samples.append(
-                    head | value_columns | {"name": parse(name).function, "at": sample[0], "level": sample[1]}
+                    head | value_columns | {"name": parse_key(name).function, "at": sample[0], "level": sample[1]}
                 )
             else:
                 scalars.append(head | value_columns | {"name": name})
@@ -470,12 +470,12 @@ def tabulate_sampled_functions(samples: list[dict], meaning: list[Column]) -> Ta
 
 def describe_value(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str) -> dict:
     """Return the form of a value's function and the meaning of its parameter, by its longest known name."""
-    names = [name, parse(name).function, parse(name).parameter]
+    names = [name, parse_key(name).function, parse_key(name).parameter]
     form = next((fitted.forms[key] for key in names if key in fitted.forms), "")
     meaning = next((definitions[fitted.family, key] for key in names if (fitted.family, key) in definitions), "")
-    if re.fullmatch(r"x\d+", parse(name).part):
-        meaning = f"first message size of another piece of {parse(name).function}"
-    return {"form": form_text(form) if form in FORM_NAMES else form, "definition": meaning}
+    if re.fullmatch(r"x\d+", parse_key(name).part):
+        meaning = f"first message size of another piece of {parse_key(name).function}"
+    return {"form": format_form(form) if form in FORM_NAMES else form, "definition": meaning}
 
 
 def convert_estimate(estimate: Estimate) -> dict:

@@ -15,18 +15,18 @@ import pandas as pd
 
 from commodel.compare import combined_prediction
 from commodel.compare.alternatives import find_fastest
-from commodel.compare.comparison import summarize, summarize_choices
+from commodel.compare.comparison import summarize_choices, summarize_errors
 from commodel.compare.model_ranking import (
     FAIR,
-    base_operations,
     drop_equal_models,
+    find_base_operations,
     find_best_model,
     find_tied_models,
     group_by_operation,
     rank_models,
     sort_by_error,
 )
-from commodel.compare.network import Network, classes
+from commodel.compare.network import Network, tabulate_distance_classes
 from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import COVERAGE
@@ -144,10 +144,10 @@ def assign_colours(choices: pd.Series) -> dict[str, str]:
 def make_trust_grid(held_out: pd.DataFrame) -> Grid:
     """Return the map of mean errors. The best model is first; models that predict only some points are last."""
     named = held_out[["family", "validity", "held_out", "mu", "relative_error", "covered"]]
-    named = named.assign(operation=base_operations(held_out)).sort_values("operation", kind="stable")
+    named = named.assign(operation=find_base_operations(held_out)).sort_values("operation", kind="stable")
     names = named["operation"].unique().tolist()
-    over_all = summarize(named.assign(operation=ALL_OPERATIONS), ["operation", "family"])
-    rows = pd.concat([over_all, summarize(named, ["operation", "family"])])
+    over_all = summarize_errors(named.assign(operation=ALL_OPERATIONS), ["operation", "family"])
+    rows = pd.concat([over_all, summarize_errors(named, ["operation", "family"])])
     families, platform = sort_by_error(over_all)["family"].tolist(), next(iter(held_out["platform"]), "")
     if (best := find_best_model(held_out)) is not None:
         families.sort(key=lambda family: family != best["family"])
@@ -206,7 +206,7 @@ def summarize_network(
 ) -> tuple[Tile, SourceRows | None]:
     """Return latency and bandwidth as measured between the nearest nodes, else between two ranks, else as fitted."""
     for network in networks:
-        rows = classes(network)
+        rows = tabulate_distance_classes(network)
         near, far = rows.iloc[0], rows.iloc[-1]
         figure = f"{format_seconds(near['latency'])}, {format_bandwidth(near['bandwidth'])}"
         ends = [format_seconds(near[end]) for end in ("latency_low", "latency_high")]

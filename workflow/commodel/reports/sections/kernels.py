@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 import pandas as pd
 
-from commodel.compare.kernels import Partition, by_iteration
+from commodel.compare.kernels import Partition, select_iterations
 from commodel.compare.model_ranking import drop_equal_models, rank_models
 from commodel.models.speeds import KernelSpeeds, Speeds
 from commodel.reports.charts import MAX_MODELS, PALE_COLOURS, simulation_mark, spans_decades, to_microseconds
@@ -319,7 +319,7 @@ def make_sections(
     drawn = [(number, partition) for number, partition in numbered if partition.tiling.ranks <= MAX_RECTANGLES]
     drawn = [(number, partition) for number, partition in drawn if not has_equal_shares(partition)] or drawn
     drawn = drawn[:MAX_DRAWN_PARTITIONS]
-    iterations = by_iteration(frame)
+    iterations = select_iterations(frame)
     words = [*describe_iterations(iterations), *(to_plain_value(line) for line in unread)]
     if len(drawn) < len(partitions):
         drawn_kind = f"those with unequal shares and at most {MAX_RECTANGLES} processes"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from commodel.compare.network import Network, classes
+from commodel.compare.network import Network, tabulate_distance_classes
 from commodel.reports.shape import (
     MICRO,
     Answer,
@@ -118,7 +118,7 @@ def describe_slow_nodes(networks: Sequence[Network]) -> list[Remark]:
 
 
 def _describe_classes(network: Network) -> str:
-    rows = classes(network)
+    rows = tabulate_distance_classes(network)
     near, far = rows.iloc[0], rows.iloc[-1]
     return (
         f"{format_count(len(rows), 'distance class', 'es')}: {_describe_class(near)} between the nearest nodes, "
@@ -226,7 +226,7 @@ def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
     rows, nodes = [], []
     for network in networks:
         head = {"platform": to_plain_value(network.platform), "simulated": simulation_word(network.simulated)}
-        for row in classes(network).to_dict("records"):
+        for row in tabulate_distance_classes(network).to_dict("records"):
             times = {key: row[key] * MICRO for key in ("latency", "latency_low", "latency_high")}
             rates = {key: row[key] / 1e6 for key in ("bandwidth", "bandwidth_low", "bandwidth_high")}
             rows.append(head | {"class": row["class"], "pairs": row["pairs"]} | times | rates)

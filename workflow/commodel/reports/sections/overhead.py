@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import geometric_mean
+from commodel.compare.comparison import compute_geometric_mean
 from commodel.reports.frames import PLATFORM_COLUMNS, list_leaves
 from commodel.reports.shape import (
     MICRO,
@@ -83,7 +83,7 @@ def describe_overhead(pairs: pd.DataFrame, containers: Mapping[str, Mapping], si
         outcomes = [
             f"{number} {which}" for which in OUTCOMES[:2] if (number := int((measured["outcome"] == which).sum()))
         ]
-        mean = geometric_mean(np.log(measured["ratio"]))
+        mean = compute_geometric_mean(np.log(measured["ratio"]))
         line = f"{where}: {mean:.3f}× the time{format_mean_interval(measured['ratio'])}, geometric mean "
         line += f"over {format_count(len(measured), 'point')}; {worst['ratio']:.2f}× at worst ({workload}). "
         line += (

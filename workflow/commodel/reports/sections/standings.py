@@ -14,13 +14,13 @@ import pandas as pd
 
 from commodel.compare import combined_prediction
 from commodel.compare.comparison import (
-    geometric_mean,
+    compute_geometric_mean,
     has_schedule,
     is_clearly_faster,
     is_library_default,
     select_measured_points,
-    summarize,
     summarize_choices,
+    summarize_errors,
 )
 from commodel.compare.model_ranking import (
     MIN_POINTS,
@@ -30,7 +30,7 @@ from commodel.compare.model_ranking import (
     find_tied_models,
     sort_by_error,
 )
-from commodel.compare.recommended import evaluate, summarize_recommended
+from commodel.compare.recommended import evaluate_recommended, summarize_recommended
 from commodel.predictions.prediction_intervals import MAX_INFORMATIVE_WIDTH, NO_INFORMATION
 from commodel.records import RECOMMENDED
 from commodel.reports.frames import PLATFORM_COLUMNS, list_models, scale_to_shown_units
@@ -146,7 +146,7 @@ def format_at_size(bytes: int) -> str:
 
 
 def compute_mean_gain(gains: pd.Series) -> float:
-    return geometric_mean(np.log(gains))
+    return compute_geometric_mean(np.log(gains))
 
 
 def tabulate_default_gains(rows: pd.DataFrame, simulated: set[str]) -> Table:
@@ -191,7 +191,7 @@ class Recommended:
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> "Recommended":
-        rows, labels = evaluate(frame), frame[[*KEYS, "way", "size", "bytes"]].drop_duplicates(KEYS)
+        rows, labels = evaluate_recommended(frame), frame[[*KEYS, "way", "size", "bytes"]].drop_duplicates(KEYS)
         choices = combined_prediction.pick_alternatives(frame, rows).merge(labels, "left", on=KEYS)
         return cls(summarize_recommended(rows, frame), choices)
 
@@ -239,7 +239,7 @@ def tabulate_models(frame: pd.DataFrame, held_out: pd.DataFrame) -> tuple[Table,
     keys = ["platform", "family"]
     predicted = frame.loc[has_schedule(frame), [*keys, "simulated", "point", "measured"]]
     every = predicted.loc[predicted["family"] != "", [*keys, "simulated"]].drop_duplicates(keys)
-    rows = every.merge(summarize(held_out, keys), "left", on=keys).merge(
+    rows = every.merge(summarize_errors(held_out, keys), "left", on=keys).merge(
         summarize_choices(frame, keys), "left", on=keys
     )
     rows = scale_to_shown_units(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
@@ -320,7 +320,7 @@ def make_error_section(frame: pd.DataFrame) -> Section:
     title_of_column |= {"fan_in": "operation and fan-in"}
     if not frame.empty:
         for key, name in title_of_column.items():
-            rows = summarize(frame, [*list_row_keys(key), "family"])
+            rows = summarize_errors(frame, [*list_row_keys(key), "family"])
             blocks.append(make_error_matrix(list_matrix_rows(frame, key), rows, list_models(frame), key, name))
     note = "Mean μ of each model. n/a: no prediction, or nothing was measured."
     return Section("Errors", note, tuple(blocks))

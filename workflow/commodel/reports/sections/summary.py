@@ -17,7 +17,7 @@ from commodel.compare.model_ranking import (
     find_best_model,
     find_equal_models,
     find_tied_models,
-    grade,
+    grade_error,
     group_by_operation,
     rank_by_class,
     rank_models,
@@ -160,7 +160,7 @@ def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]
     line += (
         f", median |error| {format_percent(best['abs_error_median'])}, bias {format_percent(best['bias'], sign=True)} "
     )
-    lines = [f"{line}({grade(best['mu_mean'])})."]
+    lines = [f"{line}({grade_error(best['mu_mean'])})."]
     rows, tied, same = rank_models(part), find_tied_models(part, best), find_equal_models(part, best["family"])
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
     after = [

@@ -11,7 +11,7 @@ from typing import IO
 
 import xlsxwriter
 
-from commodel.files.atomic import temporary_folder, write_atomically
+from commodel.files.atomic import make_temporary_folder, write_atomically
 from commodel.files.streams import return_freed_memory
 from commodel.reports import received_workbooks
 from commodel.reports.shape import (
@@ -55,7 +55,7 @@ def write_xlsx(report: Report, path: str | Path) -> list[Path]:
     """Write the workbook, and files of tables that are too long for a sheet; return all paths."""
     path = Path(path)
     return_freed_memory()  # the memory that building the report took
-    with write_atomically(path) as stream, temporary_folder(path) as scratch:
+    with write_atomically(path) as stream, make_temporary_folder(path) as scratch:
         book = Workbook(report, stream, scratch)
         book.add_overviews()
         for section in report.sections:

@@ -15,7 +15,17 @@ from statistics import fmean
 
 from commodel.parameters import ParameterSet
 from commodel.predictions.kernel_times import SUMMED_FAMILIES, predict_by_sums
-from commodel.predictions.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row, error_factor
+from commodel.predictions.papers import (
+    NO_NUMBER,
+    Evidence,
+    Figure,
+    Line,
+    Numbers,
+    Panel,
+    Paper,
+    Row,
+    compute_error_factor,
+)
 from commodel.predictions.papers.taulop import examples
 from commodel.predictions.predictions import CostFunction, predict
 from commodel.records import PlatformKind, Point
@@ -58,7 +68,7 @@ class Run:
     def error(self, model: str) -> float:
         """Return the error factor: 1 if prediction and time are equal; NaN without either."""
         prediction = self.predictions.get(model, nan)
-        return error_factor(prediction, self.measured) if prediction > 0 and self.measured > 0 else nan
+        return compute_error_factor(prediction, self.measured) if prediction > 0 and self.measured > 0 else nan
 
 
 def list_runs(evidence: Evidence, platform: str) -> list[Run]:
@@ -202,7 +212,7 @@ def tabulate_real_hosts(evidence: Evidence, every: list[Run]) -> Numbers:
         for family, model in FAMILIES.items():
             points = evidence.predicted(family, platform)
             points = points[points["operation"].str.startswith(f"{kernel}:") & (points["predicted"] > 0)]
-            errors = map(error_factor, points["predicted"], points["measured"])
+            errors = map(compute_error_factor, points["predicted"], points["measured"])
             mean_errors = (find_mean(errors), find_mean(run.error(model) for run in simulated))[: len(columns)]
             if not isnan(mean_errors[0]):
                 rows.append(Row((platform, TITLES[kernel], model), printed if family == "taulop" else nan, mean_errors))

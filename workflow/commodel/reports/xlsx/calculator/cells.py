@@ -16,8 +16,8 @@ from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 from commodel.errors import UserError
 from commodel.models.evaluation.values import PIECEWISE, TABLE, Values
-from commodel.models.families import Family, unit
-from commodel.models.keys import key, parse, sample
+from commodel.models.families import Family, find_unit
+from commodel.models.keys import make_key, make_sample_key, parse_key
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -272,7 +272,7 @@ class Known:
         return self.values.settings.get(name, (self.entry.settings or {name: ("",)})[name][0])
 
     def in_shown_unit(self, name: str) -> tuple[float, str]:
-        text, factor, _ = shown(unit(self.entry, name, self.values.forms))
+        text, factor, _ = shown(find_unit(self.entry, name, self.values.forms))
         return self.number(name) * factor, text
 
     def number(self, name: str) -> float:
@@ -286,7 +286,7 @@ class Known:
     def __getitem__(self, name: str) -> Term:
         """Return a value in microseconds and bytes."""
         self.requested[name] = None
-        factor = shown(unit(self.entry, name, self.values.forms))[2]
+        factor = shown(find_unit(self.entry, name, self.values.forms))[2]
         cell = self.cells[name] if name in self.cells else term(self.in_shown_unit(name)[0])
         return cell if factor == 1 else cell * factor
 
@@ -296,25 +296,27 @@ class Known:
             return self._pieces(function, x)
         if form not in LETTERS:
             raise UserError(f"{function} is given by samples")
-        a, *coefficients = (self[key(function, letter)] for letter in ("a", *LETTERS[form]))
+        a, *coefficients = (self[make_key(function, letter)] for letter in ("a", *LETTERS[form]))
         return a + SHAPES[form](x, *coefficients) if coefficients else a
 
     def _pieces(self, function: str, x: Number) -> Term:
         """Return a piecewise function at `x`; an edge belongs to the piece before it."""
         result, number = self._piece(function, "", x), 1
-        while (edge := key(function, f"x{number}")) in self:
+        while (edge := make_key(function, f"x{number}")) in self:
             result = when(term(x) > self[edge], self._piece(function, str(number), x), result)
             number += 1
         return result
 
     def _piece(self, function: str, number: str, x: Number) -> Term:
-        slope = key(function, f"b{number}")
-        height = self[key(function, f"a{number}")]
+        slope = make_key(function, f"b{number}")
+        height = self[make_key(function, f"a{number}")]
         return height + self[slope] * x if slope in self else height
 
     def samples(self, function: str) -> tuple[list[int], list[int]]:
         """Return the message sizes and the levels of a surface."""
-        sizes_and_levels = [parse(name).sample for name in self.values.numbers if parse(name).function == function]
+        sizes_and_levels = [
+            parse_key(name).sample for name in self.values.numbers if parse_key(name).function == function
+        ]
         places = sorted({entry[0] for entry in sizes_and_levels if entry})
         levels = sorted({entry[1] for entry in sizes_and_levels if entry and entry[1] is not None})
         return places, levels
@@ -328,7 +330,7 @@ class Known:
         sizes, levels = self.samples(function)
         if not levels or len(sizes) < 2:
             raise UserError(f"{function} has too few samples, or no levels")
-        if any(sample(function, size, level) not in self for level in levels for size in sizes):
+        if any(make_sample_key(function, size, level) not in self for level in levels for size in sizes):
             raise UserError(f"{function} lacks a sample")
         over = self.area(f"{function} bytes", sizes)
         i = row.put(f"{function} left", largest(1, smallest(len(sizes) - 1, over.up_to(x))))
@@ -336,7 +338,9 @@ class Known:
         share = row.put(f"{function} share", largest(0, (x - before) / (after - before)))
         names = [f"{function} of {level}" for level in levels]
         for level, name in zip(levels, names, strict=True):
-            column = self.area(f"{function} {level}", [self.number(sample(function, p, level)) * 1e6 for p in sizes])
+            column = self.area(
+                f"{function} {level}", [self.number(make_sample_key(function, p, level)) * 1e6 for p in sizes]
+            )
             low, high = column.at(i), column.at(i + 1)
             extrapolated = high + (share - 1) * largest(high - low, 0)
             row.put(name, when(share > 1, extrapolated, low + share * (high - low)))

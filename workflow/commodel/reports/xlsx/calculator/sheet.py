@@ -13,7 +13,7 @@ from xlsxwriter.utility import xl_range_abs, xl_rowcol_to_cell
 
 from commodel.errors import UserError
 from commodel.models.families import find_family
-from commodel.models.keys import parse
+from commodel.models.keys import parse_key
 from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
 from commodel.predictions.validity import SHORT_MESSAGE
@@ -71,7 +71,7 @@ class Calculable:
     def requested(self) -> list[str]:
         """The names of the values that formulas use, in the model's order."""
         order = list(self.values.entry.by_name)
-        return sorted(self.values.requested, key=lambda name: order.index(parse(name).parameter))
+        return sorted(self.values.requested, key=lambda name: order.index(parse_key(name).parameter))
 
 
 def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str, str]]:
@@ -276,7 +276,7 @@ class Sheet(Cells):
         fitted, factor, instead = (xl_rowcol_to_cell(row, column) for column in (2, 4, 5))
         used = (f"IF(ISNUMBER({instead}),{instead},{fitted}*{factor})", value)
         self.formula(row, 6, used, self.look(numbers, bg_color=CALCULATED, bold=True))
-        meaning = entry.values.entry.by_name[parse(name).parameter].meaning
+        meaning = entry.values.entry.by_name[parse_key(name).parameter].meaning
         self.sheet.write_string(row, 8, meaning, self.look(bottom=0, font_color="#555555"))
         return self.name(re.sub(r"\W", "_", f"{entry.name}_{name}", flags=re.ASCII), row, 6, value)
 
