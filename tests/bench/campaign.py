@@ -15,7 +15,7 @@ from commodel.models.families import find_family, list_family_names
 from commodel.plan.planning import make_plan
 from commodel.platforms.build import build_toolchain
 from commodel.platforms.tools import ROOT, find_tool
-from commodel.results.collection import collect
+from commodel.results.collection import collect_samples
 
 FIXED = 1000
 MEASURE = "{precision: 5%, min_samples: 10, max_samples: 1000, seconds: 0.6, passes: 3, warmup: 2}"
@@ -37,7 +37,7 @@ def campaign(name: str, toolchain: str) -> None:
         batch = next(batch for batch in plan.batches if batch.cases)
         with chdir(place):  # where a plan's platforms are looked for
             measure_batch(plan, batch, place / "raw" / batch.name, lambda text: None)
-        samples, _ = collect(plan, place / "raw", unfinished=True)  # the points are not measured
+        samples, _ = collect_samples(plan, place / "raw", unfinished=True)  # the points are not measured
     print_probe_times(samples, "2 ranks of this machine" if name == "local" else "2 simulated nodes")
 
 

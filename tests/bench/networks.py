@@ -43,7 +43,7 @@ from commodel.predictions.prediction_intervals import cross_validate
 from commodel.predictions.predictions import predict
 from commodel.predictions.residuals import AXES, Residuals, find_operation_class
 from commodel.records import Plan
-from commodel.results.collection import collect
+from commodel.results.collection import collect_samples
 
 EXPERIMENT = "networks"
 KEPT = ROOT / "build" / EXPERIMENT
@@ -54,7 +54,7 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
     raw = SafePath.given(kept, project)
     for batch in plan.batches:
         measure_batch(plan, batch, raw / batch.name, lambda text: None)
-    observations, _ = collect(plan, raw, unfinished=True)
+    observations, _ = collect_samples(plan, raw, unfinished=True)
     times = observations[observations["valid"]].groupby("id")["seconds"].median()
     points = [point for point in plan.points if point.predictable and point.id in times]
     sets = {name: fit(plan, observations, name, platform) for name in plan.families}

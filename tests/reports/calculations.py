@@ -10,7 +10,7 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
-from commodel.reports.xlsx.calculator.cells import LEVELS, Known, Pattern, Row, term
+from commodel.reports.xlsx.calculator.cells import LEVELS, ModelTerms, Pattern, Row, make_term
 from commodel.reports.xlsx.calculator.families import BCAST, BINOMIAL, CHAIN, FORMULAS, KARY, LINEAR, REDUCE, TREE
 
 
@@ -139,8 +139,8 @@ SIZES, LEVELS_AT_ONCE = (1, 64, 1024, 16384), (1, 2, 4, 8)
 
 def formulas(parameters: ParameterSet, some: Workload, row: Row):
     """The terms of a set and a workload, all inputs in cells of the row."""
-    requested = Known(find_family(parameters.family), Model.of_set(parameters).values)
-    FORMULAS[parameters.family](Row(1), requested, some.pattern(lambda name, number: term(number)))
+    requested = ModelTerms(find_family(parameters.family), Model.of_set(parameters).values)
+    FORMULAS[parameters.family](Row(1), requested, some.pattern(lambda name, number: make_term(number)))
     cells = {
         name: row.put(f"{parameters.family} {name}", requested.in_shown_unit(name)[0]) for name in requested.requested
     }
@@ -150,7 +150,7 @@ def formulas(parameters: ParameterSet, some: Workload, row: Row):
         for place, value in zip(places, area.values, strict=True):
             row.put(place, value)
         areas[name] = row.area(places)
-    known = Known(requested.entry, requested.values, cells, areas)
+    known = ModelTerms(requested.entry, requested.values, cells, areas)
     pattern = some.pattern(row.put)
     return FORMULAS[parameters.family](row, known, pattern), known, pattern
 

@@ -77,9 +77,9 @@ def round_trips():
 
 @pytest.fixture(scope="session")
 def report(inputs):
-    from commodel.reports import build
+    from commodel.reports import build_report
 
-    return build(**inputs)
+    return build_report(**inputs)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from commodel.files.results_folder import Results
 from commodel.models.speeds import KernelSpeeds, Speeds
 from commodel.plan.planning import record_files
 from commodel.records import Batch, Point
-from commodel.reports.html.page import page_html
+from commodel.reports.html.page import format_page
 from commodel.reports.pictures.render import list_pictures
 from commodel.reports.sections.kernels import UNIFORM_COLOUR, format_speed, make_sections
 from commodel.reports.shape import MAX_RECTANGLES, Report, Tiling, mix_scale_colour
@@ -119,7 +119,7 @@ def test_page_and_workbook_draw_it_with_a_text(made, tmp_path):
     report, section = made
     (tiling,) = [block for block in section.blocks if isinstance(block, Tiling)]
     assert "Partition 1" in dict(list_pictures(report, every=True))
-    page = page_html(report)
+    page = format_page(report)
     (drawing,) = re.findall(r'id="tiling-1" role="img"[^>]*aria-label="([^"]*)">(.*?)</svg>', page, re.DOTALL)
     assert drawing[0] == tiling.alt
     assert drawing[1].count(f'fill="{mix_scale_colour(0)}"') == 2  # the rectangle and its colour beside

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
-from commodel.units import MAX_COUNT, parse_count, shown
+from commodel.units import MAX_COUNT, parse_count, show_value
 
 NODE, BEYOND = "node", "beyond"  # the classes that are not named after a level
 RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
@@ -46,7 +46,7 @@ class Hierarchy:
         patterns of host names (`rack1-*`).
         """
         if not isinstance(levels, Mapping):
-            raise UserError(f"found {shown(levels)}, wanted a mapping such as {{leaf: 16, group: 64}}")
+            raise UserError(f"found {show_value(levels)}, wanted a mapping such as {{leaf: 16, group: 64}}")
         return cls.of({name: _parse_level(name, text, nodes, hosts) for name, text in levels.items()})
 
     @property
@@ -141,13 +141,13 @@ def describe_reach(reach: str) -> str:
 def _parse_groups(levels: object) -> dict[str, np.ndarray]:
     """Return the group of each node by level; groups are numbered in the order of their first nodes."""
     if not isinstance(levels, Mapping):
-        raise UserError(f"found {shown(levels)}, wanted a mapping of levels")
+        raise UserError(f"found {show_value(levels)}, wanted a mapping of levels")
     groups: dict[str, np.ndarray] = {}
     for name, column in levels.items():
         _check_name(name)
         numbers = isinstance(column, Sequence | np.ndarray) and not isinstance(column, str) and len(column)
         if not numbers or not all(isinstance(number, int | np.integer) for number in column):
-            raise UserError(f"level {name}: found {shown(column)}, wanted a group number for every node")
+            raise UserError(f"level {name}: found {show_value(column)}, wanted a group number for every node")
         _, first, group = np.unique(np.asarray(column), return_index=True, return_inverse=True)
         groups[name] = np.argsort(np.argsort(first))[group]
     if len(groups) > MAX_LEVELS:
@@ -158,7 +158,7 @@ def _parse_groups(levels: object) -> dict[str, np.ndarray]:
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name) or name in (NODE, BEYOND, "same"):
         wanted = f"a name of a-z, 0-9 and - other than {NODE}, {BEYOND} and same"
-        raise UserError(f"found a level called {shown(name)}, wanted {wanted}")
+        raise UserError(f"found a level called {show_value(name)}, wanted {wanted}")
 
 
 def _check_nesting(groups: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
@@ -195,9 +195,11 @@ def _parse_members(name: object, part: object, nodes: int, hosts: Sequence[str])
     if ends := RANGE.fullmatch(text):
         first, last = int(ends[1]), int(ends[2] or ends[1])
         if not first <= last < nodes:
-            raise UserError(f"level {name}: found {shown(part)}, wanted nodes from 0 to {nodes - 1}")
+            raise UserError(f"level {name}: found {show_value(part)}, wanted nodes from 0 to {nodes - 1}")
         return np.arange(first, last + 1)
     members = np.flatnonzero([fnmatchcase(host, text) for host in hosts])
     if not len(members):
-        raise UserError(f"level {name}: found {shown(part)}, wanted nodes such as 0-15, or a pattern of hosts' names")
+        raise UserError(
+            f"level {name}: found {show_value(part)}, wanted nodes such as 0-15, or a pattern of hosts' names"
+        )
     return members

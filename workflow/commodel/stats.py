@@ -1,5 +1,5 @@
-"""Statistics of a few raw samples: the median and its confidence interval (`median_interval`), its noise, and bootstrap
-resamples (`resample_statistic`)."""
+"""Statistics of a few raw samples: the median and its confidence interval (`compute_median_interval`), its noise, and
+bootstrap resamples (`resample_statistic`)."""
 
 from collections.abc import Iterable, Sequence
 from math import log
@@ -22,20 +22,20 @@ def find_worst_stop(stops: Iterable[str]) -> str:
     return max(stops, key=STOP_REASONS.index)
 
 
-def median_interval(samples: np.ndarray, passes: np.ndarray | None = None) -> tuple[float, float, float]:
+def compute_median_interval(samples: np.ndarray, passes: np.ndarray | None = None) -> tuple[float, float, float]:
     """Return the median and its two-sided confidence interval by order statistics, without assuming a distribution.
 
     Below six samples no order statistic reaches 95 %, and the extremes are returned. Samples of one pass are taken
     within milliseconds. If passes differ, the interval is widened to include the medians of all of them.
     """
-    median, low, high = _ordered_interval(samples)
+    median, low, high = _select_ordered_interval(samples)
     if passes is not None and len(samples):
         medians = [np.median(samples[passes == number]) for number in np.unique(passes)]
         low, high = min(low, *medians, median), max(high, *medians, median)
     return median, float(low), float(high)
 
 
-def _ordered_interval(samples: np.ndarray) -> tuple[float, float, float]:
+def _select_ordered_interval(samples: np.ndarray) -> tuple[float, float, float]:
     ordered = np.sort(samples)
     count = len(ordered)
     if not count:

@@ -12,7 +12,7 @@ from commodel.plan.planning import load_plan, make_plan, write_plan
 from commodel.plan.surveys import LearnedNetwork, is_survey, write_network
 from commodel.records import Batch, Plan
 from commodel.results.campaign import find_results
-from commodel.results.collection import collect, summarize_raw
+from commodel.results.collection import collect_samples, summarize_raw
 
 
 def learn_network(experiment: str, platform: str, only: str | None = None) -> Path:
@@ -32,7 +32,7 @@ def learn_network(experiment: str, platform: str, only: str | None = None) -> Pa
 def find_network(plan: Plan, survey: Batch, own: Results) -> LearnedNetwork:
     """Return the network that the samples of a survey show."""
     part = replace(plan, batches=(survey,))
-    observations, _ = collect(part, own.all_raw, unfinished=True)
+    observations, _ = collect_samples(part, own.all_raw, unfinished=True)
     note = own.provenance(survey.name)
     notes = {survey.name: read_json(note)} if note.exists() else {}
     learned = make_networks(summarize_raw(observations), find_recorded_nodes(part, notes)) if len(observations) else []

@@ -62,13 +62,13 @@ def report(
 
 
 def _print_verification(workbook: Path, folder: Path | None) -> None:
-    from commodel.reports.verify import SAME, SKIPPED, verify
+    from commodel.reports.verify import SAME, SKIPPED, verify_workbook
 
     results = folder or Path("results") / workbook.stem
     if folder is None and workbook.exists() and not results.exists():
         raise UserError(f"found no folder {results}, wanted --in FOLDER with the results behind it", file=workbook)
     with show_waiting("reading the workbook"):
-        findings, remark = verify(workbook, results)
+        findings, remark = verify_workbook(workbook, results)
     for finding in findings:
         click.echo(f"{finding.verdict:<8} {finding.name}" + (f": {finding.detail}" if finding.detail else ""))
     if remark:

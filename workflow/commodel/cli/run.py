@@ -144,7 +144,7 @@ def status(experiment: str, watch: bool, style: str) -> None:
     from commodel.files.results_folder import Results
     from commodel.plan.planning import load_plan
     from commodel.results.campaign import Campaign, find_results, read_lock_holder
-    from commodel.results.progress import StatusReader, as_json_data, format_status
+    from commodel.results.progress import StatusReader, format_status, make_json_data
 
     named = Results.of(Path("results") / experiment)
     results = named if named.plan.exists() else Results(find_results(experiment))
@@ -153,7 +153,7 @@ def status(experiment: str, watch: bool, style: str) -> None:
     shown = ""
     while True:
         progress = reader.read(read_lock_holder(folder), time.time())
-        text = json.dumps(as_json_data(progress)) if style == "json" else _format_status_tables(progress)
+        text = json.dumps(make_json_data(progress)) if style == "json" else _format_status_tables(progress)
         if watch and style == "table" and sys.stdout.isatty():
             click.clear()
         elif watch and style == "table" and not progress.has_ended:

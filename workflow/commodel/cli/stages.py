@@ -137,7 +137,7 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     from commodel.files.safe_paths import SafePath
     from commodel.files.tables import write_table
     from commodel.plan.planning import load_plan
-    from commodel.results.collection import collect as gather
+    from commodel.results.collection import collect_samples as gather
     from commodel.results.collection import summarize_raw
     from commodel.results.latency_distributions import tabulate_distributions
 

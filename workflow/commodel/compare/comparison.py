@@ -21,7 +21,7 @@ from commodel.predictions.residuals import STREAM
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.records import LIBRARY, Plan, Point
 from commodel.results.collection import LATENCY_COLUMNS, iterate_cases, summarize_case
-from commodel.results.raw_samples import raw_file_path
+from commodel.results.raw_samples import make_raw_file_path
 from commodel.stats import NEGLIGIBLE_DIFFERENCE
 
 EQUAL = 1e-9  # predictions that differ by less, relatively, are equal: the order of a sum can do as much
@@ -92,7 +92,7 @@ def compare(
         for row, spread in zip(frame.itertuples(), compute_spreads(frame), strict=True)
     ]
     frame["raw"] = [
-        raw_file_path(row.batch, row.point, row.samples > 0) if row.samples or row.invalid else ""
+        make_raw_file_path(row.batch, row.point, row.samples > 0) if row.samples or row.invalid else ""
         for row in frame.itertuples()
     ]
     frame = add_choices(add_errors(add_intervals(frame)))

@@ -34,7 +34,7 @@ from commodel.predictions.recalibration import RecalibrationFactors, has_latency
 from commodel.predictions.validity import have_weight
 from commodel.records import Plan, Point
 from commodel.results.recalibrations import Calibration, RecordedFactors
-from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE, median_interval, select_evenly
+from commodel.stats import NEGLIGIBLE_DIFFERENCE, NORMAL_QUANTILE, compute_median_interval, select_evenly
 
 FEWEST_POINTS = 2  # that factors are taken from
 MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
@@ -157,7 +157,7 @@ def summarize_samples(witness: Witness, samples: Sequence[Mapping[str, object]])
     valid = np.array([sample["seconds"] for sample in samples if sample["valid"]], dtype=float)
     if not len(valid):
         return None
-    middle, low, high = median_interval(valid)
+    middle, low, high = compute_median_interval(valid)
     return Taken(witness, middle, _compute_noise(low, high)) if middle > 0 else None
 
 

@@ -30,7 +30,7 @@ from commodel.files import yaml as yamltext
 from commodel.files.quantities import MAX_SETTING_LENGTH, parse_setting
 from commodel.files.yaml import Document
 from commodel.records import compute_digest
-from commodel.units import shown
+from commodel.units import show_value
 
 Parse = Callable[[Any], Any]
 
@@ -59,7 +59,9 @@ class FileMapping(BaseModel):
     def _known_keys(cls, data: Any, validate: Callable[[Any], Any]) -> Any:
         """Refuse unknown keys, together with the mistakes in known ones."""
         if not isinstance(data, dict):
-            raise make_refusal(f"found {shown(data)}, wanted a mapping with the keys {', '.join(cls.model_fields)}")
+            raise make_refusal(
+                f"found {show_value(data)}, wanted a mapping with the keys {', '.join(cls.model_fields)}"
+            )
         unknown = [key for key in data if key not in cls.model_fields]
         if not unknown:
             return validate(data)
@@ -119,9 +121,9 @@ def make_text_type(pattern: str, wanted: str, limit: int = 64) -> Any:
 
     def parse(value: Any) -> str:
         if isinstance(value, int | float) and not isinstance(value, bool):
-            raise UserError(f"found the number {shown(value)}, wanted {wanted}; put it in quotes")
+            raise UserError(f"found the number {show_value(value)}, wanted {wanted}; put it in quotes")
         if not isinstance(value, str) or not allowed.fullmatch(value):
-            raise UserError(f"found {shown(value)}, wanted {wanted}")
+            raise UserError(f"found {show_value(value)}, wanted {wanted}")
         if len(value) > limit:
             raise UserError(f"found {len(value)} characters, wanted at most {limit}")
         return value
@@ -140,7 +142,9 @@ def count_type(low: int, high: int) -> Any:
 def make_choice_type(*names: str) -> Any:
     def parse(value: Any) -> str:
         if not isinstance(value, str) or value not in names:
-            raise UserError(f"found {shown(value)}; {suggest_name(value if isinstance(value, str) else '', names)}")
+            raise UserError(
+                f"found {show_value(value)}; {suggest_name(value if isinstance(value, str) else '', names)}"
+            )
         return value
 
     return make_field_type(parse, enum=list(names))
@@ -154,7 +158,7 @@ def make_quantity_type(parse: Parse, example: str, bare: bool = True) -> Any:
 
     def above_zero(value: Any) -> float:
         if not (number := parse(value)):
-            raise UserError(f"found {shown(value)}, wanted more than 0")
+            raise UserError(f"found {show_value(value)}, wanted more than 0")
         return number
 
     return make_field_type(above_zero, of=float, type=["number", "string"] if bare else "string", examples=[example])
@@ -167,7 +171,7 @@ def make_names_type(everything: str) -> Any:
         if value == everything:
             return value
         if not isinstance(value, str | list) or not value:
-            raise make_refusal(f"found {shown(value)}, wanted '{everything}' or a list of names")
+            raise make_refusal(f"found {show_value(value)}, wanted '{everything}' or a list of names")
         return handler([value] if isinstance(value, str) else value)
 
     name_list = TypeAdapter(tuple[NAME, ...]).json_schema() | {"minItems": 1}
@@ -185,7 +189,7 @@ def make_axis_type(item: Any, parse: Parse | None = None, auto: str = "") -> Any
         if auto and value == auto:
             return []
         if auto and isinstance(value, str) and find_similar_name(value, [auto]):
-            raise UserError(f"found {shown(value)}; did you mean '{auto}'?")
+            raise UserError(f"found {show_value(value)}; did you mean '{auto}'?")
         ranged = isinstance(value, dict) or (isinstance(value, str) and (":" in value or "," in value))
         if parse and ranged:
             return quantities.expand_axis(value, parse)
@@ -220,7 +224,7 @@ def _make_range_schema(end: dict, growth: str, meaning: str) -> dict:
 
 def _parse_title(value: Any) -> str:
     if not isinstance(value, str) or not value.isprintable() or len(value) > 200:
-        raise UserError(f"found {shown(value)}, wanted one line of text, at most 200 characters")
+        raise UserError(f"found {show_value(value)}, wanted one line of text, at most 200 characters")
     return value
 
 
@@ -233,7 +237,7 @@ def _format_setting(value: Any) -> Any:
 
 def _parse_flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise UserError(f"found {shown(value)}, wanted true or false")
+        raise UserError(f"found {show_value(value)}, wanted true or false")
     return value
 
 

@@ -16,7 +16,7 @@ from commodel.files.safe_reading import MIB
 from commodel.files.typed_records import parse_record
 from commodel.files.yaml import ANY_KEY, Document, format_yaml, read_yaml, rename_keys
 from commodel.parameters import SIZE_SIDES, Curve, Errors, Estimate, ParameterSet
-from commodel.units import MAX_COUNT, parse_count, shown
+from commodel.units import MAX_COUNT, parse_count, show_value
 
 MAX_FILE_BYTES = 8 * MIB  # enough for the draws of a table for each pair of several node types
 PARAMETER_SET = TypeAdapter(ParameterSet)
@@ -186,7 +186,7 @@ def _complete_estimate(document: Document, name: str, entry: object) -> dict:
                 entry[key], unit = parse_with_unit(text)
                 if entry.setdefault("unit", unit) != unit:
                     raise UserError(
-                        f"found '{make_printable(text, 40)}' beside the unit {shown(entry['unit'])}, wanted one"
+                        f"found '{make_printable(text, 40)}' beside the unit {show_value(entry['unit'])}, wanted one"
                     )
             except UserError as error:
                 path = ("parameters", name, key)

@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import IO
 
 from commodel.errors import UserError
-from commodel.units import shown
+from commodel.units import show_value
 
 # For a folder on the way to a file, which need not be listable.
 TRAVERSE_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -275,4 +275,6 @@ def check_path(path: str, spec: str = "") -> None:
     except (OSError, ValueError, RuntimeError):  # no path, or links in a circle
         inside = False
     if not inside:
-        raise UserError(f"found {shown(spec or path)}, which leads out of the project's folder; wanted a file in it")
+        raise UserError(
+            f"found {show_value(spec or path)}, which leads out of the project's folder; wanted a file in it"
+        )

@@ -13,7 +13,7 @@ from commodel.files.atomic import MAX_FILE_BYTES
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import read_text
 from commodel.files.yaml import Document, KeyPath, rename_keys
-from commodel.units import shown
+from commodel.units import show_value
 
 Record = TypeVar("Record")
 WANTED_WORDS = {  # by the type of pydantic's error, in place of pydantic's words
@@ -103,4 +103,4 @@ def _make_message(mistakes: list[dict]) -> str:
             wanted = dict.fromkeys(
                 WANTED_WORDS.get(error["type"], error["msg"].removeprefix(PYDANTIC_PREFIX)) for error in mistakes
             )
-            return f"found {shown(first['input'])}, wanted {' or '.join(wanted)}"
+            return f"found {show_value(first['input'])}, wanted {' or '.join(wanted)}"

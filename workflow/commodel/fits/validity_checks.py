@@ -28,7 +28,7 @@ from commodel.patterns.layouts import parse_nodes, place_ranks
 from commodel.patterns.schedule import Schedule, stack_schedules
 from commodel.predictions.model import Model
 from commodel.predictions.validity import compute_single_message_ratios, exceeds_factor
-from commodel.stats import median_interval
+from commodel.stats import compute_median_interval
 
 MAX_LEFT_OUT_CASES = 12  # cases of a probe that are left out in turn, evenly selected from all
 LEFT_OUT_FIT_DRAWS = 21  # draws of such a fit: only its estimate is used, but fits weight cases by their noise
@@ -163,7 +163,7 @@ def measure_unevenness(evidence: Observed) -> float:
     steps: dict[int, dict[int, list[tuple[float, float, float]]]] = defaultdict(lambda: defaultdict(list))
     for case in evidence.probes.get("evenness", ()):
         if len(case.seconds) and int(case.settings["step"]) != TYPE_PAIRS_STEP:
-            interval = median_interval(case.seconds, case.passes)
+            interval = compute_median_interval(case.seconds, case.passes)
             steps[int(case.settings["bytes"])][int(case.settings["step"])].append(interval)
     largest_ratio = 1.0
     for pairs_by_step in steps.values():
@@ -181,7 +181,7 @@ def find_unequal_types(evidence: Observed) -> dict[str, float]:
     for case in evidence.probes.get("evenness", ()):
         if len(case.seconds) and int(case.settings["step"]) == TYPE_PAIRS_STEP:
             pair = _name_types(evidence, int(case.settings["one"]), int(case.settings["two"]))
-            times[int(case.settings["bytes"])][pair] = median_interval(case.seconds, case.passes)
+            times[int(case.settings["bytes"])][pair] = compute_median_interval(case.seconds, case.passes)
     worst: dict[str, float] = {}
     for by_pair in times.values():
         reference = by_pair.get(_name_types(evidence, 0, 1))

@@ -23,7 +23,7 @@ from commodel.errors import UserError
 from commodel.files.safe_paths import check_inside
 from commodel.files.safe_reading import MIB, read_lines
 from commodel.records import LIBRARY
-from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
+from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, show_value
 
 if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
@@ -174,12 +174,12 @@ class SourceRow:
         try:
             return float(text)
         except ValueError:
-            raise self.error(f"found {shown(text)}, wanted a number") from None
+            raise self.error(f"found {show_value(text)}, wanted a number") from None
 
     def parse_whole(self, text: str) -> int:
         number = self.parse_number(text)
         if not isfinite(number) or number != int(number) or number < 0:
-            raise self.error(f"found {shown(text)}, wanted a whole number")
+            raise self.error(f"found {show_value(text)}, wanted a whole number")
         return int(number)
 
 

@@ -32,7 +32,7 @@ from commodel.files.safe_reading import MAX_LINE_BYTES, read_files_in, read_line
 from commodel.files.tables import add_line_to_errors, read_rows
 from commodel.interchange import MAX_FILE_BYTES, Format, Readings, SourceRow, StatedProperties
 from commodel.records import LIBRARY
-from commodel.units import MAX_COUNT, shown
+from commodel.units import MAX_COUNT, show_value
 
 ORIGIN = re.compile(r"_(ompi|over|mpich|craympich)$")
 UNCUT_SEGMENT = "2GiB"  # Open MPI does not segment messages if an algorithm is selected by name
@@ -162,10 +162,10 @@ def read_placement(lines: Iterable[str], file: str) -> Placement:
         cells = [cell.strip() for cell in line.split(",")]
         if number == 1 or not any(cells):
             if number == 1 and cells[:2] != ["MPI_Rank", "allocation"]:
-                raise UserError(f"{file}: found {shown(line)}, wanted MPI_Rank,allocation")
+                raise UserError(f"{file}: found {show_value(line)}, wanted MPI_Rank,allocation")
             continue
         if len(cells) < 2 or not (cells[0].isascii() and cells[0].isdigit()) or not cells[1]:
-            raise UserError(f"{file} line {number}: found {shown(line)}, wanted a rank and its host")
+            raise UserError(f"{file} line {number}: found {show_value(line)}, wanted a rank and its host")
         if (rank := int(cells[0][:9])) >= MAX_COUNT or rank in hosts:
             raise UserError(f"{file} line {number}: found rank {rank}, wanted each from 0 on once")
         hosts[rank] = cells[1]
@@ -302,7 +302,9 @@ def _parse_nanoseconds(content: bytes, source: str) -> list[int]:
     if not rows[0].strip():
         return []
     if rows[0].split(b",")[0].strip() != b"highest":
-        raise UserError(f"{source} line 1: found {shown(rows[0][:40].decode('utf-8', 'replace'))}, wanted 'highest'")
+        raise UserError(
+            f"{source} line 1: found {show_value(rows[0][:40].decode('utf-8', 'replace'))}, wanted 'highest'"
+        )
     times, average = [], False
     for number, row in enumerate(rows[1].splitlines() if len(rows) > 1 else (), 2):
         cell = row.split(b",", 1)[0].strip()
@@ -311,7 +313,7 @@ def _parse_nanoseconds(content: bytes, source: str) -> list[int]:
         if average or not cell.isdigit() or len(cell) > 18:
             average = not average and cell.startswith(b"Average")
             if not average:
-                found = shown(cell[:40].decode("utf-8", "replace"))
+                found = show_value(cell[:40].decode("utf-8", "replace"))
                 raise UserError(f"{source} line {number}: found {found}, wanted nanoseconds")
             continue
         times.append(int(cell))
@@ -363,7 +365,7 @@ def parse_metadata(row: Mapping[str, str], job: str) -> TestMetadata:
 
 def _parse_count(text: str, key: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text)):
-        raise UserError(f"found {shown(text)}, wanted a whole number above 0", key=key)
+        raise UserError(f"found {show_value(text)}, wanted a whole number above 0", key=key)
     return int(text)
 
 

@@ -22,7 +22,7 @@ from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT
 from commodel.records import Measure, Plan
 from commodel.results import raw_samples
-from commodel.stats import median_interval
+from commodel.stats import compute_median_interval
 
 Sample = tuple[float, float, float]  # speed and the ends of its 95 % interval
 START_SECONDS = 60.0  # seconds allowed for a start without its cases
@@ -104,5 +104,5 @@ def _read_sample(folder: SafePath, row: Mapping[str, object]) -> Sample:
     if not path.exists():
         raise UserError(f"no valid sample of size {size}: processes started late in all samples; is the machine idle?")
     samples = raw_samples.read_samples(path, case)
-    seconds, low, high = median_interval(np.array([sample["seconds"] for sample in samples if sample["valid"]]))
+    seconds, low, high = compute_median_interval(np.array([sample["seconds"] for sample in samples if sample["valid"]]))
     return size / seconds, size / high, size / low

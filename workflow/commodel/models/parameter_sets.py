@@ -19,7 +19,7 @@ from commodel.models.families import Family, complete_values, find_family, find_
 from commodel.models.keys import parse_key
 from commodel.parameters import Estimate, ParameterSet
 from commodel.sources import ROOT
-from commodel.units import format_seconds, shown
+from commodel.units import format_seconds, show_value
 
 
 def read_set(path: AnyPath) -> ParameterSet:
@@ -203,7 +203,7 @@ def _parse_estimate(entry: Family, name: str, text: str, forms: Mapping[str, str
         number, measure = parse_with_unit(text)
         check_unit(number, unit_wanted if measure == "s" and unit_wanted.startswith("s") else measure, unit_wanted)
         if number < 0 and not entry.by_name[_find_parameter(name)].argument:
-            raise UserError(f"found {shown(text)}, wanted a value that is not negative")
+            raise UserError(f"found {show_value(text)}, wanted a value that is not negative")
     return Estimate(number, unit_wanted, number, number)
 
 

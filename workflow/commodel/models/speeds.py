@@ -20,7 +20,7 @@ from commodel.files.safe_paths import AnyPath
 from commodel.files.typed_records import parse_record
 from commodel.files.yaml import format_yaml, read_yaml
 from commodel.records import Finite
-from commodel.units import shown
+from commodel.units import show_value
 
 FORMS = ("piecewise", "akima")
 KERNELS = ("gemm", "wave")
@@ -96,7 +96,7 @@ class Speed:
     def of(cls, rows: tuple[tuple[float, ...], ...], form: str = "piecewise") -> "Speed":
         """Return the curve of rows from a file."""
         if form not in FORMS:
-            raise UserError(f"found interpolation {shown(form)}, wanted {' or '.join(FORMS)}")
+            raise UserError(f"found interpolation {show_value(form)}, wanted {' or '.join(FORMS)}")
         all_rows = np.array([row if len(row) == 4 else (row[0], row[1], row[1], row[1]) for row in rows], dtype=float)
         growing = all_rows[find_longest_growing(all_rows[:, 0] / all_rows[:, 1])]
         return cls(*growing.T, form=form, dropped=len(all_rows) - len(growing))

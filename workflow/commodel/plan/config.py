@@ -28,7 +28,7 @@ from commodel.platforms.container import Image, compute_image_digest
 from commodel.platforms.platform import Platform
 from commodel.platforms.simulated_networks import check_hosts, read_network
 from commodel.sources import ROOT
-from commodel.units import shown
+from commodel.units import show_value
 
 TRUSTED_VARIABLE = (
     "COMMODEL_TRUSTED"  # environment variable: trusted folders of images and libraries, with colons between
@@ -117,7 +117,7 @@ def _check_trusted(platform: Platform, key: tuple, path: str, trusted: tuple[Pat
     if not any(real.is_relative_to(folder.resolve()) for folder in folders):
         problem = "is a link that leaves the project" if trusted else "is in no folder that you trust"
         folder = real.parent if real.is_file() else real
-        message = f"found {shown(path)}, which {problem}; if you trust it: export {TRUSTED_VARIABLE}={folder}"
+        message = f"found {show_value(path)}, which {problem}; if you trust it: export {TRUSTED_VARIABLE}={folder}"
         raise platform.error(key, message)
 
 

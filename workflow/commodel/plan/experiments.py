@@ -30,7 +30,7 @@ from commodel.files.fields import (
     make_refusal,
 )
 from commodel.files.quantities import MAX_ENTRIES
-from commodel.units import shown
+from commodel.units import show_value
 
 
 @contextmanager
@@ -149,7 +149,9 @@ class Combination(FileMapping):
 
 def _parse_condition(value: Any) -> str:
     if not isinstance(value, str):
-        raise UserError(f"found {shown(value)}, wanted an expression such as \"ranks > 64 and layout == 'cyclic'\"")
+        raise UserError(
+            f"found {show_value(value)}, wanted an expression such as \"ranks > 64 and layout == 'cyclic'\""
+        )
     return expressions.parse_expression(value, AXES).text
 
 

@@ -22,7 +22,7 @@ from commodel.hierarchy import MAX_LEVELS, NODE, Hierarchy
 from commodel.platforms.container import Image
 from commodel.platforms.simulated_networks import check_name, check_value
 from commodel.records import compute_digest
-from commodel.units import shown
+from commodel.units import show_value
 
 FEATURE = fields.make_text_type(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
 IMAGE = fields.make_text_type(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
@@ -41,9 +41,9 @@ class SimGrid(FileMapping):
     @model_validator(mode="after")
     def _require_xml_in_folder(self) -> Self:
         if ".." in Path(self.file).parts:
-            raise make_refusal(f"found {shown(self.file)}, wanted a file in the folder of this one", "file")
+            raise make_refusal(f"found {show_value(self.file)}, wanted a file in the folder of this one", "file")
         if Path(self.file).suffix != ".xml":  # SimGrid would load a .so, and run it
-            raise make_refusal(f"found {shown(self.file)}, wanted a file .xml", "file")
+            raise make_refusal(f"found {show_value(self.file)}, wanted a file .xml", "file")
         return self
 
     @field_validator("config")
@@ -88,12 +88,12 @@ class Container(FileMapping):
     def _check_image_keys(self) -> Self:
         if ".." in Path(self.image).parts:
             raise make_refusal(
-                f"found {shown(self.image)}, wanted a file below the project, or an absolute path", "image"
+                f"found {show_value(self.image)}, wanted a file below the project, or an absolute path", "image"
             )
         if self.model == "bind" and self.mpi is None:
             raise make_refusal("found no key 'mpi', the folder of the MPI that replaces the image's")
         if self.model == "hybrid" and self.mpi is not None:
-            raise make_refusal(f"found {shown(self.mpi)}, which only model: bind has", "mpi")
+            raise make_refusal(f"found {show_value(self.mpi)}, which only model: bind has", "mpi")
         return self
 
 
@@ -106,7 +106,7 @@ MAX_OVERSUBSCRIPTION = 1000  # largest bandwidth below a switch divided by that 
 def _read_oversubscription(value: object) -> float:
     if not 1 / MAX_OVERSUBSCRIPTION <= (number := units.parse_number(value)) <= MAX_OVERSUBSCRIPTION:
         raise UserError(
-            f"found {shown(value)}, wanted a number from {1 / MAX_OVERSUBSCRIPTION:g} to {MAX_OVERSUBSCRIPTION}"
+            f"found {show_value(value)}, wanted a number from {1 / MAX_OVERSUBSCRIPTION:g} to {MAX_OVERSUBSCRIPTION}"
         )
     return number
 
@@ -207,7 +207,7 @@ def _read_cores(value: Any) -> int:
     if value == "auto":
         return os.cpu_count() or 1
     if isinstance(value, str) and not any(map(str.isdigit, value)):
-        raise UserError(f"found {shown(value)}, wanted a whole number, or 'auto' on this machine")
+        raise UserError(f"found {show_value(value)}, wanted a whole number, or 'auto' on this machine")
     return units.parse_count(value)
 
 
@@ -303,7 +303,7 @@ class Platform(FileMapping):
             raise make_refusal(f"found {sum(self.types.values())} nodes, wanted {self.nodes}, as in nodes", "types")
         for name, count in self.fewer_cores.items():
             if name not in self.types:
-                raise make_refusal(f"found {shown(name)}, which is none of `types`", "fewer_cores", name)
+                raise make_refusal(f"found {show_value(name)}, which is none of `types`", "fewer_cores", name)
             if count >= self.cores:
                 raise make_refusal(f"found {count}, wanted fewer than cores, {self.cores}", "fewer_cores", name)
         if self.slurm and set(self.slurm.features) != set(self.types):

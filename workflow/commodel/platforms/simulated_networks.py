@@ -15,7 +15,7 @@ from commodel.errors import UserError, find_similar_name, make_printable, sugges
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, read_bytes
-from commodel.units import MAX_COUNT, shown
+from commodel.units import MAX_COUNT, show_value
 
 NUMBER = r"([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,3})?"
 TIME = rf"{NUMBER}(ps|ns|us|ms|s|m|h)?"
@@ -85,7 +85,7 @@ def check_value(name: str, value: str) -> None:
     """Raise an error for a wrong value of a known setting."""
     syntax = SYNTAX_BY_SETTING.get(name)
     if syntax and not re.fullmatch(syntax.pattern, value):
-        raise UserError(f"found {shown(value)}, wanted {syntax.wanted}")
+        raise UserError(f"found {show_value(value)}, wanted {syntax.wanted}")
 
 
 def _suggest_setting(name: str) -> str:

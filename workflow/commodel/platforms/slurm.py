@@ -21,7 +21,7 @@ from commodel.errors import UserError, make_printable
 from commodel.hierarchy import MAX_LEVELS, Hierarchy
 from commodel.platforms import tools
 from commodel.platforms.platform import Platform
-from commodel.units import shown
+from commodel.units import show_value
 
 STOP_FILE = "COMMODEL_STOP_FILE"  # variable with the path of a file that exists once the campaign is being stopped
 
@@ -109,7 +109,7 @@ def parse_levels(listing: str, names: Sequence[str]) -> Hierarchy:
             continue
         level = fields.get("Level", "0")
         if not (level.isascii() and level.isdigit() and int(level[:3]) < MAX_LEVELS):
-            raise UserError(f"found {shown(line)}, wanted a switch of level 0 to {MAX_LEVELS - 1}")
+            raise UserError(f"found {show_value(line)}, wanted a switch of level 0 to {MAX_LEVELS - 1}")
         column = groups.setdefault(int(level), [-1 - node for node in range(len(names))])
         for node in (node_of_name[name] for name in expand_names(fields.get("Nodes", "")) if name in node_of_name):
             if column[node] >= 0:
@@ -127,12 +127,12 @@ def expand_names(host_list: str) -> list[str]:
     if host_list == "(null)":
         return []
     if not re.fullmatch(rf"({HOST_RANGES.pattern}(,{HOST_RANGES.pattern})*)?", host_list):
-        raise UserError(f"found {shown(host_list)}, wanted nodes such as n[01-16,20]")
+        raise UserError(f"found {show_value(host_list)}, wanted nodes such as n[01-16,20]")
     names: list[str] = []
     for item in HOST_RANGES.findall(host_list):
         parts = [_expand_range(digits) if digits else [plain] for digits, plain in RANGE_OR_TEXT.findall(item)]
         if len(names) + prod(map(len, parts)) > MAX_NODES:
-            raise UserError(f"found more than {MAX_NODES} nodes below one switch: {shown(host_list)}")
+            raise UserError(f"found more than {MAX_NODES} nodes below one switch: {show_value(host_list)}")
         names += map("".join, product(*parts))
     return names
 
@@ -149,7 +149,7 @@ def _expand_range(digits: str) -> list[str]:
         ends = RANGE.fullmatch(part)
         first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
         if not first <= last < first + MAX_NODES - len(numbers):
-            raise UserError(f"found [{shown(digits)}], wanted ranges such as [01-16,20]")
+            raise UserError(f"found [{show_value(digits)}], wanted ranges such as [01-16,20]")
         numbers += [f"{number:0{len(ends[1])}}" for number in range(first, last + 1)]
     return numbers
 

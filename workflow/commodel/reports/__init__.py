@@ -3,7 +3,7 @@ measured or fitted here."""
 
 from pathlib import Path
 
-from commodel.reports.content import build
+from commodel.reports.content import build_report
 from commodel.reports.html.page import write_html
 from commodel.reports.pictures.render import write_pictures
 from commodel.reports.shape import Report
@@ -11,7 +11,7 @@ from commodel.reports.stored import build_stored_report, list_anomalies
 from commodel.reports.xlsx.workbook import write_xlsx
 
 __all__ = [
-    "build",
+    "build_report",
     "build_stored_report",
     "list_anomalies",
     "write_html",

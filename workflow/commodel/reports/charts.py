@@ -81,7 +81,7 @@ def chart_predictions(frame: pd.DataFrame) -> dict[str, Chart]:
         diagonal = Series("predicted = measured", (low, high), (low, high), "line", -1)
         charts[platform] = Chart(
             f"Predicted {platform}",
-            f"{describe_accuracy(part, best_models[0])}: {platform}{simulation_mark(part)}",
+            f"{describe_accuracy(part, best_models[0])}: {platform}{make_simulation_mark(part)}",
             Axis("measured [µs]", low=low, high=high),
             Axis("predicted [µs]", low=low, high=high),
             (diagonal, *clouds),
@@ -154,7 +154,7 @@ def chart_workload(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Serie
             predictions.append(Series(name, sizes, to_microseconds(drawn["predicted"]), "dashed", index))
     return Chart(
         f"Time {' '.join(workload)}",
-        f"{operation}, {size}, {layout}{describe_fastest(part)}: {platform}{simulation_mark(part)}",
+        f"{operation}, {size}, {layout}{describe_fastest(part)}: {platform}{make_simulation_mark(part)}",
         Axis("message size [B]", bytes=True),
         Axis("time [µs]"),
         (*lines, *(series for series in predictions if series.x)),
@@ -280,7 +280,7 @@ def find_decades(values: Sequence[float]) -> tuple[float, float]:
     return 10.0**low, 10.0 ** max(high, low + 1)
 
 
-def simulation_mark(part: pd.DataFrame) -> str:
+def make_simulation_mark(part: pd.DataFrame) -> str:
     return " (simulated)" if part["simulated"].any() else ""
 
 

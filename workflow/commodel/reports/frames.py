@@ -12,7 +12,7 @@ import pandas as pd
 from commodel.compare.comparison import has_schedule, is_library_default, name_streams
 from commodel.files.tables import COMPARISON, Field, add_default_columns, find_field, list_columns
 from commodel.predictions.prediction_intervals import PARAMETERS
-from commodel.reports.shape import Column, select_columns, simulation_word, to_plain_value
+from commodel.reports.shape import Column, format_simulated, select_columns, to_plain_value
 
 FLAGS, WHOLE, TEXTS, NUMBERS = (list_columns(COMPARISON, kind) for kind in (bool, int, str, float))
 PERCENTAGES = ("abs_error_median", "bias", "covered_share", "right", "tied", "regret_mean", "regret_max")
@@ -152,7 +152,7 @@ def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
     for key, factor in (factors | dict.fromkeys(PERCENTAGES, 100.0)).items():
         if key in shown and factor != 1:
             shown[key] = shown[key].astype(float) * factor
-    return shown.assign(simulated=shown["simulated"].map(simulation_word))
+    return shown.assign(simulated=shown["simulated"].map(format_simulated))
 
 
 def list_models(frame: pd.DataFrame) -> list[str]:

@@ -23,7 +23,7 @@ from commodel.models.families import find_family, find_unit, list_family_names
 from commodel.models.keys import make_key
 from commodel.models.parameter_sets import BY_HAND_KEY, parse_set
 from commodel.parameters import Estimate, ParameterSet
-from commodel.reports.xlsx.calculator.cells import shown
+from commodel.reports.xlsx.calculator.cells import find_shown_unit
 from commodel.reports.xlsx.calculator.sheet import FITTED_ON, SHEET, TABLE, VALUES
 
 TABLE_HEADINGS = (VALUES[:2], ("family", "parameter"), ("family", "value"))  # of parameters; older ones last
@@ -51,14 +51,14 @@ def open_received(path: Path) -> Iterator:
         except UserError:
             raise
         except Exception as error:  # an untrusted file can break a parser in any way
-            raise _unreadable(path, error) from None
+            raise _refuse_workbook(path, error) from None
         try:
             yield book
         finally:
             book.close()
 
 
-def _unreadable(path: Path, error: Exception) -> UserError:
+def _refuse_workbook(path: Path, error: Exception) -> UserError:
     words = make_printable(error, 150) if str(error) else type(error).__name__
     return UserError(f"cannot be read as a workbook (.xlsx): {words}", file=path)
 
@@ -108,7 +108,7 @@ def read_sheet_rows(sheet, most_rows: int, most_columns: int | None, path: Path)
         for row in sheet.iter_rows(max_row=most_rows, max_col=most_columns):
             yield tuple(Formula(cell.value) if cell.data_type == "f" else cell.value for cell in row)
     except Exception as error:
-        raise _unreadable(path, error) from None
+        raise _refuse_workbook(path, error) from None
 
 
 class Formula(str):
@@ -139,7 +139,7 @@ def read_changed_sets(path: Path, platform: str = "") -> list[ParameterSet]:
     with open_received(path) as book:
         if SETS not in book.sheetnames:
             raise UserError("found no parameter sets in it, wanted a report's workbook", file=path)
-        sets = [parse_set(document) for document in _documents(book, path)]
+        sets = [parse_set(document) for document in _read_documents(book, path)]
         platforms = sorted({parameters.platform for parameters in sets})
         if platform and platform not in platforms:
             raise UserError(f"no platform '{platform}'; {suggest_name(platform, platforms)}", file=path)
@@ -159,10 +159,10 @@ def read_changed_sets(path: Path, platform: str = "") -> list[ParameterSet]:
 
 def read_stored_sets(book, path: Path) -> list[ParameterSet]:
     """Return the parameter sets of all platforms, as their files have them."""
-    return [parse_parameters(document) for document in _documents(book, path)]
+    return [parse_parameters(document) for document in _read_documents(book, path)]
 
 
-def _documents(book, path: Path) -> Iterator[Document]:
+def _read_documents(book, path: Path) -> Iterator[Document]:
     texts: dict[int, list[str]] = {}
     for row in read_sheet_rows(book[SETS], MOST_ROWS, 2, path) if SETS in book.sheetnames else ():
         if len(row) > 1 and isinstance(row[0], int) and row[1] is not None:
@@ -196,7 +196,7 @@ def _read_changes(
             table = (name, row[1].removesuffix(TABLE)) if row[1].endswith(TABLE) else None
             levels = []
             if table is None and len(row) > 5:
-                factor, value = _number(row, 4, sheet, number, path), _number(row, 5, sheet, number, path)
+                factor, value = _parse_number(row, 4, sheet, number, path), _parse_number(row, 5, sheet, number, path)
                 if value is not None or factor not in (None, 1.0):
                     changes[name, row[1]] = Change(value, 1.0 if factor is None else factor)
         elif table and not levels:
@@ -204,13 +204,13 @@ def _read_changes(
         elif table and len(row) > 1 and isinstance(row[1], int):
             for column, level in enumerate(levels, 2):
                 sample = make_key(table[1], f"{row[1]}x{int(level)}")
-                changes[table[0], sample] = Change(_number(row, column, sheet, number, path))
+                changes[table[0], sample] = Change(_parse_number(row, column, sheet, number, path))
         else:
             table = None
     return changes
 
 
-def _number(row: tuple, column: int, sheet: str, number: int, path: Path) -> float | None:
+def _parse_number(row: tuple, column: int, sheet: str, number: int, path: Path) -> float | None:
     value = row[column] if column < len(row) else None
     if value is None or value == "":
         return None
@@ -226,7 +226,7 @@ def _apply_changes(parameters: ParameterSet, changes: dict[tuple[str, str], Chan
         if name != parameters.family or called not in values:
             continue
         before = values[called]
-        factor = shown(find_unit(entry, called, parameters.forms))[1]
+        factor = find_shown_unit(find_unit(entry, called, parameters.forms))[1]
         value = before.value * change.factor if change.value is None else change.value / factor
         if abs(value - before.value) > 1e-9 * abs(before.value):  # a table's numbers were rounded when they were shown
             values[called] = Estimate(value, before.unit, value, value, note="changed in the workbook")

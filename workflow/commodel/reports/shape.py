@@ -103,12 +103,12 @@ ALL_OPERATIONS = "all"  # operations together
 TIED_PREFIX = "≈ "  # before an alternative that is statistically tied with others
 
 
-def simulation_word(simulated: bool) -> str:
+def format_simulated(simulated: bool) -> str:
     """Return the text of the column that separates simulated rows from measured ones."""
     return "simulated" if simulated else "no"
 
 
-def simulation_banner(names: Iterable[str]) -> str:
+def make_simulation_banner(names: Iterable[str]) -> str:
     """Return the banner of a report with simulated platforms; empty without any."""
     name_list = ", ".join(sorted(names))
     return (

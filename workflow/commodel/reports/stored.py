@@ -30,7 +30,7 @@ from commodel.models.speeds import Speeds, read_speeds
 from commodel.plan.planning import load_plan
 from commodel.predictions.papers import Evidence, find_paper
 from commodel.records import Plan
-from commodel.reports.content import build
+from commodel.reports.content import build_report
 from commodel.reports.sections import conditions, network, overlay, papers
 from commodel.reports.sections.evidence import make_samples_section
 from commodel.reports.sections.origins import RESULTS
@@ -45,7 +45,7 @@ from commodel.results.provenance import (
 )
 from commodel.results.raw_samples import read_unmeasured
 from commodel.results.recalibrations import read_calibrations
-from commodel.units import format_ranges, shown
+from commodel.units import format_ranges, show_value
 
 WORD = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 
@@ -95,7 +95,7 @@ def _list_hosts(platform: Document) -> list:
 
     def wanted(value: object, kind: type, wanted_text: str, *key_path: str):
         if not isinstance(value, kind):
-            raise platform.error(key_path, f"found {shown(value)}, wanted {wanted_text}")
+            raise platform.error(key_path, f"found {show_value(value)}, wanted {wanted_text}")
         return value
 
     section = wanted(platform.data, dict, "a mapping").get("hosts") or {}
@@ -217,7 +217,7 @@ def _build_report(
     drifted = measure_drift(plan, comparison, sets, read_calibrations(results))
     handed = [comparison]
     del comparison, evidence
-    return build(
+    return build_report(
         handed.pop(),  # large, and not needed any more
         sets,
         raw,

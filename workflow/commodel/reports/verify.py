@@ -1,5 +1,5 @@
 """Verification of a workbook against its results: the digests of the files from which it was made, and every cell of
-every sheet, which may have been edited. The entry point is `verify`."""
+every sheet, which may have been edited. The entry point is `verify_workbook`."""
 
 import filecmp
 import math
@@ -18,7 +18,7 @@ from commodel.reports.sections.origins import FILE, PROGRAM, SHA256, SHEET, VERS
 from commodel.reports.stored import ANONYMOUS_KEY, SAMPLES_KEY, build_stored_report
 from commodel.reports.xlsx.calculator.sheet import SHEET as CALCULATOR
 from commodel.reports.xlsx.workbook import write_xlsx
-from commodel.results.provenance import code_digest, compute_digests
+from commodel.results.provenance import compute_code_digest, compute_digests
 
 SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
 PROVENANCE_ROWS, PROVENANCE_COLUMNS = 100_000, 40
@@ -36,7 +36,7 @@ class Finding:
     detail: str = ""
 
 
-def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
+def verify_workbook(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
     """Return the findings (same, different or missing), and a remark on the parts that were not compared."""
     with open_received(path) as book:
         recorded = {name: read_digest_table(book, path, *heads) for name, heads in TABLES.items()}
@@ -56,7 +56,7 @@ def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
             if filecmp.cmp(wanted, path, shallow=False):
                 return [*findings, *(Finding(SAME, f"sheet {section.name}") for section in report.sections)], ""
             with open_received(wanted) as other:
-                own = recorded["tools"].get("code_digest") == code_digest()
+                own = recorded["tools"].get("code_digest") == compute_code_digest()
                 return [
                     *findings,
                     *compare_sheets(book, other, path, own),
@@ -137,7 +137,9 @@ def are_equal(one: object, other: object) -> bool:
 
 def describe_differences(different: list[tuple[int, int, object, object]]) -> str:
     row, column, value, wanted = different[0]
-    text = f"found {format_cell(value)}, the results give {format_cell(wanted)}, in {column_letters(column)}{row + 1}"
+    text = (
+        f"found {format_cell(value)}, the results give {format_cell(wanted)}, in {find_column_letters(column)}{row + 1}"
+    )
     return text + (f" (and {len(different) - 1} more)" if len(different) > 1 else "")
 
 
@@ -147,7 +149,7 @@ def format_cell(value: object) -> str:
     return f"{'the formula ' if isinstance(value, Formula) else ''}{make_printable(value, 60)!r}"
 
 
-def column_letters(column: int) -> str:
+def find_column_letters(column: int) -> str:
     text = ""
     while column >= 0:
         text, column = chr(ord("A") + column % 26) + text, column // 26 - 1

@@ -44,15 +44,15 @@ from commodel.reports.shape import (
     Series,
     Table,
     format_count,
+    format_simulated,
     format_size,
+    make_simulation_banner,
     make_table,
     select_columns,
-    simulation_banner,
-    simulation_word,
     to_plain_value,
 )
 from commodel.reports.xlsx.workbook import write_xlsx
-from commodel.units import shown
+from commodel.units import show_value
 
 KERNEL_TIMES = ("seconds", "low", "high")
 
@@ -139,11 +139,11 @@ def read_partition(path: Path) -> EditedPartition:
             rows = enumerate(read_sheet_rows(sheet, MOST_PARTITION_ROWS, ACROSS, path), 1)
             for _, cells in islice(rows, ABOVE):
                 if set(PARTITION_COLUMNS) <= set(cells):
-                    return _read(path, sheet.title, cells, rows)
+                    return _read_partition(path, sheet.title, cells, rows)
     raise UserError(f"found no sheet with the columns {', '.join(PARTITION_COLUMNS)}", file=path)
 
 
-def _read(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[int, tuple]]) -> EditedPartition:
+def _read_partition(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[int, tuple]]) -> EditedPartition:
     places = {name: names.index(name) for name in PARTITION_COLUMNS}
     letters = {name: get_column_letter(index + 1) for name, index in places.items()}
     of_rank: dict[int, tuple[int, dict[str, int]]] = {}
@@ -153,7 +153,7 @@ def _read(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[int, tuple]
             break
         for name, value in values.items():
             if not _is_whole_number(value):
-                found = "a formula" if isinstance(value, Formula) else shown(value)
+                found = "a formula" if isinstance(value, Formula) else show_value(value)
                 key = f"sheet '{sheet}', cell {letters[name]}{line}"
                 raise UserError(f"found {found}, wanted a whole number from 0", file=path, key=key)
         rank = int(values["rank"])
@@ -306,7 +306,7 @@ def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], pa
     rows = tuple(tuple(to_plain_value(text) for text in row) for row in compare_provenance(old, new))
     sections.append(Section("Provenance", "Differences.", (Table("Provenance", "", tuple(titles), rows, fixed=2),)))
     title = f"Changes from {to_plain_value(old.name)} to {to_plain_value(new.name)}"
-    write_xlsx(Report(f"{old.name} {new.name}", title, _banner(old, new), tuple(sections)), path)
+    write_xlsx(Report(f"{old.name} {new.name}", title, _make_banner(old, new), tuple(sections)), path)
 
 
 def tabulate_changes(changed: Sequence[Change], name: str = "Changes") -> Table:
@@ -353,7 +353,7 @@ def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pa
             blocks.append(Chart(f"History {kind}", title, *axes, tuple(series), note))
     heading = Answer("The results, from the oldest on", tuple(names))
     title = "The network over time"
-    write_xlsx(Report("history", title, _banner(*snapshots), (Section("Summary", "", (heading, *blocks)),)), path)
+    write_xlsx(Report("history", title, _make_banner(*snapshots), (Section("Summary", "", (heading, *blocks)),)), path)
 
 
 MAX_LINES = 8
@@ -364,8 +364,8 @@ def _drop_nan(values: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, 
     return tuple(number for number, _ in shown), tuple(value for _, value in shown)
 
 
-def _banner(*snapshots: Snapshot) -> str:
-    return simulation_banner({to_plain_value(name) for snapshot in snapshots for name in snapshot.simulated})
+def _make_banner(*snapshots: Snapshot) -> str:
+    return make_simulation_banner({to_plain_value(name) for snapshot in snapshots for name in snapshot.simulated})
 
 
 COMPARISON, MOST_ROWS, MOST_COLUMNS = "Comparison", 1 << 20, 80
@@ -400,17 +400,17 @@ def read_snapshot(path: Path) -> Snapshot:
     with open_received(path) as book:
         if COMPARISON not in book.sheetnames:
             raise UserError(f"found no sheet {COMPARISON} in it, wanted a report's workbook", file=path)
-        points = list({row.point: row for row in _rows(book[COMPARISON], path)}.values())
+        points = list({row.point: row for row in _read_rows(book[COMPARISON], path)}.values())
         sets = read_stored_sets(book, path)
     quantities = select_measured_quantities(points)
     for parameters in sets:
         quantities |= dict(values_of(parameters))
-    simulated = {row.platform for row in points if row.simulated == simulation_word(True)}
+    simulated = {row.platform for row in points if row.simulated == format_simulated(True)}
     simulated |= {parameters.platform for parameters in sets if parameters.simulated}
     return Snapshot(make_printable(path.name, 80), quantities, {}, frozenset(simulated))
 
 
-def _rows(sheet, path: Path) -> Iterator[Row]:
+def _read_rows(sheet, path: Path) -> Iterator[Row]:
     cells = enumerate(read_sheet_rows(sheet, MOST_ROWS, MOST_COLUMNS, path), 1)
     heads = next((row for _, row in cells if set(TEXTS[:3]) <= set(row)), ())
     places = {name: heads.index(head) for name, head in HEADS.items() if head in heads}
@@ -425,12 +425,14 @@ def _rows(sheet, path: Path) -> Iterator[Row]:
         if "point" not in values:
             return
         texts = {name: make_printable(values.get(name, ""), 200) for name in TEXTS}
-        numbers = {name: _number(value, name, number, path) for name, value in values.items() if name not in TEXTS}
+        numbers = {
+            name: _parse_number(value, name, number, path) for name, value in values.items() if name not in TEXTS
+        }
         counts = {name: int(value) for name, value in numbers.items() if name in COUNTS}
         yield Row(**texts, **counts, **{name: value / MICRO for name, value in numbers.items() if name in TIMES})
 
 
-def _number(value: object, name: str, row: int, path: Path) -> float:
+def _parse_number(value: object, name: str, row: int, path: Path) -> float:
     if value == "n/a" and name in TIMES:
         return nan
     plain = isinstance(value, int | float) and not isinstance(value, bool | Formula)

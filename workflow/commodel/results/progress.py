@@ -225,7 +225,7 @@ class StatusReader:
         for entry in progress:
             if entry.pace is not None:
                 paces.setdefault(entry.batch.platform, []).append(entry.pace)
-        batches = tuple(replace(entry, forecast=_forecast(entry, paces, now)) for entry in progress)
+        batches = tuple(replace(entry, forecast=_forecast_batch(entry, paces, now)) for entry in progress)
         return Status(self.campaign.plan.experiment, batches, lock_holder, now, self.analysis_seconds)
 
     def _reload_changed_plan(self) -> None:
@@ -304,7 +304,7 @@ def _list_sample_times(folder: SafePath) -> dict[str, float]:
         return {}
 
 
-def _forecast(entry: BatchProgress, paces: Mapping[str, list[float]], now: float) -> SecondsRange | None:
+def _forecast_batch(entry: BatchProgress, paces: Mapping[str, list[float]], now: float) -> SecondsRange | None:
     """Return the forecast of a running or waiting batch, at most the rest of its time limit; None in other states."""
     if entry.state == RUNNING:
         limit = math.inf if entry.last.deadline is None else entry.last.deadline - now
@@ -438,7 +438,7 @@ def describe_state(batch: BatchProgress) -> str:
     return batch.state
 
 
-def as_json_data(status: Status) -> Row:
+def make_json_data(status: Status) -> Row:
     """Return the status as data for programs; times are seconds since 1970, expected ends are ranges of such times."""
 
     def expect_end(forecast: SecondsRange | None) -> list[float] | None:

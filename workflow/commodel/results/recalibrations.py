@@ -23,7 +23,7 @@ from commodel.records import Count, Finite, Name
 MAX_ROWS = 1000  # points, or models
 
 
-def _setting(text: str) -> str:
+def _read_setting(text: str) -> str:
     try:
         return parse_setting(text)
     except UserError as error:
@@ -73,7 +73,7 @@ class RecordedPoint:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    setting: Annotated[str, AfterValidator(_setting)]
+    setting: Annotated[str, AfterValidator(_read_setting)]
     platform: Name  # of the sets that were recalibrated
     measured_on: Name  # platform of the new measurement
     simulated: bool

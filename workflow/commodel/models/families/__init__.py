@@ -27,7 +27,7 @@ from commodel.models.fitting.regression import fit_mean
 from commodel.models.keys import make_key, parse_key, remove_class
 from commodel.patterns.schedule import Schedule
 from commodel.registry import discover, lookup
-from commodel.units import shown
+from commodel.units import show_value
 
 # Number of words after a parameter's name, if it depends on the node type, a pair of types, ….
 PLACES = {"": 0, "type": 1, "pair": 2, "channel": 1, "class": 1, "level": 1}
@@ -182,13 +182,13 @@ def _check_classes(entry: Family, values: Values) -> None:
         raise UserError(f"family {entry.name}, setting classes: found distance classes {why}, wanted none")
     types = values.settings.get("types", {})
     if not isinstance(types, Mapping) or not all(isinstance(count, int) and count >= 0 for count in types.values()):
-        wanted = f"found {shown(types)}, wanted the number of nodes of each type"
+        wanted = f"found {show_value(types)}, wanted the number of nodes of each type"
         raise UserError(f"family {entry.name}, setting types: {wanted}")
     if isinstance(classes, list | tuple):
         class_names = Hierarchy.of(values.settings.get("levels", {})).names
     if not class_names or any(name not in class_names for name in classes):
         wanted = f"a list of {', '.join(class_names)}" if class_names else "a list of distance classes"
-        raise UserError(f"family {entry.name}, setting classes: found {shown(classes)}, wanted {wanted}")
+        raise UserError(f"family {entry.name}, setting classes: found {show_value(classes)}, wanted {wanted}")
 
 
 def _check_forms(entry: Family, chosen: Mapping[str, str], names: Collection[str]) -> dict[str, str]:

@@ -28,7 +28,7 @@ from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, decode_line, read_blocks
 from commodel.patterns.pattern_files.tasks import ANY, CALCULATE, RECEIVE, SEND, Dependencies, Tasks, make_schedule
 from commodel.patterns.schedule import Schedule
-from commodel.units import MAX_COUNT, shown
+from commodel.units import MAX_COUNT, show_value
 
 MAX_FILE = 1024 * MIB
 MAX_LINES = 64 << 20  # of a file
@@ -144,9 +144,9 @@ class _Reader:
         elif text == "}":
             self._close_rank()
         elif RANK_OPENING.fullmatch(text):
-            raise self.error(f"found {shown(text)} inside rank {self.rank}, wanted }} first")
+            raise self.error(f"found {show_value(text)} inside rank {self.rank}, wanted }} first")
         else:
-            raise self.error(f"found {shown(text)}, wanted {LINES_IN_RANK}")
+            raise self.error(f"found {show_value(text)}, wanted {LINES_IN_RANK}")
 
     def _read_cached(self, text: str) -> bool:
         """Read a line without regular expressions, which is faster: a dependency between defined labels, or a cached
@@ -205,7 +205,7 @@ class _Reader:
             if not 1 <= self.ranks <= MAX_COUNT:
                 raise self.error(f"found {self.ranks} ranks, wanted 1 to {MAX_COUNT}")
         else:
-            raise self.error(f"found {shown(text)}, wanted {'rank R {' if self.ranks else 'num_ranks N'}")
+            raise self.error(f"found {show_value(text)}, wanted {'rank R {' if self.ranks else 'num_ranks N'}")
 
     def _read_task(self, match: re.Match) -> None:
         label, send, to_send, to, receive, to_receive, source, _, time, tag, cpu, nic = match.groups()
@@ -242,7 +242,7 @@ class _Reader:
             self.dependencies.extend((self.labels[before], self.labels[after], prefix == "i"))
         elif last:
             unknown = after if after not in self.labels else before
-            raise self.error(f"found label {shown(unknown)}, which rank {self.rank} does not have", line)
+            raise self.error(f"found label {show_value(unknown)}, which rank {self.rank} does not have", line)
         else:
             self.pending.append((after, prefix, before, line))
 

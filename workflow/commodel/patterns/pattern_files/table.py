@@ -14,7 +14,7 @@ from commodel.files.safe_reading import MIB, read_lines
 from commodel.patterns.rank_local_steps import make_rank_local_schedule
 from commodel.patterns.schedule import KINDS, Schedule, Work
 from commodel.patterns.schedule_files import COLUMNS
-from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
+from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, show_value
 
 MAX_FILE = 1024 * MIB
 REQUIRED_COLUMNS = ("step", "kind", "rank")
@@ -30,7 +30,7 @@ class Row:
         self.path, self.line, self.cells = path, line, cells
 
     def error(self, column: str, wanted: str) -> UserError:
-        text = f"column {column}: found {shown(self.cells.get(column, ''))}, wanted {wanted}"
+        text = f"column {column}: found {show_value(self.cells.get(column, ''))}, wanted {wanted}"
         return UserError(text, file=self.path, line=self.line)
 
     def read_whole(self, column: str, largest: int, empty: int | None = None) -> int:
@@ -130,7 +130,7 @@ def _split_cells(path: AnyPath, number: int, line: str) -> list[str]:
 def _check_header(path: AnyPath, line: int, cells: list[str]) -> list[str]:
     for name in cells:
         if name not in COLUMNS:
-            raise UserError(f"found column {shown(name)}; {suggest_name(name, COLUMNS)}", file=path, line=line)
+            raise UserError(f"found column {show_value(name)}; {suggest_name(name, COLUMNS)}", file=path, line=line)
         if cells.count(name) > 1:
             raise UserError(f"found column {name} twice, wanted it once", file=path, line=line)
     if missing := [name for name in REQUIRED_COLUMNS if name not in cells]:

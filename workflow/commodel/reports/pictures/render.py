@@ -19,7 +19,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_atomically, write_text
 from commodel.files.safe_reading import MIB, read_text
 from commodel.reports.pictures import scripts
-from commodel.reports.pictures.specifications import add_title, grid, lines, tiling
+from commodel.reports.pictures.specifications import add_title, specify_grid, specify_lines, specify_tiling
 from commodel.reports.shape import Chart, Front, Report
 from commodel.sources import ROOT
 
@@ -173,7 +173,7 @@ def list_pictures(report: Report, every: bool = False) -> Iterator[tuple[str, di
         if chart.name not in shown:
             yield chart.name, specify_chart(chart)
     for content in report.tilings if every else ():
-        yield content.name, add_title(tiling(content), content.title, content.note)
+        yield content.name, add_title(specify_tiling(content), content.title, content.note)
 
 
 def list_maps(front: Front) -> Iterator[tuple[str, dict]]:
@@ -181,11 +181,11 @@ def list_maps(front: Front) -> Iterator[tuple[str, dict]]:
     for content in (front.use, front.trust):
         if content.cells:
             title = f"{content.title}: {front.platform}{mark}"
-            yield f"{content.title} {front.platform}", add_title(grid(content), title, content.note)
+            yield f"{content.title} {front.platform}", add_title(specify_grid(content), title, content.note)
 
 
 def specify_chart(chart: Chart) -> dict:
-    return add_title(lines(chart), chart.title, chart.note)
+    return add_title(specify_lines(chart), chart.title, chart.note)
 
 
 def choose_file_name(name: str, used_names: set[str]) -> str:

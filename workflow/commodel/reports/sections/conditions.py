@@ -31,13 +31,13 @@ from commodel.reports.shape import (
     Section,
     count_by_frequency,
     format_count,
+    format_simulated,
     format_tally,
     is_finite_number,
     join_words,
     make_table,
     select_columns,
     shorten_list,
-    simulation_word,
     to_plain_value,
 )
 from commodel.results.raw_samples import COUNT_COLUMNS, TEXT_COLUMNS, tabulate_unmeasured
@@ -212,7 +212,7 @@ def list_settings(drift: pd.DataFrame) -> list[Section]:
     """Return the section on allocations; none if there is only one."""
     if drift.empty:
         return []
-    shown = drift.assign(simulated=drift["simulated"].map(simulation_word))
+    shown = drift.assign(simulated=drift["simulated"].map(format_simulated))
     shown["checked"] = drift["checked"].where(drift["checked"] > 0)
     for key in ("platform", "allocation", "date", "family"):
         shown[key] = shown[key].map(to_plain_value)
@@ -265,7 +265,7 @@ def list_unmeasured(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
         *(Column(key, "bytes [B]" if key == "bytes" else key, "count") for key in shown_counts),
         *select_columns("Unmeasured", "batch", "reason"),
     ]
-    shown = frame.assign(simulated=[simulation_word(name in simulated) for name in frame["platform"]])
+    shown = frame.assign(simulated=[format_simulated(name in simulated) for name in frame["platform"]])
     table = make_table("Unmeasured", "Points and probes without a measurement", columns, shown.astype(object), fixed=3)
     return [Section("Not measured", GAPS_NOTE, (table,))]
 

@@ -28,11 +28,11 @@ from commodel.reports.shape import (
     Series,
     Table,
     format_count,
+    format_simulated,
     format_undetermined,
     format_value,
     make_table,
     select_columns,
-    simulation_word,
     to_plain_value,
 )
 from commodel.results.latency_distributions import count_modes
@@ -61,7 +61,7 @@ def _iterate_samples(plan: Plan, results: Results, point_of_id: dict[str, dict])
     for batch in plan.batches:
         head = {
             "platform": to_plain_value(batch.platform),
-            "simulated": simulation_word(plan.platforms[batch.platform].simulated),
+            "simulated": format_simulated(plan.platforms[batch.platform].simulated),
         }
         for case in batch.ids:
             if case in point_of_id and (path := find_raw_file(results.raw(batch.name), case)):
@@ -116,7 +116,7 @@ def make_latency_row(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]
     size = int(bins["bytes"].iloc[0])
     return {
         "platform": platform,
-        "simulated": simulation_word(platform in simulated),
+        "simulated": format_simulated(platform in simulated),
         "pair": to_plain_value("" if pd.isna(bins["pair"].iloc[0]) else bins["pair"].iloc[0]),
         "bytes": size,
         "label": format_bytes(size),
@@ -286,7 +286,7 @@ def make_fit_section(sets: Sequence[ParameterSet]) -> Section:
     for fitted_set in sort_sets(sets):
         title = {
             "platform": fitted_set.platform,
-            "simulated": simulation_word(fitted_set.simulated),
+            "simulated": format_simulated(fitted_set.simulated),
             "family": fitted_set.family,
         }
         interesting = charts.select_worst_curves(fitted_set.curves)
@@ -361,7 +361,7 @@ def make_raw_section(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
     frame = frame.assign(**dict.fromkeys({"batch", "raw"} - set(frame), ""))  # of an older summary
     for key in {"min", "median", "mean", "p95", "max", "skew", "cpu", "computation"} & set(frame):
         frame[key] = pd.to_numeric(frame[key], errors="coerce") * MICRO
-    frame["simulated"] = [simulation_word(to_plain_value(platform) in simulated) for platform in frame["platform"]]
+    frame["simulated"] = [format_simulated(to_plain_value(platform) in simulated) for platform in frame["platform"]]
     frame = frame.sort_values(["platform", "kind", "name"], kind="stable")
     note = "One row a point or probe case. The raw file has every sample."
     return Section("Raw summary", note, (make_table("Raw", "Samples", columns, frame, fixed=5),))
@@ -376,13 +376,13 @@ def make_object_frame(entries: list[dict], columns: list[Column]) -> pd.DataFram
     return pd.DataFrame(entries, columns=[column.key for column in columns], dtype=object)
 
 
-def flatten(nested: Mapping, prefix: str = "") -> dict[str, str]:
+def flatten_provenance(nested: Mapping, prefix: str = "") -> dict[str, str]:
     """Return nested provenance as dotted keys and texts."""
     texts: dict[str, str] = {}
     for key, value in nested.items():
         name = to_plain_value(f"{prefix}{key}")
         if isinstance(value, Mapping):
-            texts |= flatten(value, f"{name}.")
+            texts |= flatten_provenance(value, f"{name}.")
         elif isinstance(value, list | tuple | set):
             texts[name] = to_plain_value(", ".join(str(entry) for entry in value))
         else:
@@ -415,7 +415,7 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
     for fitted in sort_sets(sets):
         head = {
             "platform": fitted.platform,
-            "simulated": simulation_word(fitted.simulated),
+            "simulated": format_simulated(fitted.simulated),
             "family": fitted.family,
         }
         for name, estimate in fitted.values.items():
@@ -439,7 +439,9 @@ def make_parameter_section(sets: Sequence[ParameterSet], definitions: Mapping[tu
                 "left_out": 100 * fitted.left_out.get("error", math.nan),
                 "cases": fitted.left_out.get("cases", 0),
                 "unknown": sum(not estimate.known for estimate in fitted.values.values()),
-                "provenance": "; ".join(f"{key}: {entry}" for key, entry in flatten(fitted.provenance).items()),
+                "provenance": "; ".join(
+                    f"{key}: {entry}" for key, entry in flatten_provenance(fitted.provenance).items()
+                ),
             }
         )
     meaning = [Column("definition", "definition")] if definitions else []

@@ -16,7 +16,7 @@ import pandas as pd
 from commodel.compare.kernels import Partition, select_iterations
 from commodel.compare.model_ranking import drop_equal_models, rank_models
 from commodel.models.speeds import KernelSpeeds, Speeds
-from commodel.reports.charts import MAX_MODELS, PALE_COLOURS, simulation_mark, spans_decades, to_microseconds
+from commodel.reports.charts import MAX_MODELS, PALE_COLOURS, make_simulation_mark, spans_decades, to_microseconds
 from commodel.reports.frames import list_models, scale_to_shown_units
 from commodel.reports.shape import (
     MAX_RECTANGLES,
@@ -349,7 +349,7 @@ def describe_iterations(iterations: pd.DataFrame) -> list[str]:
         if points.empty:
             continue
         ends = dict.fromkeys(format_seconds(end) for end in (points["measured"].min(), points["measured"].max()))
-        head = f"{shorten_name(kernel)} on {platform}{simulation_mark(part)}"
+        head = f"{shorten_name(kernel)} on {platform}{make_simulation_mark(part)}"
         line = f"{head}: {format_count(len(points), 'single iteration')} took {' to '.join(ends)}"
         means = part.dropna(subset="mu").groupby("family")["mu"].mean().sort_values()
         if len(means):
@@ -380,7 +380,7 @@ def chart_iterations(iterations: pd.DataFrame) -> list[Chart]:
         )
         lines = [
             Series(
-                "simulated" if simulation_mark(part) else "measured",
+                "simulated" if make_simulation_mark(part) else "measured",
                 numbers,
                 to_microseconds(points["measured"]),
                 "both",
@@ -394,9 +394,8 @@ def chart_iterations(iterations: pd.DataFrame) -> list[Chart]:
                 Series(family, list_iterations(prediction), to_microseconds(prediction["predicted"]), "dashed", index)
             )
         spread = [value for line in lines for value in (*line.y, *line.low, *line.high)]
-        name = (
-            f"{shorten_name(kernel)}, {shorten_name(layout)}, {format_size(length)}: {platform}{simulation_mark(part)}"
-        )
+        name = f"{shorten_name(kernel)}, {shorten_name(layout)}, {format_size(length)}: {platform}"
+        name += make_simulation_mark(part)
         charts.append(
             Chart(
                 f"Iterations {name}",

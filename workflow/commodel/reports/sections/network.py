@@ -17,12 +17,12 @@ from commodel.reports.shape import (
     Table,
     format_count,
     format_digits,
+    format_simulated,
     join_words,
     label_platform,
     make_table,
     select_columns,
     shorten_list,
-    simulation_word,
     to_plain_value,
 )
 from commodel.units import format_bytes
@@ -42,7 +42,7 @@ def make_sections(networks: Sequence[Network]) -> tuple[list[Section], list[Sect
     blocks = [
         block
         for network in worth_drawing
-        for block in (Answer(_title(network), tuple(describe_network(network))), *draw_matrices(network))
+        for block in (Answer(_make_title(network), tuple(describe_network(network))), *draw_matrices(network))
     ]
     note = "Half the round trip between two nodes at a time, without other traffic of this run."
     numbers = Section(NUMBERS, note, tuple(tabulate_networks(networks)))
@@ -55,7 +55,7 @@ def _has_anomaly(network: Network) -> bool:
     return bool(has_outliers or (network.declared_by_slurm and not network.agrees))
 
 
-def _title(network: Network) -> str:
+def _make_title(network: Network) -> str:
     return f"Distances between the nodes of {_name_platform(network)}"
 
 
@@ -225,7 +225,7 @@ def compute_group_medians(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
     rows, nodes = [], []
     for network in networks:
-        head = {"platform": to_plain_value(network.platform), "simulated": simulation_word(network.simulated)}
+        head = {"platform": to_plain_value(network.platform), "simulated": format_simulated(network.simulated)}
         for row in tabulate_distance_classes(network).to_dict("records"):
             times = {key: row[key] * MICRO for key in ("latency", "latency_low", "latency_high")}
             rates = {key: row[key] / 1e6 for key in ("bandwidth", "bandwidth_low", "bandwidth_high")}

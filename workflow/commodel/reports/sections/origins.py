@@ -8,15 +8,15 @@ from collections.abc import Iterable, Mapping
 from commodel.files.cache import MAX_COPY_BYTES, MAX_PLAIN_COPY_BYTES
 from commodel.files.safe_reading import MIB
 from commodel.records import ArchivedFile
-from commodel.reports.sections.evidence import flatten, make_object_frame
+from commodel.reports.sections.evidence import flatten_provenance, make_object_frame
 from commodel.reports.shape import (
     Column,
     Section,
     Table,
     Text,
+    format_simulated,
     make_table,
     select_columns,
-    simulation_word,
     to_plain_value,
 )
 from commodel.results.provenance import ExperimentProvenance
@@ -95,7 +95,7 @@ def tabulate_attempts(traces: ExperimentProvenance, simulated: set[str]) -> Tabl
             key: to_plain_value(entry.get(key))
             for key in ("batch", "attempt", "host", "job", "nodes", "commit", "outcome")
         }
-        | {"simulated": simulation_word(to_plain_value(entry.get("platform")) in simulated)}
+        | {"simulated": format_simulated(to_plain_value(entry.get("platform")) in simulated)}
         | {key: format_time(entry.get(key)) for key in ("started", "ended")}
         for entry in traces.attempts
     ]
@@ -141,7 +141,7 @@ def format_dates(batches: Mapping[str, Mapping], traces: ExperimentProvenance) -
 def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
     """Return tables of the entries that all batches share, of those that the batches of a platform share, and of those
     that differ."""
-    entries = {to_plain_value(name): flatten(batch) for name, batch in batches.items()}
+    entries = {to_plain_value(name): flatten_provenance(batch) for name, batch in batches.items()}
     by_platform: dict[str, list[dict[str, str]]] = {}
     for batch in entries.values():
         by_platform.setdefault(batch.get("platform", ""), []).append(batch)
@@ -156,7 +156,7 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
     if somewhere:
         columns = [Column("platform", "platform"), head, *pair]
         lines = [
-            {"platform": name, "simulated": simulation_word(name in simulated), "key": key, "value": rows[0][key]}
+            {"platform": name, "simulated": format_simulated(name in simulated), "key": key, "value": rows[0][key]}
             for name, rows in by_platform.items()
             for key in somewhere
             if key in rows[0]
@@ -171,7 +171,7 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
     heads = {
         name: {
             "batch": name,
-            "simulated": simulation_word(batch.get("platform") in simulated or batch.get("simulated") == "yes"),
+            "simulated": format_simulated(batch.get("platform") in simulated or batch.get("simulated") == "yes"),
         }
         for name, batch in entries.items()
     }

@@ -16,11 +16,11 @@ from commodel.reports.shape import (
     Section,
     Series,
     format_count,
+    format_simulated,
     format_size,
     label_platform,
     make_table,
     select_columns,
-    simulation_word,
     to_plain_value,
 )
 
@@ -142,7 +142,7 @@ def make_sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simula
     shown = pairs.assign(
         measured=pairs["measured"] * MICRO,
         measured_native=pairs["measured_native"] * MICRO,
-        simulated=pairs["simulated"].map(simulation_word),
+        simulated=pairs["simulated"].map(format_simulated),
         leaves=list_leaves(pairs),
     )
     marks = frozenset((row, 11) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])

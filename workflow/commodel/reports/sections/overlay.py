@@ -7,7 +7,7 @@ import pandas as pd
 from commodel.files.results_folder import Results
 from commodel.records import Plan
 from commodel.reports.frames import PLATFORM_COLUMNS
-from commodel.reports.shape import MICRO, Column, Section, make_table, select_columns, simulation_word, to_plain_value
+from commodel.reports.shape import MICRO, Column, Section, format_simulated, make_table, select_columns, to_plain_value
 from commodel.results.process_counts import find_counts_file, read_counts
 
 COLUMNS = [*PLATFORM_COLUMNS, *(Column(key, key) for key in ("name", "settings")), *select_columns("Overlay processes")]
@@ -24,7 +24,7 @@ def make_sections(plan: Plan, results: Results, summary: pd.DataFrame) -> Sequen
     for batch in plan.batches:
         head = {
             "platform": to_plain_value(batch.platform),
-            "simulated": simulation_word(plan.platforms[batch.platform].simulated),
+            "simulated": format_simulated(plan.platforms[batch.platform].simulated),
         }
         for case in batch.ids:
             path = find_counts_file(results.raw(batch.name), case)

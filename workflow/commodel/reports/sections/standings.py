@@ -44,11 +44,11 @@ from commodel.reports.shape import (
     Table,
     format_count,
     format_factor_range,
+    format_simulated,
     format_size,
     format_size_range,
     make_table,
     select_columns,
-    simulation_word,
 )
 from commodel.units import format_bytes
 
@@ -155,12 +155,12 @@ def tabulate_default_gains(rows: pd.DataFrame, simulated: set[str]) -> Table:
     for (platform, operation), part in rows.groupby(["platform", "operation"]):
         top = part.loc[part["gain"].idxmax()]
         lines.append(
-            {"platform": platform, "simulated": simulation_word(platform in simulated), "operation": operation}
+            {"platform": platform, "simulated": format_simulated(platform in simulated), "operation": operation}
             | {"workloads": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
             | {"mean": compute_mean_gain(part["gain"]), "least": part["gain"].min(), "most": top["gain"]}
             | {"top": f"{top['way']}, {top['size']}{format_at_size(top['bytes'])}"}
         )
-    lines.sort(key=lambda line: line["simulated"] != simulation_word(False))
+    lines.sort(key=lambda line: line["simulated"] != format_simulated(False))
     columns = select_columns("Library")
     shown = pd.DataFrame(lines, columns=[column.key for column in columns])
     note = "The fastest measured alternative of each workload, compared with the MPI default. Above 1: choosing pays."
@@ -296,7 +296,7 @@ def mark_best(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int], 
 def tabulate_classes(best_by_class: pd.DataFrame, simulated: set[str]) -> Table:
     """Return the best model by operation, fan-in and message size."""
     shown = best_by_class.assign(
-        simulated=[simulation_word(platform in simulated) for platform in best_by_class["platform"]]
+        simulated=[format_simulated(platform in simulated) for platform in best_by_class["platform"]]
     )
     shown["tied"] = [
         ", ".join(row.tied) if row.enough or not row.best else f"fewer than {MIN_POINTS} points"
@@ -478,5 +478,5 @@ def _group_by_workload(frame: pd.DataFrame, columns: list[str]) -> dict[str, lis
 
 def make_workload_frame(rows: list[dict], columns: list[Column]) -> pd.DataFrame:
     shown = pd.DataFrame(rows, columns=[column.key for column in columns])
-    shown["simulated"] = shown["simulated"].map(simulation_word)
+    shown["simulated"] = shown["simulated"].map(format_simulated)
     return shown

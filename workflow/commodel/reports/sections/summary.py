@@ -35,6 +35,7 @@ from commodel.reports.shape import (
     format_count,
     format_percent,
     format_ratio,
+    format_simulated,
     format_size,
     format_size_range,
     join_words,
@@ -42,7 +43,6 @@ from commodel.reports.shape import (
     make_table,
     select_columns,
     shorten_list,
-    simulation_word,
     to_plain_value,
 )
 from commodel.units import format_seconds
@@ -121,7 +121,7 @@ def find_answers(
 
 def tabulate_findings(findings: Sequence[Findings], simulated: set[str]) -> Section:
     rows = [
-        (finding.platform, simulation_word(finding.platform in simulated), finding.question, sentence)
+        (finding.platform, format_simulated(finding.platform in simulated), finding.question, sentence)
         for finding in findings
         for sentence in finding.sentences
     ]

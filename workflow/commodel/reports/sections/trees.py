@@ -40,7 +40,7 @@ def make_sections(trees: Sequence[PredictedTree], simulated: set[str]) -> list[S
     ]
 
 
-def tree_name(predicted: PredictedTree) -> str:
+def make_tree_name(predicted: PredictedTree) -> str:
     point = predicted.waits.point
     return f"{to_plain_value(point.operation)} over {to_plain_value(point.topology)}, {format_size(point.bytes)}"
 
@@ -49,11 +49,9 @@ def describe_critical_path(predicted: PredictedTree, simulated: set[str]) -> str
     waits = predicted.waits
     work = f", {format_percent(waits.work / waits.prediction)} of it for local work" if waits.work else ""
     where = label_platform(to_plain_value(waits.point.platform), simulated)
-    text = (
-        f"{where}, {tree_name(predicted)}: {waits.family} predicts {format_seconds(waits.prediction)}{work}; measured "
-    )
+    text = f"{where}, {make_tree_name(predicted)}: {waits.family} predicts {format_seconds(waits.prediction)}{work}"
     path = f"{len(waits.messages)} of {format_count(len(waits.src), 'message')}"
-    return f"{text}{format_seconds(predicted.measured)}. The critical path has {path}."
+    return f"{text}; measured {format_seconds(predicted.measured)}. The critical path has {path}."
 
 
 def draw_tree(number: int, predicted: PredictedTree, simulated: set[str]) -> Chart:
@@ -72,7 +70,7 @@ def draw_tree(number: int, predicted: PredictedTree, simulated: set[str]) -> Cha
         Axis("leaves, from the left", log=False, low=ends[0], high=ends[1], whole=True),
         Axis("level", log=False, low=-AXIS_MARGIN, high=max(level) + AXIS_MARGIN, whole=True),
     )
-    title = f"{label_platform(to_plain_value(waits.point.platform), simulated)}, {tree_name(predicted)}"
+    title = f"{label_platform(to_plain_value(waits.point.platform), simulated)}, {make_tree_name(predicted)}"
     return Chart(f"Tree {number}", title, *axes, (*lines, nodes))
 
 

@@ -9,7 +9,7 @@ from io import BytesIO
 
 from commodel.reports.charts import PALETTE
 from commodel.reports.pictures.render import DrawingError, render_png
-from commodel.reports.pictures.specifications import tiling as draw_tiling
+from commodel.reports.pictures.specifications import specify_tiling as draw_tiling
 from commodel.reports.shape import Axis, Chart, Matrix, Series, Tiling, choose_number_format, is_finite_number
 
 SHEET = "Chart data"
@@ -28,7 +28,7 @@ class ChartData:
 
     def insert(self, sheet, row: int, charts: list[Chart], width: int = WIDTH, height: int = HEIGHT) -> int:
         """Insert two charts to a line, from `row` on, and return the next free row."""
-        lines = rows_of(height)
+        lines = count_rows(height)
         for number, chart in enumerate(charts):
             down, column = divmod(number, 2)
             sheet.insert_chart(
@@ -54,9 +54,9 @@ class ChartData:
             rows = len(chart.x.names) or len(series.x)
             native.add_series(self.series(series, self.columns[entry], rows))
         title = f"{chart.title}\n{chart.note}" if chart.note and len(chart.note) < 60 else chart.title
-        native.set_title({"name": literal(title), "name_font": {"size": 12, "bold": True}, "overlay": False})
-        native.set_x_axis(axis(chart.x))
-        native.set_y_axis(axis(chart.y))
+        native.set_title({"name": escape_reference(title), "name_font": {"size": 12, "bold": True}, "overlay": False})
+        native.set_x_axis(format_axis(chart.x))
+        native.set_y_axis(format_axis(chart.y))
         native.set_legend({"position": "bottom", "font": {"size": 9}})
         native.set_size({"width": width, "height": height})
         native.show_na_as_empty_cell()
@@ -112,7 +112,7 @@ class ChartData:
         for (_, series, _), x in self.columns.items():
             sheet.write_string(self.first + 1, x, "x", bold)
             sheet.write_string(self.first + 1, x + 1, series.name, bold)
-        values = {x: heights(series, names) for (_, series, names), x in self.columns.items()}
+        values = {x: arrange_values(series, names) for (_, series, names), x in self.columns.items()}
         for at in range(self.rows):
             for (_, series, names), x in self.columns.items():
                 if at < len(names or series.x):
@@ -123,19 +123,19 @@ class ChartData:
                     sheet.write_number(self.first + 2 + at, x + 1, values[x][at])
 
 
-def rows_of(height: int = HEIGHT) -> int:
+def count_rows(height: int = HEIGHT) -> int:
     """Return the number of rows below a line of charts."""
     return height // ROW + 1
 
 
-def heights(series: Series, names: tuple[str, ...]) -> dict[int, float]:
+def arrange_values(series: Series, names: tuple[str, ...]) -> dict[int, float]:
     """Return the values of a series by row. Bars are at the row of their name; a name may have none."""
     return dict(zip(map(int, series.x) if names else range(len(series.x)), series.y, strict=True))
 
 
-def axis(axis: Axis) -> dict:
+def format_axis(axis: Axis) -> dict:
     options: dict = {
-        "name": literal(axis.label),
+        "name": escape_reference(axis.label),
         "name_font": {"size": 10, "bold": False},
         "num_font": {"size": 9},
         "num_format": "#,##0" if axis.bytes else "General",
@@ -155,7 +155,7 @@ def axis(axis: Axis) -> dict:
     return options
 
 
-def literal(text: str) -> str:
+def escape_reference(text: str) -> str:
     """Return a text that XlsxWriter does not take for a reference to a cell of another sheet."""
     return text.replace("!", "! ") if re.match(r"^=?[^!]+!\$?[A-Z]+\$?\d+", text) else text
 
@@ -178,7 +178,7 @@ def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
     return row + int(specification["height"] * 2 * PICTURE) // ROW + 2
 
 
-def matrix_widths(matrices: list[Matrix]) -> list[float]:
+def choose_matrix_widths(matrices: list[Matrix]) -> list[float]:
     """Return the column widths for these matrices, which stand one below the other."""
     max_labels = max(len(matrix.labels) for matrix in matrices)
     longest = max((len(label) for matrix in matrices for label in matrix.labels), default=0)

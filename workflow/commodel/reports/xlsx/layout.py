@@ -38,14 +38,14 @@ class Sheet(Worksheet):
     the file as it is, well formed or not."""
 
     def _write_string(self, row: int, col: int, string: str, cell_format: Format | None = None) -> int:
-        return super()._write_string(row, col, inert(string), cell_format)
+        return super()._write_string(row, col, escape_markup(string), cell_format)
 
 
-def inert(text: str) -> str:
+def escape_markup(text: str) -> str:
     return f"{text} " if text.startswith("<r>") and text.endswith("</r>") else text
 
 
-def colour_scale(scale: Scale) -> dict:
+def make_colour_scale(scale: Scale) -> dict:
     """Return a conditional format; Excel wants the anchors in rising order."""
     if scale.only_bad:
         anchors = {"min": (scale.good, "#FFFFFF"), "max": (scale.bad, COLOURS["bad"])}
@@ -58,7 +58,7 @@ def colour_scale(scale: Scale) -> dict:
     return options
 
 
-def column_widths(tables: tuple[Table, ...], only_tables: bool = True, filters: bool = True) -> list[int]:
+def choose_column_widths(tables: tuple[Table, ...], only_tables: bool = True, filters: bool = True) -> list[int]:
     """Return widths in characters: enough for every value, and for the longest word of a header with its filter button.
 
     If tables share a sheet, text of a last column may continue over the empty cells to its right.
@@ -102,14 +102,14 @@ def make_unique(stem: str, longest: int, used_names: set[str]) -> str:
     return name
 
 
-def table_name(table: Table) -> str:
+def make_table_name(table: Table) -> str:
     return re.sub(r"\W", "_", f"T_{table.name}", flags=re.ASCII)[:200]
 
 
 def make_headers(headers: list[str]) -> list[str]:
     """Return distinct headers without blanks: Excel refuses a table with two equal headers, or with a blank one."""
     used_names: set[str] = set()
-    return [make_unique(inert(header[:240].strip()) or "column", 255, used_names) for header in headers]
+    return [make_unique(escape_markup(header[:240].strip()) or "column", 255, used_names) for header in headers]
 
 
 def find_creation_date(report: Report) -> datetime:
@@ -122,17 +122,17 @@ def find_creation_date(report: Report) -> datetime:
         return CREATED
 
 
-def shown(table: Table) -> range:
+def select_shown_rows(table: Table) -> range:
     """Return which rows of a table its sheet has."""
     return range(len(table.rows) if len(table.rows) <= LONGEST_TABLE else ROWS_SHOWN)
 
 
-def file_name(section: str) -> str:
+def make_file_name(section: str) -> str:
     return f"{re.sub(r'[^a-z0-9]+', '-', section.lower()).strip('-') or 'table'}.parquet"
 
 
-def note(section: str, rows: int) -> str:
-    note = f"all are in {file_name(section)} beside this workbook; here the first {ROWS_SHOWN:,}."
+def make_long_table_note(section: str, rows: int) -> str:
+    note = f"all are in {make_file_name(section)} beside this workbook; here the first {ROWS_SHOWN:,}."
     return f"{rows:,} rows, more than can be read on a sheet: {note}"
 
 
@@ -162,7 +162,7 @@ def write_parquet(section: str, table: Table, folder: Path) -> Path:
                 ]
             yield make_piece(columns, types)
 
-    path = folder / file_name(section)
+    path = folder / make_file_name(section)
     write_stream(path, types, pieces())
     return path
 
@@ -195,7 +195,7 @@ class Places:
             return ""
         down = position.row - position.rows.start
         if source.column in keys:
-            return cell(position.sheet, down + first, keys.index(source.column))
+            return link_cell(position.sheet, down + first, keys.index(source.column))
         area = xl_range(down + first, 0, down + min(last, position.rows[-1]), len(keys) - 1)
         return f"internal:{quote_sheetname(position.sheet)}!{area}"
 
@@ -212,13 +212,13 @@ class Places:
         return self.rows[source.table, names]
 
 
-def cell(sheet: str, row: int = 0, column: int = 0) -> str:
+def link_cell(sheet: str, row: int = 0, column: int = 0) -> str:
     return f"internal:{quote_sheetname(sheet)}!{xl_rowcol_to_cell(row, column)}"
 
 
-def rows_of(report: Report, section: Section) -> dict[object, str]:
+def link_first_rows(report: Report, section: Section) -> dict[object, str]:
     """Return a link to the first row of each id, for a section that is one table and not yet written."""
     table, first, rows = section.tables[0], 3 + bool(report.banner) + bool(section.note), {}
-    for at, point in enumerate(table.column("id")[: len(shown(table))], first):
+    for at, point in enumerate(table.column("id")[: len(select_shown_rows(table))], first):
         rows.setdefault(point, at)
-    return {point: cell(section.name, at) for point, at in rows.items() if point}
+    return {point: link_cell(section.name, at) for point, at in rows.items() if point}

@@ -7,7 +7,7 @@ from commodel.reports.content import DOUBLES, list_commands
 from commodel.reports.shape import Front, Grid, Report, SourceRows, Tile
 from commodel.reports.xlsx.charts import ROW, ChartData
 from commodel.reports.xlsx.layout import Places
-from commodel.reports.xlsx.layout import cell as link_to
+from commodel.reports.xlsx.layout import link_cell as link_to
 
 SHEET = "Overview"
 INK, MUTED, LINK, GROUND = "#1F3A4D", "#555555", "#0B5A8A", "#F3F6F8"

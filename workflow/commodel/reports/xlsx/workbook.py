@@ -35,7 +35,7 @@ from commodel.reports.shape import (
 )
 from commodel.reports.xlsx import charts, layout
 from commodel.reports.xlsx.calculator import sheet as calculator
-from commodel.reports.xlsx.layout import LONGEST_TABLE, WIDEST, Place, Places, Sheet, cell
+from commodel.reports.xlsx.layout import LONGEST_TABLE, WIDEST, Place, Places, Sheet, link_cell
 from commodel.reports.xlsx.overview import SHEET as OVERVIEW
 from commodel.reports.xlsx.overview import Overview
 
@@ -91,7 +91,7 @@ class Workbook:
         self.first_sheets: list[Overview] = []
         self.beyond: dict[str, Table] = {}  # by section: too long for a sheet
         by_platform = groupby(sorted(report.sets, key=platform_of), key=platform_of)
-        calculable = [(platform, *calculator.calculable(list(sets))) for platform, sets in by_platform]
+        calculable = [(platform, *calculator.select_calculable(list(sets))) for platform, sets in by_platform]
         order = {front.platform: rank for rank, front in enumerate(report.fronts)}
         calculable.sort(key=lambda entry: order.get(to_plain_value(entry[0]), len(order)))  # as the first sheets
         self.calculable = [entry for entry in calculable if entry[1]]
@@ -133,7 +133,7 @@ class Workbook:
             row += 1
         if self.first_sheets:
             look = self.form(font_color=LINK, underline=1)
-            sheet.write_url(row, 0, cell(self.first_sheets[0].name), look, string=f"← {OVERVIEW}")
+            sheet.write_url(row, 0, link_cell(self.first_sheets[0].name), look, string=f"← {OVERVIEW}")
         return sheet, row + 1
 
     def footer(self, printed: str = "") -> str:
@@ -161,20 +161,24 @@ class Workbook:
             sheet, row = self.sheet(calculator.SHEET, note, to_plain_value(platform))
             writer = calculator.Sheet(self, sheet, row, sets, refused)
             writer.write()
-            factor = cell(sheet.get_name(), *writer.latency) if writer.latency else ""
-            self.calculator_of[to_plain_value(platform)] = cell(sheet.get_name()), factor
+            factor = link_cell(sheet.get_name(), *writer.latency) if writer.latency else ""
+            self.calculator_of[to_plain_value(platform)] = link_cell(sheet.get_name()), factor
 
     def add_section(self, section: Section) -> None:
         """Add the sheet of a section. If it is a single table, its header and first columns are frozen."""
         tables, text = section.tables, section.note
         single_block = len(section.blocks) == 1 and bool(tables)
         if single_block and (count := len(tables[0].rows)) > LONGEST_TABLE:
-            self.beyond[section.name], text = tables[0], layout.note(section.name, count)
+            self.beyond[section.name], text = tables[0], layout.make_long_table_note(section.name, count)
         sheet, row = self.sheet(section.name, text)
         self.places.sheets.setdefault(section.name, sheet.get_name())
         filters = section.name not in (*FIRST, "Errors")
         matrices = [block for block in section.blocks if isinstance(block, Matrix)]
-        widths = charts.matrix_widths(matrices) if matrices else layout.column_widths(tables, single_block, filters)
+        widths = (
+            charts.choose_matrix_widths(matrices)
+            if matrices
+            else layout.choose_column_widths(tables, single_block, filters)
+        )
         folded = tables[0].folded if single_block else 0
         for column, width in enumerate(widths):
             hidden = {"level": 1, "hidden": True} if column >= len(widths) - folded else {}
@@ -217,7 +221,7 @@ class Workbook:
         return row
 
     def close(self) -> None:
-        own = [(overview.front.platform, cell(overview.name)) for overview in self.first_sheets]
+        own = [(overview.front.platform, link_cell(overview.name)) for overview in self.first_sheets]
         for overview in self.first_sheets:
             calculator_at = self.calculator_of.get(overview.front.platform, ("", ""))
             overview.write(self.places, self.chart_data, own, calculator_at)
@@ -264,7 +268,7 @@ class Workbook:
         """Write the header and the first rows as an Excel table. Return the next free row."""
         head = {"bold": True, "text_wrap": True, "bg_color": INK, "font_color": "#FFFFFF", "valign": "vcenter"}
         header, number = self.form(**head, align="left", indent=1), self.form(**head, align="center")
-        rows = layout.shown(table)
+        rows = layout.select_shown_rows(table)
         if not rows:
             for index, column in enumerate(table.columns):
                 sheet.write_string(row, index, column.header, header)
@@ -277,7 +281,7 @@ class Workbook:
             {"header": title, "header_format": header if column.kind in TEXT_KINDS else number}
             for title, column in zip(titles, table.columns, strict=True)
         ]
-        name = layout.make_unique(layout.table_name(table), 250, self.names)
+        name = layout.make_unique(layout.make_table_name(table), 250, self.names)
         options = {"name": name, "style": "Table Style Light 1", "autofilter": filters, "columns": columns}
         sheet.add_table(row, 0, last, len(titles) - 1, options)
         for at, values in enumerate(table.rows[: len(rows)]):
@@ -285,7 +289,7 @@ class Workbook:
                 self.write_cell(sheet, row + 1 + at, table, at, index, value)
         for index, column in enumerate(table.columns):
             if column.scale is not None:
-                sheet.conditional_format(row + 1, index, last, index, layout.colour_scale(column.scale))
+                sheet.conditional_format(row + 1, index, last, index, layout.make_colour_scale(column.scale))
         return last + 1
 
     def write_cell(self, sheet, row: int, table: Table, at: int, column_index: int, value: object) -> None:
@@ -332,11 +336,11 @@ class Workbook:
         """Links to the rows of points in the raw summary, which is written later at a known place: its sheet starts as
         all do."""
         sections = [section for section in self.report.sections if section.name == RAW]
-        return layout.rows_of(self.report, sections[0]) if sections else {}
+        return layout.link_first_rows(self.report, sections[0]) if sections else {}
 
     @cached_property
     def sample_rows(self) -> dict[object, str]:
-        return layout.rows_of(self.report, self.report.samples) if self.report.samples else {}
+        return layout.link_first_rows(self.report, self.report.samples) if self.report.samples else {}
 
     def look(
         self, numbers: str, marked: bool, wordy: bool = False, tone: str = "", wrap: bool = False, background: str = ""

@@ -28,46 +28,46 @@ class Term:
     value: float
 
     def __add__(self, other: "Number") -> "Term":
-        return _infix("+", operator.add, self, other)
+        return _make_infix("+", operator.add, self, other)
 
     def __radd__(self, other: "Number") -> "Term":
-        return _infix("+", operator.add, other, self)
+        return _make_infix("+", operator.add, other, self)
 
     def __sub__(self, other: "Number") -> "Term":
-        return _infix("-", operator.sub, self, other)
+        return _make_infix("-", operator.sub, self, other)
 
     def __mul__(self, other: "Number") -> "Term":
-        return _infix("*", operator.mul, self, other)
+        return _make_infix("*", operator.mul, self, other)
 
     def __rmul__(self, other: "Number") -> "Term":
-        return _infix("*", operator.mul, other, self)
+        return _make_infix("*", operator.mul, other, self)
 
     def __truediv__(self, other: "Number") -> "Term":
-        return _infix("/", lambda one, two: one / two if two else math.nan, self, other)
+        return _make_infix("/", lambda one, two: one / two if two else math.nan, self, other)
 
     def __rtruediv__(self, other: "Number") -> "Term":
-        return term(other) / self
+        return make_term(other) / self
 
     def __rpow__(self, other: "Number") -> "Term":
-        return _infix("^", operator.pow, other, self)
+        return _make_infix("^", operator.pow, other, self)
 
     def __lt__(self, other: "Number") -> "Term":
-        return _infix("<", operator.lt, self, other)
+        return _make_infix("<", operator.lt, self, other)
 
     def __le__(self, other: "Number") -> "Term":
-        return _infix("<=", operator.le, self, other)
+        return _make_infix("<=", operator.le, self, other)
 
     def __gt__(self, other: "Number") -> "Term":
-        return _infix(">", operator.gt, self, other)
+        return _make_infix(">", operator.gt, self, other)
 
     def same(self, other: "Number") -> "Term":
-        return _infix("=", operator.eq, self, other)
+        return _make_infix("=", operator.eq, self, other)
 
 
 Number = Term | Real
 
 
-def term(number: Number) -> Term:
+def make_term(number: Number) -> Term:
     """Return a number as the text of a formula, with all its digits."""
     if isinstance(number, Term):
         return number
@@ -76,61 +76,61 @@ def term(number: Number) -> Term:
     return Term(f"({text})" if value < 0 else text, value)
 
 
-def _infix(sign: str, compute: Callable[[float, float], float], one: Number, two: Number) -> Term:
-    first, second = term(one), term(two)
+def _make_infix(sign: str, compute: Callable[[float, float], float], one: Number, two: Number) -> Term:
+    first, second = make_term(one), make_term(two)
     return Term(f"({first.text}{sign}{second.text})", float(compute(first.value, second.value)))
 
 
-def _called(name: str, compute: Callable[..., float], *terms: Number) -> Term:
-    arguments = [term(entry) for entry in terms]
+def _call_function(name: str, compute: Callable[..., float], *terms: Number) -> Term:
+    arguments = [make_term(entry) for entry in terms]
     values = [entry.value for entry in arguments]
     value = math.nan if any(map(math.isnan, values)) else float(compute(*values))
     return Term(f"{name}({','.join(entry.text for entry in arguments)})", value)
 
 
 def largest(*terms: Number) -> Term:
-    return _called("MAX", max, *terms)
+    return _call_function("MAX", max, *terms)
 
 
 def smallest(*terms: Number) -> Term:
-    return _called("MIN", min, *terms)
+    return _call_function("MIN", min, *terms)
 
 
-def total(terms: list[Term]) -> Term:
-    return _called("SUM", lambda *values: sum(values), *terms)
+def add_terms(terms: list[Term]) -> Term:
+    return _call_function("SUM", lambda *values: sum(values), *terms)
 
 
-def up(number: Number) -> Term:
+def round_up(number: Number) -> Term:
     """Return the next whole number; `number` is not below 0."""
-    return _called("ROUNDUP", lambda value, _: math.ceil(value), number, 0)
+    return _call_function("ROUNDUP", lambda value, _: math.ceil(value), number, 0)
 
 
-def down(number: Number) -> Term:
-    return _called("INT", math.floor, number)
+def round_down(number: Number) -> Term:
+    return _call_function("INT", math.floor, number)
 
 
 def logarithm(number: Number) -> Term:
-    return _called("LN", lambda value: math.log(value) if value > 0 else math.nan, number)
+    return _call_function("LN", lambda value: math.log(value) if value > 0 else math.nan, number)
 
 
 def exponential(number: Number) -> Term:
-    return _called("EXP", lambda value: math.exp(value) if value < 700 else math.inf, number)
+    return _call_function("EXP", lambda value: math.exp(value) if value < 700 else math.inf, number)
 
 
-def when(condition: Term, one: Number, other: Number) -> Term:
-    one, other = term(one), term(other)
+def choose_if(condition: Term, one: Number, other: Number) -> Term:
+    one, other = make_term(one), make_term(other)
     value = one.value if condition.value else other.value
     return Term(f"IF({condition.text},{one.text},{other.text})", value)
 
 
-def rounds(ranks: Term) -> Term:
+def count_rounds(ranks: Term) -> Term:
     """Return ⌈log₂ P⌉. The logarithm of a power of two may be wrong in its last digit; that of the next P differs by
     10⁻⁶."""
-    return _called("ROUNDUP", lambda value, _: math.ceil(value), _logarithm2(ranks) - 1e-9, 0)
+    return _call_function("ROUNDUP", lambda value, _: math.ceil(value), _logarithm2(ranks) - 1e-9, 0)
 
 
 def _logarithm2(ranks: Term) -> Term:
-    return _called("LOG", lambda value, _: math.log2(value) if value > 0 else math.nan, ranks, 2)
+    return _call_function("LOG", lambda value, _: math.log2(value) if value > 0 else math.nan, ranks, 2)
 
 
 INK, EDITABLE, CALCULATED = "#1F3A4D", "#FFF4CC", "#F3F6F8"
@@ -215,7 +215,7 @@ class Row:
         """Put a value into the cell of this name, and return the reference to the cell."""
         if name not in self.places:
             self.places[name] = f"${xl_col_to_name(self.first + len(self.places))}{self.number}"
-        self.terms[name] = term(value)
+        self.terms[name] = make_term(value)
         return self.again(name)
 
     def again(self, name: str) -> Term:
@@ -250,7 +250,7 @@ SHOWN_UNITS = {
 }
 
 
-def shown(unit: str) -> tuple[str, float, float]:
+def find_shown_unit(unit: str) -> tuple[str, float, float]:
     """Return the shown unit of a value, the factor to that unit, and the factor from it to the unit of formulas."""
     if unit in SHOWN_UNITS:
         return SHOWN_UNITS[unit]
@@ -258,7 +258,7 @@ def shown(unit: str) -> tuple[str, float, float]:
 
 
 @dataclass
-class Known:
+class ModelTerms:
     """The values of a parameter set as terms. `cells` hold numbers; without cells terms are numbers, and `requested`
     collects the names that formulas use."""
 
@@ -272,7 +272,7 @@ class Known:
         return self.values.settings.get(name, (self.entry.settings or {name: ("",)})[name][0])
 
     def in_shown_unit(self, name: str) -> tuple[float, str]:
-        text, factor, _ = shown(find_unit(self.entry, name, self.values.forms))
+        text, factor, _ = find_shown_unit(find_unit(self.entry, name, self.values.forms))
         return self.number(name) * factor, text
 
     def number(self, name: str) -> float:
@@ -286,8 +286,8 @@ class Known:
     def __getitem__(self, name: str) -> Term:
         """Return a value in microseconds and bytes."""
         self.requested[name] = None
-        factor = shown(find_unit(self.entry, name, self.values.forms))[2]
-        cell = self.cells[name] if name in self.cells else term(self.in_shown_unit(name)[0])
+        factor = find_shown_unit(find_unit(self.entry, name, self.values.forms))[2]
+        cell = self.cells[name] if name in self.cells else make_term(self.in_shown_unit(name)[0])
         return cell if factor == 1 else cell * factor
 
     def at(self, function: str, x: Number) -> Term:
@@ -303,7 +303,7 @@ class Known:
         """Return a piecewise function at `x`; an edge belongs to the piece before it."""
         result, number = self._piece(function, "", x), 1
         while (edge := make_key(function, f"x{number}")) in self:
-            result = when(term(x) > self[edge], self._piece(function, str(number), x), result)
+            result = choose_if(make_term(x) > self[edge], self._piece(function, str(number), x), result)
             number += 1
         return result
 
@@ -343,7 +343,7 @@ class Known:
             )
             low, high = column.at(i), column.at(i + 1)
             extrapolated = high + (share - 1) * largest(high - low, 0)
-            row.put(name, when(share > 1, extrapolated, low + share * (high - low)))
+            row.put(name, choose_if(share > 1, extrapolated, low + share * (high - low)))
         return Surface(self.area(f"{function} at once", levels), row.area(names), levels[-1])
 
     def area(self, name: str, values: list[float]) -> Area:
@@ -360,7 +360,7 @@ class Surface:
     def at(self, level: Term) -> Term:
         """Return the value at a level: linear between levels, proportional beyond the highest."""
         if len(self.values.values) == 1:
-            return self.values.at(term(1)) * largest(level / self.highest, 1)
+            return self.values.at(make_term(1)) * largest(level / self.highest, 1)
         j = largest(1, smallest(len(self.values.values) - 1, self.levels.up_to(level)))
         before, after = self.levels.at(j), self.levels.at(j + 1)
         share = largest(0, smallest(1, (level - before) / (after - before)))

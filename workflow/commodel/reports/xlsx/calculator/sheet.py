@@ -25,28 +25,28 @@ from commodel.reports.xlsx.calculator.cells import (
     MOST_RANKS,
     Area,
     Cells,
-    Known,
+    ModelTerms,
     Pattern,
     Row,
     Term,
     largest,
-    term,
+    make_term,
 )
 from commodel.reports.xlsx.calculator.families import (
+    ALTERNATIVES,
     FORMULAS,
     MOST_HEIGHT,
     OPERATIONS,
-    WAYS,
     PredictedTimes,
     find_bounds,
-    of_one_node,
+    is_of_one_node,
 )
-from commodel.reports.xlsx.charts import axis
+from commodel.reports.xlsx.charts import format_axis
 from commodel.units import format_bytes
 
 START = {"ranks": 16, "bytes": 1024, "segment": 8192, "fan_out": 4, "height": 2}
 FAN_OUTS = (4, 4, *(0,) * (LEVELS - 2))
-DRAWN = tuple(f"{operation} {way}" for operation in OPERATIONS for way in WAYS)
+DRAWN = tuple(f"{operation} {way}" for operation in OPERATIONS for way in ALTERNATIVES)
 BOUNDS = {
     "fewest": "fewest senders that keep the receiver busy (eq. 5)",
     "most": "most senders without packet loss (eq. 6)",
@@ -61,7 +61,7 @@ class Calculable:
     """A parameter set of a model that has formulas."""
 
     parameters: ParameterSet
-    values: Known
+    values: ModelTerms
 
     @property
     def name(self) -> str:
@@ -74,7 +74,7 @@ class Calculable:
         return sorted(self.values.requested, key=lambda name: order.index(parse_key(name).parameter))
 
 
-def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str, str]]:
+def select_calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str, str]]:
     """Return the sets of one platform that formulas can predict; and for each other model with formulas, why its set
     cannot."""
     calculable, refused = [], {}
@@ -82,8 +82,8 @@ def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str
         if parameters.family not in FORMULAS:
             continue
         try:
-            values = Known(find_family(parameters.family), Model.of_set(parameters).values)
-            predict(values, Row(1), _start())
+            values = ModelTerms(find_family(parameters.family), Model.of_set(parameters).values)
+            predict_pattern(values, Row(1), _make_start_pattern())
         except UserError as error:
             refused[parameters.family] = error.message
         else:
@@ -91,18 +91,20 @@ def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str
     return calculable, refused
 
 
-def predict(values: Known, row: Row, pattern: Pattern) -> PredictedTimes:
+def predict_pattern(values: ModelTerms, row: Row, pattern: Pattern) -> PredictedTimes:
     if values.values.classes:
         raise UserError("its values differ by distance class, and this sheet has no placement of ranks")
     return FORMULAS[values.entry.name](row, values, pattern)
 
 
-def _start() -> Pattern:
-    return Pattern(**{name: term(number) for name, number in START.items()}, fan_outs=tuple(map(term, FAN_OUTS)))
+def _make_start_pattern() -> Pattern:
+    return Pattern(
+        **{name: make_term(number) for name, number in START.items()}, fan_outs=tuple(map(make_term, FAN_OUTS))
+    )
 
 
 @dataclass(frozen=True)
-class Workings:
+class ComputedRow:
     """A row of intermediate values, with the predictions of each model; for the reader's own size also the bounds of a
     gather."""
 
@@ -111,25 +113,27 @@ class Workings:
     bounds: list[tuple[str, Term]]
 
 
-def workings(number: int, pattern: Pattern, values_of_model: dict[str, Known], draw: Term, own: bool) -> Workings:
+def compute_row(
+    number: int, pattern: Pattern, values_of_model: dict[str, ModelTerms], draw: Term, own: bool
+) -> ComputedRow:
     line = Row(number)
     pattern = replace(pattern, bytes=line.put("bytes", pattern.bytes))
     drawn = line.put("drawn", draw)
     predictions: dict[str, PredictedTimes] = {}
     for name, values in values_of_model.items():
-        terms = predict(values, line, pattern)
+        terms = predict_pattern(values, line, pattern)
         predictions[name] = {key: line.put(f"{name} {' '.join(key)}", value) for key, value in terms.items()}
     for name, places in predictions.items():
-        line.put(f"draw {name}", _chosen(drawn, places))
+        line.put(f"draw {name}", _choose_drawn(drawn, places))
     bounds = []
     if own and "cluster" in values_of_model:
         terms = find_bounds(line, values_of_model["cluster"], pattern)
         terms |= {"through": 100 * terms["through"]} if "through" in terms else {}
         bounds = [(BOUNDS[name], value) for name, value in terms.items()]
-    return Workings(line, predictions, bounds)
+    return ComputedRow(line, predictions, bounds)
 
 
-def _chosen(drawn: Term, predictions: PredictedTimes) -> Term:
+def _choose_drawn(drawn: Term, predictions: PredictedTimes) -> Term:
     cells = [predictions.get(tuple(name.split(" "))) for name in DRAWN]
     text = f"CHOOSE({drawn.text},{','.join(cell.text if cell else 'NA()' for cell in cells)})"
     cell = cells[int(drawn.value) - 1]
@@ -193,7 +197,7 @@ class Sheet(Cells):
             fan_outs.append(self.name(f"fan_out_{number}", row, number, count))
         self.whole(row, 1, row, LEVELS, "children of every node of a level", 0, 100_000)
         pattern = Pattern(**terms, fan_outs=tuple(fan_outs))
-        leaves = term(1)
+        leaves = make_term(1)
         for count in fan_outs:
             leaves = leaves * largest(count, 1)
         self.sheet.write_string(row + 1, 0, "leaves of that tree", self.look())
@@ -206,9 +210,9 @@ class Sheet(Cells):
         draw = Term(f"MATCH({cell},{{{choices}}},0)", 2.0)
         return pattern, draw, row + 4
 
-    def _predictions(self, row: int, workings: Workings) -> None:
+    def _predictions(self, row: int, workings: ComputedRow) -> None:
         row = self.heading(row, "Predicted time [µs]")
-        self.head(row, ("model", "operation", *WAYS, "", "remark"))
+        self.head(row, ("model", "operation", *ALTERNATIVES, "", "remark"))
         for entry in self.several:
             for operation in OPERATIONS:
                 predictions = workings.predictions[entry.name]
@@ -217,7 +221,7 @@ class Sheet(Cells):
                 row += 1
                 self.sheet.write_string(row, 0, entry.values.entry.title, self.look())
                 self.sheet.write_string(row, 1, operation, self.look())
-                for column, alternative in enumerate(WAYS, 2):
+                for column, alternative in enumerate(ALTERNATIVES, 2):
                     look = self.look(TIMES, bg_color=CALCULATED, align="right")
                     if (operation, alternative) not in predictions:
                         self.sheet.write_string(row, column, "", look)
@@ -227,8 +231,8 @@ class Sheet(Cells):
                     value = "n/a" if math.isnan(cell.value) else "below 0" if cell.value < 0 else cell.value
                     self.formula(row, column, (shown, value), look)
                 best = {"type": "bottom", "value": 1, "format": self.writer.book.add_format({"bold": True})}
-                self.sheet.conditional_format(row, 2, row, 1 + len(WAYS), best)
-                self.formula(row, 8, _remark(entry), self.look(italic=True, bottom=0))
+                self.sheet.conditional_format(row, 2, row, 1 + len(ALTERNATIVES), best)
+                self.formula(row, 8, _describe_limits(entry), self.look(italic=True, bottom=0))
         for text, cell in workings.bounds:
             row += 1
             self.sheet.write_string(row, 0, "gather, cluster", self.look())
@@ -238,7 +242,7 @@ class Sheet(Cells):
     def _bounds_height(self) -> int:
         return len(BOUNDS) if any(entry.name == "cluster" for entry in self.several) else 0
 
-    def _values(self, row: int) -> tuple[dict[str, Known], int]:
+    def _values(self, row: int) -> tuple[dict[str, ModelTerms], int]:
         """Write the fitted value of each parameter, a factor, the reader's value and the one used; return these cells
         and the next free row."""
         row = self.heading(
@@ -252,7 +256,7 @@ class Sheet(Cells):
                 row += 1
                 cells[name] = self._value(row, entry, name)
             areas, row = self._tables(row, entry)
-            values_of_model[entry.name] = Known(entry.values.entry, entry.values.values, cells, areas)
+            values_of_model[entry.name] = ModelTerms(entry.values.entry, entry.values.values, cells, areas)
         for name, reason in self.refused.items():
             row += 1
             self.sheet.write_string(row, 0, find_family(name).title, self.look())
@@ -302,12 +306,14 @@ class Sheet(Cells):
             row += len(of_function[columns[0]].values)
         return areas, row
 
-    def _workings(self, row: int, pattern: Pattern, values_of_model: dict[str, Known], draw: Term) -> list[Workings]:
+    def _workings(
+        self, row: int, pattern: Pattern, values_of_model: dict[str, ModelTerms], draw: Term
+    ) -> list[ComputedRow]:
         note = "Times in µs. The first row is for the message size above, the other rows are for the chart."
         row = self.heading(row, "Intermediate values", note)
-        sizes = [pattern.bytes, *map(term, SIZES)]
+        sizes = [pattern.bytes, *map(make_term, SIZES)]
         calculable = [
-            workings(number, replace(pattern, bytes=size), values_of_model, draw, size is pattern.bytes)
+            compute_row(number, replace(pattern, bytes=size), values_of_model, draw, size is pattern.bytes)
             for number, size in enumerate(sizes, row + 2)
         ]
         self.head(row, list(calculable[0].line.terms))
@@ -333,8 +339,8 @@ class Sheet(Cells):
                 }
             )
         chart.set_title({"name": "Predicted time over message size", "name_font": {"size": 12}, "overlay": False})
-        chart.set_x_axis(axis(Axis("message size [B]", bytes=True)))
-        chart.set_y_axis(axis(Axis("time [µs]")))
+        chart.set_x_axis(format_axis(Axis("message size [B]", bytes=True)))
+        chart.set_y_axis(format_axis(Axis("time [µs]")))
         chart.set_legend({"position": "bottom", "font": {"size": 9}})
         chart.set_size({"width": 620, "height": 20 * (CHART_ROWS - 2)})
         chart.show_na_as_empty_cell()
@@ -342,13 +348,13 @@ class Sheet(Cells):
         self.sheet.insert_chart(self.top, 9, chart, {"description": alt, "object_position": 3})
 
 
-def _remark(entry: Calculable) -> tuple[str, str]:
+def _describe_limits(entry: Calculable) -> tuple[str, str]:
     """Return the limits of the fitted values, as a formula and its present text."""
     probed, settings = entry.parameters.bytes_range, entry.parameters.settings
     permanent = [
         f"{text} {int(settings[key])}" for key, text in PROBED.items() if str(settings.get(key, "")).isdecimal()
     ]
-    if entry.name == "taulop" and of_one_node(entry.values):
+    if entry.name == "taulop" and is_of_one_node(entry.values):
         permanent.append(f"one node; measured up to {max(entry.values.samples('L_0')[1])} messages at once")
     always = "; ".join(permanent)
     if not probed:
