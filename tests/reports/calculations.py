@@ -142,14 +142,15 @@ def formulas(parameters: ParameterSet, some: Workload, row: Row):
     requested = ModelTerms(find_family(parameters.family), Model.of_set(parameters).values)
     FORMULAS[parameters.family](Row(1), requested, some.pattern(lambda name, number: make_term(number)))
     cells = {
-        name: row.put(f"{parameters.family} {name}", requested.in_shown_unit(name)[0]) for name in requested.requested
+        name: row.put(f"{parameters.family} {name}", requested.convert_to_shown_unit(name)[0])
+        for name in requested.requested
     }
     areas = {}
     for name, area in requested.areas.items():
         places = [f"{name} {place}" for place in range(len(area.values))]
         for place, value in zip(places, area.values, strict=True):
             row.put(place, value)
-        areas[name] = row.area(places)
+        areas[name] = row.make_area(places)
     known = ModelTerms(requested.entry, requested.values, cells, areas)
     pattern = some.pattern(row.put)
     return FORMULAS[parameters.family](row, known, pattern), known, pattern

@@ -34,7 +34,7 @@ class ChartData:
             sheet.insert_chart(
                 row + down * lines,
                 0,
-                self.native(chart, width, height),
+                self.make_native_chart(chart, width, height),
                 {
                     "x_offset": 4 + column * (width + GAP),
                     "y_offset": 4,
@@ -44,7 +44,7 @@ class ChartData:
             )
         return row + -(-len(charts) // 2) * lines + 1
 
-    def native(self, chart: Chart, width: int, height: int):
+    def make_native_chart(self, chart: Chart, width: int, height: int):
         kind = {"type": "scatter", "subtype": "straight_with_markers"}
         native = self.book.add_chart({"type": "column"} if chart.x.names else kind)
         for series in chart.series:
@@ -52,7 +52,7 @@ class ChartData:
             if entry not in self.columns:  # the first sheet draws some of the others' charts again
                 self.columns[entry] = 2 * len(self.columns)
             rows = len(chart.x.names) or len(series.x)
-            native.add_series(self.series(series, self.columns[entry], rows))
+            native.add_series(self.make_native_series(series, self.columns[entry], rows))
         title = f"{chart.title}\n{chart.note}" if chart.note and len(chart.note) < 60 else chart.title
         native.set_title({"name": escape_reference(title), "name_font": {"size": 12, "bold": True}, "overlay": False})
         native.set_x_axis(format_axis(chart.x))
@@ -62,7 +62,7 @@ class ChartData:
         native.show_na_as_empty_cell()
         return native
 
-    def series(self, series: Series, column: int, rows: int) -> dict:
+    def make_native_series(self, series: Series, column: int, rows: int) -> dict:
         top, last = self.first + 2, self.first + 1 + rows
         colour = GREY if series.colour < 0 else PALETTE[series.colour % len(PALETTE)]
         dot = DOTS[max(0, series.colour) // len(PALETTE) % len(DOTS)]
@@ -87,12 +87,12 @@ class ChartData:
             dash = "dash" if series.style == "dashed" else "solid"
             options["line"] = {"color": colour, "width": 1.0 if series.colour < 0 else 1.5, "dash_type": dash}
         if series.low:
-            up = [round(high - value, 9) for high, value in zip(series.high, series.y, strict=True)]
-            down = [round(value - low, 9) for low, value in zip(series.low, series.y, strict=True)]
+            plus = [round(high - value, 9) for high, value in zip(series.high, series.y, strict=True)]
+            minus = [round(value - low, 9) for low, value in zip(series.low, series.y, strict=True)]
             options["y_error_bars"] = {
                 "type": "custom",
-                "plus_values": up,
-                "minus_values": down,
+                "plus_values": plus,
+                "minus_values": minus,
                 "line": {"color": colour},
             }
         return options
@@ -166,7 +166,7 @@ LABEL, CELL = 12, 6.5  # characters of a column
 
 def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
     """Insert the page's drawing of a tiling below its title and note, and return the next free row."""
-    row = book.heading(sheet, row, tiling.title, tiling.note)
+    row = book.write_heading(sheet, row, tiling.title, tiling.note)
     specification = draw_tiling(tiling)
     try:
         picture = render_png(specification)
@@ -187,13 +187,13 @@ def choose_matrix_widths(matrices: list[Matrix]) -> list[float]:
 
 def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
     """Write a matrix as coloured cells with their numbers and rules between groups, and return the next free row."""
-    row = book.heading(sheet, row, f"{matrix.title} [{matrix.unit}]", matrix.note)
+    row = book.write_heading(sheet, row, f"{matrix.title} [{matrix.unit}]", matrix.note)
     borders = set(matrix.borders)
     head = {"bold": True, "font_size": 9}
     for index, label in enumerate(matrix.labels):
         tone = {"font_color": "#8A3B00"} if index in matrix.marks else {}
-        sheet.write_string(row, index + 1, label, book.form(**head, **tone, rotation=90, align="center"))
-        sheet.write_string(row + 1 + index, 0, label, book.form(**head, **tone, align="right"))
+        sheet.write_string(row, index + 1, label, book.make_format(**head, **tone, rotation=90, align="center"))
+        sheet.write_string(row + 1 + index, 0, label, book.make_format(**head, **tone, align="right"))
     block = [number for number, (first, end) in enumerate(matrix.blocks) for _ in range(first, end)]
     for at, values in enumerate(matrix.values):
         for index, value in enumerate(values):
@@ -201,10 +201,10 @@ def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
             edges |= {"top": 2} if at in borders else {}
             expected = matrix.expected[block[at]][block[index]] if matrix.expected else value
             colour = matrix.colour(value) if is_finite_number(value) else matrix.colour(expected, pale=True)
-            look = {"font_size": 9, "align": "center", "bg_color": colour, **edges}
+            cell_format = {"font_size": 9, "align": "center", "bg_color": colour, **edges}
             if is_finite_number(value):
-                form = book.form(**look, num_format=choose_number_format("number", value))
+                form = book.make_format(**cell_format, num_format=choose_number_format("number", value))
                 sheet.write_number(row + 1 + at, index + 1, value, form)
             else:
-                sheet.write_blank(row + 1 + at, index + 1, None, book.form(**look))
+                sheet.write_blank(row + 1 + at, index + 1, None, book.make_format(**cell_format))
     return row + len(matrix.labels) + 2

@@ -60,7 +60,7 @@ class Term:
     def __gt__(self, other: "Number") -> "Term":
         return _make_infix(">", operator.gt, self, other)
 
-    def same(self, other: "Number") -> "Term":
+    def equals(self, other: "Number") -> "Term":
         return _make_infix("=", operator.eq, self, other)
 
 
@@ -143,23 +143,23 @@ class Cells:
         self.writer, self.sheet = writer, sheet
         self.names: set[str] = set()
 
-    def heading(self, row: int, title: str, note: str = "") -> int:
-        return self.writer.heading(self.sheet, row, title, note)
+    def write_heading(self, row: int, title: str, note: str = "") -> int:
+        return self.writer.write_heading(self.sheet, row, title, note)
 
-    def look(self, numbers: str = "", **properties):
-        look = {"bottom": 4, "bottom_color": "#D5DBE0"} | properties
-        return self.writer.form(**look, **({"num_format": numbers} if numbers else {}))
+    def make_format(self, numbers: str = "", **properties):
+        cell_format = {"bottom": 4, "bottom_color": "#D5DBE0"} | properties
+        return self.writer.make_format(**cell_format, **({"num_format": numbers} if numbers else {}))
 
-    def editable(self, numbers: str = ""):
-        return self.look(numbers, bg_color=EDITABLE, locked=False, align="right")
+    def make_editable_format(self, numbers: str = ""):
+        return self.make_format(numbers, bg_color=EDITABLE, locked=False, align="right")
 
-    def head(self, row: int, titles: Sequence[str]) -> None:
+    def write_head(self, row: int, titles: Sequence[str]) -> None:
         for index, title in enumerate(titles):
             side = "left" if index < 2 or index > 7 else "right"
-            look = self.writer.form(bold=True, bg_color=INK, font_color="#FFFFFF", align=side)
-            self.sheet.write_string(row, index, title, look)
+            cell_format = self.writer.make_format(bold=True, bg_color=INK, font_color="#FFFFFF", align=side)
+            self.sheet.write_string(row, index, title, cell_format)
 
-    def name(self, name: str, row: int, column: int, value: float) -> Term:
+    def name_cell(self, name: str, row: int, column: int, value: float) -> Term:
         """Name a cell of this sheet and return it. Names that differ only in case get a suffix."""
         while name.lower() in self.names:
             name += "_"
@@ -168,13 +168,15 @@ class Cells:
         self.writer.book.define_name(f"'{self.sheet.get_name()}'!{name}", f"='{self.sheet.get_name()}'!{cell}")
         return Term(name, value)
 
-    def formula(self, row: int, column: int, formula: Term | tuple[str, object], look) -> None:
+    def write_formula(self, row: int, column: int, formula: Term | tuple[str, object], cell_format) -> None:
         text, value = (formula.text, formula.value) if isinstance(formula, Term) else formula
         if isinstance(value, float) and not math.isfinite(value):
             value = "#NUM!"
-        self.sheet.write_formula(row, column, f"={text}", look, value)
+        self.sheet.write_formula(row, column, f"={text}", cell_format, value)
 
-    def whole(self, first: int, left: int, last: int, right: int, title: str, smallest: int, largest: int) -> None:
+    def require_whole_number(
+        self, first: int, left: int, last: int, right: int, title: str, smallest: int, largest: int
+    ) -> None:
         message = f"wanted a whole number from {smallest:,} to {largest:,}"
         limits = {"validate": "integer", "criteria": "between", "minimum": smallest, "maximum": largest}
         messages = {"input_title": title[:32], "input_message": message, "error_title": title[:32]}
@@ -197,7 +199,7 @@ class Area:
         """Return the cell at a position, counted from 1."""
         return Term(f"INDEX({self.text},{position.text})", self.values[int(position.value) - 1])
 
-    def up_to(self, number: Term) -> Term:
+    def count_up_to(self, number: Term) -> Term:
         """Return the number of cells with a value up to this number."""
         count = sum(value <= number.value for value in self.values)
         return Term(f"SUMPRODUCT(({self.text}<={number.text})*1)", float(count))
@@ -209,23 +211,23 @@ class Row:
     def __init__(self, number: int, first: int = 0):
         self.number, self.first = number, first
         self.terms: dict[str, Term] = {}
-        self.places: dict[str, str] = {}
+        self.references: dict[str, str] = {}
 
     def put(self, name: str, value: Number) -> Term:
         """Put a value into the cell of this name, and return the reference to the cell."""
-        if name not in self.places:
-            self.places[name] = f"${xl_col_to_name(self.first + len(self.places))}{self.number}"
+        if name not in self.references:
+            self.references[name] = f"${xl_col_to_name(self.first + len(self.references))}{self.number}"
         self.terms[name] = make_term(value)
-        return self.again(name)
+        return self.refer_to(name)
 
-    def again(self, name: str) -> Term:
+    def refer_to(self, name: str) -> Term:
         """Return the reference to a cell that was put before."""
-        return Term(self.places[name], self.terms[name].value)
+        return Term(self.references[name], self.terms[name].value)
 
-    def area(self, names: list[str]) -> Area:
+    def make_area(self, names: list[str]) -> Area:
         """Return adjacent cells by their names."""
         values = tuple(self.terms[name].value for name in names)
-        return Area(f"{self.places[names[0]]}:{self.places[names[-1]]}", values)
+        return Area(f"{self.references[names[0]]}:{self.references[names[-1]]}", values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,10 +270,10 @@ class ModelTerms:
     areas: dict[str, Area] = field(default_factory=dict)
     requested: dict[str, None] = field(default_factory=dict)
 
-    def setting(self, name: str) -> object:
+    def find_setting(self, name: str) -> object:
         return self.values.settings.get(name, (self.entry.settings or {name: ("",)})[name][0])
 
-    def in_shown_unit(self, name: str) -> tuple[float, str]:
+    def convert_to_shown_unit(self, name: str) -> tuple[float, str]:
         text, factor, _ = find_shown_unit(find_unit(self.entry, name, self.values.forms))
         return self.number(name) * factor, text
 
@@ -287,7 +289,7 @@ class ModelTerms:
         """Return a value in microseconds and bytes."""
         self.requested[name] = None
         factor = find_shown_unit(find_unit(self.entry, name, self.values.forms))[2]
-        cell = self.cells[name] if name in self.cells else make_term(self.in_shown_unit(name)[0])
+        cell = self.cells[name] if name in self.cells else make_term(self.convert_to_shown_unit(name)[0])
         return cell if factor == 1 else cell * factor
 
     def at(self, function: str, x: Number) -> Term:
@@ -312,7 +314,7 @@ class ModelTerms:
         height = self[make_key(function, f"a{number}")]
         return height + self[slope] * x if slope in self else height
 
-    def samples(self, function: str) -> tuple[list[int], list[int]]:
+    def list_samples(self, function: str) -> tuple[list[int], list[int]]:
         """Return the message sizes and the levels of a surface."""
         sizes_and_levels = [
             parse_key(name).sample for name in self.values.numbers if parse_key(name).function == function
@@ -321,32 +323,32 @@ class ModelTerms:
         levels = sorted({entry[1] for entry in sizes_and_levels if entry and entry[1] is not None})
         return places, levels
 
-    def surface(self, row: Row, function: str, x: Term) -> "Surface":
+    def put_surface(self, row: Row, function: str, x: Term) -> "Surface":
         """Put the values of a sampled function at `x` into columns of the row, one a level, and return them. The
         function is linear between samples and constant below the first; beyond the last it continues the last slope,
         but never falls."""
         if self.values.forms.get(function) != TABLE:
             raise UserError(f"{function} is no table of samples")
-        sizes, levels = self.samples(function)
+        sizes, levels = self.list_samples(function)
         if not levels or len(sizes) < 2:
             raise UserError(f"{function} has too few samples, or no levels")
         if any(make_sample_key(function, size, level) not in self for level in levels for size in sizes):
             raise UserError(f"{function} lacks a sample")
-        over = self.area(f"{function} bytes", sizes)
-        i = row.put(f"{function} left", largest(1, smallest(len(sizes) - 1, over.up_to(x))))
+        over = self.make_area(f"{function} bytes", sizes)
+        i = row.put(f"{function} left", largest(1, smallest(len(sizes) - 1, over.count_up_to(x))))
         before, after = over.at(i), over.at(i + 1)
         share = row.put(f"{function} share", largest(0, (x - before) / (after - before)))
         names = [f"{function} of {level}" for level in levels]
         for level, name in zip(levels, names, strict=True):
-            column = self.area(
+            column = self.make_area(
                 f"{function} {level}", [self.number(make_sample_key(function, p, level)) * 1e6 for p in sizes]
             )
             low, high = column.at(i), column.at(i + 1)
             extrapolated = high + (share - 1) * largest(high - low, 0)
             row.put(name, choose_if(share > 1, extrapolated, low + share * (high - low)))
-        return Surface(self.area(f"{function} at once", levels), row.area(names), levels[-1])
+        return Surface(self.make_area(f"{function} at once", levels), row.make_area(names), levels[-1])
 
-    def area(self, name: str, values: list[float]) -> Area:
+    def make_area(self, name: str, values: list[float]) -> Area:
         """Return a column of numbers on the sheet."""
         return self.areas.setdefault(name, Area("", tuple(map(float, values))))
 
@@ -361,7 +363,7 @@ class Surface:
         """Return the value at a level: linear between levels, proportional beyond the highest."""
         if len(self.values.values) == 1:
             return self.values.at(make_term(1)) * largest(level / self.highest, 1)
-        j = largest(1, smallest(len(self.values.values) - 1, self.levels.up_to(level)))
+        j = largest(1, smallest(len(self.values.values) - 1, self.levels.count_up_to(level)))
         before, after = self.levels.at(j), self.levels.at(j + 1)
         share = largest(0, smallest(1, (level - before) / (after - before)))
         low, high = self.values.at(j), self.values.at(j + 1)

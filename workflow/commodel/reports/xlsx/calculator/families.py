@@ -3,10 +3,9 @@ function of each model.
 
 The closed forms are of the patterns that our own prediction replays: messages of one size down or up a tree, each rank
 with one port. All ranks that a step of the tree reaches are equivalent, so the last rank is reached over one of few
-longest paths. A message occupies its sender for `send`, the next one leaves `apart` later, and it is received `hop`
-later. Binomial trees are those of `patterns.rounds`, for any number of ranks: the farthest rank first on the way down,
-the nearest first on the way up.
-"""
+longest paths. A message occupies its sender for `send`, the next one leaves `send_interval` later; a message is
+received `hop` later. Binomial trees are those of `patterns.rounds`, for any number of ranks: the farthest rank first on
+the way down, the nearest first on the way up."""
 
 import math
 from collections.abc import Callable
@@ -54,7 +53,7 @@ class Message:
         return self.send + self.wire + self.receive
 
     @property
-    def apart(self) -> Term:
+    def send_interval(self) -> Term:
         return largest(self.send, self.gap_out)
 
     def put(self, row: Row, name: str) -> "Message":
@@ -67,7 +66,7 @@ def predict_port_model(
 ) -> PredictedTimes:
     """Return the predictions of a model in which all messages of one size cost the same."""
     costs = message(pattern.bytes).put(row, name)
-    gap, hop = row.put(f"{name} apart", costs.apart), row.put(f"{name} hop", costs.hop)
+    gap, hop = row.put(f"{name} send interval", costs.send_interval), row.put(f"{name} hop", costs.hop)
     work = row.put(f"{name} work", gamma * pattern.bytes)
     spread, transfer = largest(costs.receive, costs.gap_in), costs.send + costs.wire + costs.receive
 
@@ -98,7 +97,7 @@ def predict_binomial_broadcast(ranks: Term, hop: Term, gap: Term) -> Term:
     continues by a hop, or waits while its rank sends to another one. A rank is k hops away only if P = 2^k. The last
     send of a rank is a hop, so a path does not wait in all rounds."""
     k = count_rounds(ranks)
-    most_hops = choose_if(ranks.same(2**k), k * hop, (k - 1) * hop + gap)
+    most_hops = choose_if(ranks.equals(2**k), k * hop, (k - 1) * hop + gap)
     return largest(hop + (k - 1) * gap, most_hops)
 
 
@@ -119,7 +118,7 @@ def predict_binomial_reduction(row: Row, name: str, ranks: Term, message: Messag
         starts += [arrival + (j - 2) * step + message.gap_in] if j > 1 else []
         below = row.put(
             f"{name} up {j}",
-            choose_if(top, choose_if(low_part.same(0), whole(j - 1), largest(*starts) + received), below),
+            choose_if(top, choose_if(low_part.equals(0), whole(j - 1), largest(*starts) + received), below),
         )
     return below
 
@@ -129,7 +128,7 @@ def split_low_bits(ranks: Term, j: int) -> tuple[Term, Term]:
     power = 1 << (j - 1)
     low_part = ranks - power * round_down(ranks / power)
     half = round_down(ranks / power)
-    return (half - 2 * round_down(half / 2)).same(1), low_part
+    return (half - 2 * round_down(half / 2)).equals(1), low_part
 
 
 def predict_pipeline(row: Row, name: str, pattern: Pattern, message: Callable[[Term], Message]) -> Term:
@@ -171,14 +170,14 @@ class PacketTrain:
     values: ModelTerms
     last_bytes: Term
     full: Term
-    at_rest: dict[str, Term]  # functions of the last packet, and of a full one
-    at_full: dict[str, Term]
+    of_last_packet: dict[str, Term]  # functions of the last packet, and of a full one
+    of_full_packet: dict[str, Term]
 
     @property
     def busy(self) -> Term:
-        return self.full * self.at_full["g_s"] + self.at_rest["g_s"]
+        return self.full * self.of_full_packet["g_s"] + self.of_last_packet["g_s"]
 
-    def latency(self, bytes: Term, ranks: Number, gap: Term) -> Term:
+    def compute_latency(self, bytes: Term, ranks: Number, gap: Term) -> Term:
         values = self.values
         share = (
             ranks * bytes / (values["capacity"] * largest(gap, LEAST_TIME)) if "capacity" in values else make_term(0)
@@ -188,24 +187,26 @@ class PacketTrain:
     def hop(self, ranks: Term) -> Term:
         """Return the time from the start of a message until it is received, while `ranks` ranks exchange messages."""
         values, packet = self.values, self.values["packet"]
-        received = self.at_full["O_r"] + values["U_r"]
-        last = self.full * self.at_full["g_s"] + self.at_rest["O_s"]
-        last = last + self.latency(self.last_bytes, ranks, self.at_rest["g_s"])
-        before = self.at_full["O_s"] + self.latency(packet, ranks, self.at_full["g_s"]) + received
-        before = before + (self.full - 1) * largest(self.at_full["g_s"], received)
+        received = self.of_full_packet["O_r"] + values["U_r"]
+        last = self.full * self.of_full_packet["g_s"] + self.of_last_packet["O_s"]
+        last = last + self.compute_latency(self.last_bytes, ranks, self.of_last_packet["g_s"])
+        before = self.of_full_packet["O_s"] + self.compute_latency(packet, ranks, self.of_full_packet["g_s"]) + received
+        before = before + (self.full - 1) * largest(self.of_full_packet["g_s"], received)
         arrival = choose_if(self.full > 0, largest(last, before), last)
-        return arrival + self.at_rest["O_r"] + values["U_r"]
+        return arrival + self.of_last_packet["O_r"] + values["U_r"]
 
 
 def predict_cluster(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTimes:
     full = row.put("cluster full packets", largest(round_up(pattern.bytes / values["packet"]) - 1, 0))
     last_bytes = row.put("cluster last packet", pattern.bytes - full * values["packet"])
     names = ("O_s", "g_s", "O_r")
-    at_rest = {name: row.put(f"cluster {name}", values.at(name, last_bytes)) for name in names}
-    at_full = {name: row.put(f"cluster {name} full", values.at(name, values["packet"])) for name in names}
-    train = PacketTrain(values, last_bytes, full, at_rest, at_full)
+    of_last_packet = {name: row.put(f"cluster {name}", values.at(name, last_bytes)) for name in names}
+    of_full_packet = {name: row.put(f"cluster {name} full", values.at(name, values["packet"])) for name in names}
+    train = PacketTrain(values, last_bytes, full, of_last_packet, of_full_packet)
     busy = row.put("cluster busy", train.busy)
-    single = row.put("cluster flying", round_up(train.latency(last_bytes, 2, at_rest["g_s"]) / largest(busy, 1e-9)))
+    single = row.put(
+        "cluster in flight", round_up(train.compute_latency(last_bytes, 2, of_last_packet["g_s"]) / largest(busy, 1e-9))
+    )
     every_rank = pattern.ranks
 
     def level(name: str, parents: Number, children: Number) -> Term:
@@ -235,8 +236,8 @@ def count_sent_in_round(row: Row, ranks: Term, j: int) -> Term:
     this column."""
     name = f"round {j}"
     if name in row.terms:
-        return row.again(name)
-    k = row.put("rounds", count_rounds(ranks)) if j == 1 else row.again("rounds")
+        return row.refer_to(name)
+    k = row.put("rounds", count_rounds(ranks)) if j == 1 else row.refer_to("rounds")
     distance = 2 ** largest(k - j, 0)
     return row.put(name, choose_if(k < j, 0, round_down((ranks - 1 + distance) / (2 * distance))))
 
@@ -248,17 +249,19 @@ def _predict_cluster_binomial(row: Row, pattern: Pattern, train: PacketTrain, bu
     k = None
     for j in range(1, BITS + 1):
         sent = count_sent_in_round(row, pattern.ranks, j)
-        k = row.again("rounds")
+        k = row.refer_to("rounds")
         distance = 2 ** largest(k - j, 0)
         hop = row.put(f"cluster round {j}", train.hop(2 * sent))
         sends, over = k > (j - 1), cut_off > distance
-        complete = row.put(f"cluster whole {j}", early + largest(busy, hop))
+        complete = row.put(f"cluster complete {j}", early + largest(busy, hop))
         passed = largest(complete, edge + busy) if j > 1 else edge + busy
         early = row.put(
             f"cluster early {j}", choose_if(sends, choose_if(over, passed, complete if j > 1 else 0), early)
         )
         edge = row.put(f"cluster edge {j}", choose_if(sends, choose_if(over, edge + hop, edge), edge))
-        cut_off = row.put(f"cluster left {j}", choose_if(sends, choose_if(over, cut_off - distance, cut_off), cut_off))
+        cut_off = row.put(
+            f"cluster cut off {j}", choose_if(sends, choose_if(over, cut_off - distance, cut_off), cut_off)
+        )
     return largest(early, edge)
 
 
@@ -282,7 +285,7 @@ def find_bounds(row: Row, values: ModelTerms, pattern: Pattern) -> dict[str, Ter
         "bounds printed", _find_best_window(senders, smallest_window, largest_window, with_remainder=True)
     )
     both = largest(even_window, printed)
-    tried = choose_if(both.same(0), largest(1, smallest(largest_window, senders)), both)
+    tried = choose_if(both.equals(0), largest(1, smallest(largest_window, senders)), both)
     window = row.put("bounds window", choose_if(buffer > packets, senders, tried))
     through = row.put("bounds through", smallest(1, g_s / (senders * g_r) + buffer / packets))
     surplus = senders / g_s - 1 / g_r
@@ -323,25 +326,25 @@ def predict_taulop(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedT
     channel = 0 if is_of_one_node(values) else 1
     if f"L_{channel}" not in values.values.functions or f"o_{channel}" not in values.values.functions:
         raise UserError("its values differ from node type to node type")
-    if values.setting("join") != "no" or (channel and values.setting("network") != "rdma"):
+    if values.find_setting("join") != "no" or (channel and values.find_setting("network") != "rdma"):
         raise UserError("it joins stages or copies at both ends, of which there is no formula here")
-    surface = values.surface(row, f"L_{channel}", pattern.bytes)
+    surface = values.put_surface(row, f"L_{channel}", pattern.bytes)
     overhead = row.put("taulop overhead", values.at(f"o_{channel}", pattern.bytes))
-    port = values.setting("shared") == "port"
+    port = values.find_setting("shared") == "port"
     empty = row.put("taulop busy", values.at(f"o_{channel}", 0)) if port else None  # a processor, beside the port
     if channel:
         return _predict_taulop_of_nodes(row, values, pattern, overhead, surface, empty)
-    return _Memory(row, values, overhead, surface, empty).predictions(pattern)
+    return _Memory(row, values, overhead, surface, empty).predict_all(pattern)
 
 
 def _predict_taulop_of_nodes(
     row: Row, values: ModelTerms, pattern: Pattern, overhead: Term, surface: Surface, empty: Term | None
 ) -> PredictedTimes:
-    both_ways = values.setting("rings") == "both-ways"
+    both_ways = values.find_setting("rings") == "both-ways"
     rounds = []
     for j in range(1, BITS + 1):
         sent = count_sent_in_round(row, pattern.ranks, j)
-        at_once = largest(sent, 1) if values.setting("shared") == "channel" else make_term(2 if both_ways else 1)
+        at_once = largest(sent, 1) if values.find_setting("shared") == "channel" else make_term(2 if both_ways else 1)
         lasts = overhead + surface.at(at_once)
         rounds.append(row.put(f"taulop round {j}", choose_if(sent > 0, largest(lasts, empty or 0), 0)))
     return {(BCAST, BINOMIAL): add_terms(rounds)}
@@ -358,7 +361,7 @@ class _Memory:
     surface: Surface
     empty: Term | None
 
-    def lasts(self, name: str, parents: Number, children: Number) -> Term:
+    def compute_level_time(self, name: str, parents: Number, children: Number) -> Term:
         """Return the time until all messages of a level have arrived, from each parent to each of its children."""
         seconds = self.overhead + 2 * self.surface.at(largest(make_term(parents) * children, 1))
         if self.empty is not None:
@@ -366,30 +369,33 @@ class _Memory:
             seconds = largest(seconds, self.empty + (make_term(children) - 1) * further, children * further)
         return self.row.put(f"taulop {name}", seconds)
 
-    def down(self, name: str, parents: Number, children: Number, gathered: Term) -> Term:
+    def compute_time_down(self, name: str, parents: Number, children: Number, gathered: Term) -> Term:
         """Return the time down a level: the same as up, unless a rank sends one message after the other. Then each
         message is concurrent with one of every other parent."""
-        if self.values.setting("shared") != "node":
+        if self.values.find_setting("shared") != "node":
             return gathered
         single = self.overhead + 2 * self.surface.at(make_term(parents))
         return self.row.put(f"taulop {name} down", children * single)
 
-    def predictions(self, pattern: Pattern) -> PredictedTimes:
+    def predict_all(self, pattern: Pattern) -> PredictedTimes:
         row, bytes = self.row, pattern.bytes
         work = row.put("taulop work", choose_if(bytes > 0, self.values.at("gamma", bytes), 0))
         children = pattern.ranks - 1
-        gathered = self.lasts("linear", 1, children)
+        gathered = self.compute_level_time("linear", 1, children)
         predictions = {
-            (BCAST, LINEAR): self.down("linear", 1, children, gathered),
+            (BCAST, LINEAR): self.compute_time_down("linear", 1, children, gathered),
             (REDUCE, LINEAR): gathered + children * work,
-            (REDUCE, CHAIN): children * (self.lasts("chain", 1, 1) + work),
+            (REDUCE, CHAIN): children * (self.compute_level_time("chain", 1, 1) + work),
         }
         rounds = []
         for j in range(1, BITS + 1):
             sent = count_sent_in_round(row, pattern.ranks, j)
             is_sent = sent > 0
             rounds.append(
-                (row.put(f"taulop takes {j}", choose_if(is_sent, self.lasts(f"round {j}", sent, 1), 0)), is_sent)
+                (
+                    row.put(f"taulop takes {j}", choose_if(is_sent, self.compute_level_time(f"round {j}", sent, 1), 0)),
+                    is_sent,
+                )
             )
         predictions[BCAST, BINOMIAL] = add_terms([seconds for seconds, _ in rounds])
         predictions[REDUCE, BINOMIAL] = add_terms(
@@ -397,15 +403,15 @@ class _Memory:
         )
         heights = [choose_if(pattern.height > level, pattern.fan_out, 0) for level in range(MOST_HEIGHT)]
         for kind, fan_outs in ((KARY, heights), (TREE, pattern.fan_outs)):
-            predictions[BCAST, kind], predictions[REDUCE, kind] = self._levels(kind, list(fan_outs), work)
+            predictions[BCAST, kind], predictions[REDUCE, kind] = self._predict_levels(kind, list(fan_outs), work)
         return predictions
 
-    def _levels(self, kind: str, fan_outs: list[Term], work: Term) -> tuple[Term, Term]:
+    def _predict_levels(self, kind: str, fan_outs: list[Term], work: Term) -> tuple[Term, Term]:
         parents, spread, raised = make_term(1), [], []
         for number, children in enumerate(fan_outs, 1):
             name, has_children = f"{kind} {number}", children > 0
-            up = self.lasts(name, parents, children)
-            down = self.down(name, parents, children, up)
+            up = self.compute_level_time(name, parents, children)
+            down = self.compute_time_down(name, parents, children, up)
             spread.append(choose_if(has_children, down, 0))
             raised.append(choose_if(has_children, up + children * work, 0))
             parents = self.row.put(f"taulop {name} nodes", parents * largest(children, 1))
@@ -424,7 +430,7 @@ def predict_hockney(row: Row, values: ModelTerms, pattern: Pattern) -> Predicted
 
 
 def predict_logp(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTimes:
-    if values.setting("capacity") == "finite":
+    if values.find_setting("capacity") == "finite":
         raise UserError("of a finite capacity there is no closed form")
     message = Message(values["o"], values["L"], values["o"], values["g"], values["g"])
     return predict_port_model(row, "logp", pattern, lambda _: message, values["gamma"])
@@ -442,8 +448,8 @@ def predict_loggp(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTi
 def predict_lop(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTimes:
     """Return the predictions of the model lop. With one partner, a rank is a port with free receives. Otherwise the
     time of a message depends on the number of messages sent or received with it."""
-    posting, printed = values.setting("posting"), values.setting("latency") == "printed"
-    statistic = values.setting("statistic")
+    posting, printed = values.find_setting("posting"), values.find_setting("latency") == "printed"
+    statistic = values.find_setting("statistic")
     rtt, o = POSTING[posting]
     rtt += "" if statistic == "median" else f"_{statistic}"
     if rtt not in {name.partition(".")[0] for name in values.values.numbers}:
@@ -495,7 +501,7 @@ PARTS = ("first", "wire", "busy")
 def predict_tan(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTimes:
     """Return the predictions of reductions; the model has no cost of sends."""
     function, constant = ("o", "C")
-    if values.setting("recipe") == "paper":
+    if values.find_setting("recipe") == "paper":
         if "o_paper" not in values.values.functions:
             raise UserError("no o_paper in this set")
         function, constant = "o_paper", "C_paper" if "C_paper" in values else "C"
@@ -536,8 +542,8 @@ def _predict_tan_binomial(row: Row, ranks: Term, start: Term, level: Callable[[s
         top, low_part = split_low_bits(ranks, j)
         seconds = level(f"of {j}", j)
         upward = seconds + largest(before, below)
-        below = row.put(f"tan up {j}", choose_if(top, choose_if(low_part.same(0), full_tree, upward), below))
-        full_tree = row.put(f"tan whole {j}", seconds + latest)
+        below = row.put(f"tan up {j}", choose_if(top, choose_if(low_part.equals(0), full_tree, upward), below))
+        full_tree = row.put(f"tan full {j}", seconds + latest)
         before, latest = latest, row.put(f"tan latest {j}", largest(latest, full_tree))
     return below
 
