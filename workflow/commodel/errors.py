@@ -59,8 +59,8 @@ class Mistakes:
 
     def raise_any(self) -> None:
         if self.errors:
-            first, *others = self.errors
-            first.further_errors, first.uncounted = tuple(others), self.count - len(self.errors)
+            first, *further = self.errors
+            first.further_errors, first.uncounted = tuple(further), self.count - len(self.errors)
             raise first
 
 

@@ -239,12 +239,12 @@ def _compute_corrections(
     of_residuals = np.array([basis.of_residuals for basis in residuals.bases])
     local, covariance = np.zeros(len(points)), np.zeros((len(points), len(points)))
     for placement, recommender in recommenders.items():
-        here = np.flatnonzero([own == placement for own in placements])
+        numbers = np.flatnonzero([own == placement for own in placements])
         if recommender is not None:
-            corrections = recommender.correct(Places.of_points([points[number] for number in here]))
-            local[here], covariance[np.ix_(here, here)] = corrections.logs, corrections.covariance
-            residuals.low[here], residuals.high[here] = -corrections.half_width, corrections.half_width
-            residuals.corrected[here] = 0.0
+            corrections = recommender.correct(Places.of_points([points[number] for number in numbers]))
+            local[numbers], covariance[np.ix_(numbers, numbers)] = corrections.logs, corrections.covariance
+            residuals.low[numbers], residuals.high[numbers] = -corrections.half_width, corrections.half_width
+            residuals.corrected[numbers] = 0.0
     moved = np.where(of_residuals, residuals.corrected, 0.0)
     factors = np.exp(np.where(of_residuals, logs, 0.0) + local + moved)
     all_fitted = all(recommender is not None for recommender in recommenders.values())

@@ -86,9 +86,9 @@ def _list_factorizations(number: int) -> Iterator[tuple[int, ...]]:
 def list_two_level_trees(leaves: int) -> Iterator[str]:
     """Return trees with every number of inner nodes, whose leaves differ by at most one."""
     for inner in range(2, leaves // 2 + 1):
-        fewer, more = divmod(leaves, inner)
-        if more:
-            yield f"groups:{fewer + 1}x{more},{fewer}x{inner - more}"
+        smaller, larger = divmod(leaves, inner)
+        if larger:
+            yield f"groups:{smaller + 1}x{larger},{smaller}x{inner - larger}"
 
 
 def find_growing_trees(kind: str, leaves: int) -> list[str]:

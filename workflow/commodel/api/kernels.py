@@ -110,7 +110,7 @@ class KernelPredictions:
         return cls(point, any(entry.simulated for entry in sets), rows, iterations, overlapped_computation)
 
     @property
-    def about(self) -> dict[str, object]:
+    def properties(self) -> dict[str, object]:
         names = ("platform", "operation", "algorithm", "layout", "ranks", "nodes", "bytes")
         properties = {name: getattr(self.point, name) for name in names} | {"simulated": self.simulated}
         count = sum(entry["count"] for entry in self.iterations) or 1
@@ -146,7 +146,7 @@ class KernelPredictions:
 
     @property
     def sentences(self) -> list[str]:
-        properties = self.about
+        properties = self.properties
         where = (
             f" of {properties['platform']}{' (simulated)' if properties['simulated'] else ''}"
             if properties["platform"]

@@ -268,7 +268,7 @@ def count_progress(items: Sequence[Item], activity: str) -> Iterator[Item]:
 def show_waiting(activity: str, plain_lines: bool = False) -> Iterator[None]:
     """Show on a terminal the running work, its duration and its step, if it takes long. With `plain_lines`, a line is
     printed every 30 seconds if there is no terminal, except in jobs, whose logs have no progress."""
-    line, start, done = ProgressLine(quiet=False), time.monotonic(), threading.Event()
+    line, start, finished = ProgressLine(quiet=False), time.monotonic(), threading.Event()
     if not (line.live or (plain_lines and not os.environ.get(JOB_VARIABLE))):
         yield
         return
@@ -279,7 +279,7 @@ def show_waiting(activity: str, plain_lines: bool = False) -> Iterator[None]:
 
     def show_elapsed_time() -> None:
         pause = PROGRESS_DELAY if line.live else PLAIN_PROGRESS_DELAY
-        while not done.wait(pause):
+        while not finished.wait(pause):
             pause = REFRESH_INTERVAL
             line.show_progress(f"{activity}: {time.monotonic() - start:.0f} s{texts[0]}")
 
@@ -289,7 +289,7 @@ def show_waiting(activity: str, plain_lines: bool = False) -> Iterator[None]:
         with listen_with(listen):
             yield
     finally:
-        done.set()
+        finished.set()
         thread.join()
         line.clear()
 

@@ -99,8 +99,8 @@ def calibrate(platform, experiment, params, setting, count, check_count, nodes, 
 
 def _make_factor_row(entry: Calibrated, style: str) -> dict[str, object]:
     if style == "table":
-        together = entry.factors.together
-        per_byte = "as latency: statistically tied" if together else entry.factors.per_byte.text
+        tied = entry.factors.together
+        per_byte = "as latency: statistically tied" if tied else entry.factors.per_byte.text
         errors = {"μ before": entry.before, "μ after": entry.after, "held-out points": entry.checked}
         factors = {"latency factor": entry.factors.latency.text, "time per byte factor": per_byte}
         return {"model": entry.moved.family, **factors, **errors}

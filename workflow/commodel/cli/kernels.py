@@ -89,7 +89,9 @@ def predict_kernel(
         write_kernel(predicted.rows, predicted.iterations, predicted.sentences, predicted.simulated, out)
     elif style == "json":
         write_or_print(
-            json.dumps(predicted.about | {"families": predicted.rows, "by_iteration": predicted.iterations}, indent=1),
+            json.dumps(
+                predicted.properties | {"families": predicted.rows, "by_iteration": predicted.iterations}, indent=1
+            ),
             out,
         )
     else:

@@ -68,10 +68,10 @@ def _print_verification(workbook: Path, folder: Path | None) -> None:
     if folder is None and workbook.exists() and not results.exists():
         raise UserError(f"found no folder {results}, wanted --in FOLDER with the results behind it", file=workbook)
     with show_waiting("reading the workbook"):
-        findings, remark = verify_workbook(workbook, results)
+        findings, note = verify_workbook(workbook, results)
     for finding in findings:
         click.echo(f"{finding.verdict:<8} {finding.name}" + (f": {finding.detail}" if finding.detail else ""))
-    if remark:
-        click.echo(remark)
+    if note:
+        click.echo(note)
     if any(finding.verdict not in (SAME, SKIPPED) for finding in findings):
         raise SystemExit(1)

@@ -308,7 +308,9 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
     from commodel.plan.planning import load_setting
 
     placed, ranks = complete_layout_and_ranks(load_setting(platform) if platform else Setting.unlimited(), spec, ranks)
-    nodes, kind, cores = (look(placed.layout, ranks) for look in (place_ranks, list_processor_kinds, list_cores))
+    nodes, kind, cores = (
+        function(placed.layout, ranks) for function in (place_ranks, list_processor_kinds, list_cores)
+    )
     if style == "line":
         click.echo(_format_nodes(nodes, kind, cores))
     elif style == "file":

@@ -161,12 +161,12 @@ def combine_predictions(
     for name in counting:
         first = predictions[name][0] <= predictions[name][0].min() * (1 + 1e-9)
         support += np.mean(shares[name]) * first / first.sum()
-    behind = logs[0] - logs[0][best]
+    excess = logs[0] - logs[0][best]
     difference = np.diag(covariance) + covariance[best, best] - 2 * covariance[best]
-    tied = behind <= np.maximum(NORMAL_QUANTILE * np.sqrt(np.maximum(difference, 0)), np.log1p(NEGLIGIBLE_DIFFERENCE))
+    tied = excess <= np.maximum(NORMAL_QUANTILE * np.sqrt(np.maximum(difference, 0)), np.log1p(NEGLIGIBLE_DIFFERENCE))
     seconds, reach = np.exp(logs[0]), np.exp(NORMAL_QUANTILE * spread)
     ends = seconds / reach, seconds * reach
-    return CombinedPrediction(seconds, *ends, support, regret, np.expm1(behind), tied, spread, covariance)
+    return CombinedPrediction(seconds, *ends, support, regret, np.expm1(excess), tied, spread, covariance)
 
 
 def _compute_covariance(error: np.ndarray, contrast: np.ndarray, shares: np.ndarray) -> np.ndarray:

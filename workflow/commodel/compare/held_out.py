@@ -40,8 +40,10 @@ def split_points(measured: Measured, where: str) -> Split:
     if all(flags) or not any(flags):
         problem = f"all {len(flags)} points, wanted some to fit" if all(flags) else f"none of the {len(flags)} points"
         raise UserError(f"'{held_out.text}' holds out {problem}", key="--hold-out")
-    seen, unseen = (select_points(measured, [flag is wanted for flag in flags]) for wanted in (False, True))
-    return Split(held_out.text, seen, unseen)
+    fitted_points, held_out_points = (
+        select_points(measured, [flag is wanted for flag in flags]) for wanted in (False, True)
+    )
+    return Split(held_out.text, fitted_points, held_out_points)
 
 
 def _name_values(point: Point) -> dict[str, str | int]:
@@ -69,25 +71,25 @@ def list_points(measured: Measured) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(held_out=True)
 
 
-def predict_held_out(parameters: ParameterSet, unseen: Measured) -> pd.DataFrame:
+def predict_held_out(parameters: ParameterSet, held_out: Measured) -> pd.DataFrame:
     """Return a row for each held-out point with its prediction and its time, as in a comparison."""
-    predictions = predict(parameters, unseen.points, strict=False)
+    predictions = predict(parameters, held_out.points, strict=False)
     columns = {"predicted": "seconds", "predicted_low": "low", "predicted_high": "high"}
     columns |= {name: name for name in ("parameters_low", "parameters_high")} | {"interval_basis": "interval"}
     columns["validity"] = "validity_text"
     values = {name: [getattr(entry, field) for entry in predictions] for name, field in columns.items()}
-    return add_errors(list_points(unseen).assign(family=parameters.family, **values))
+    return add_errors(list_points(held_out).assign(family=parameters.family, **values))
 
 
 def recommend_held_out(sets: Sequence[ParameterSet], parts: Split) -> pd.DataFrame:
     """Return a row for each held-out point with the recommended prediction. Its residuals are those of the points that
     the models were fitted to; no row if there are too few."""
-    seen, unseen = (
+    fitted, held_out = (
         pd.concat([_describe_places(predict_held_out(parameters, part), part) for parameters in sets])
         for part in (parts.fitted, parts.held_out)
     )
-    recommender = Recommender.fit(seen)
-    return seen.iloc[:0] if recommender is None else add_errors(recommend_rows(recommender, unseen))
+    recommender = Recommender.fit(fitted)
+    return fitted.iloc[:0] if recommender is None else add_errors(recommend_rows(recommender, held_out))
 
 
 def _describe_places(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:

@@ -50,7 +50,7 @@ class Quantity:
 class Snapshot:
     name: str
     quantities: dict[Key, Quantity]
-    about: dict[tuple[str, str], str] = field(default_factory=dict)  # by platform and what it is
+    texts: dict[tuple[str, str], str] = field(default_factory=dict)  # by platform and what it is
     simulated: frozenset[str] = frozenset()  # platforms
 
     @property
@@ -249,12 +249,12 @@ def _format_ends(ratio: float, old: Quantity, new: Quantity) -> tuple[float, flo
 
 def compare_provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
     """Return the differences of provenance: platform, subject, old and new text. Empty if either has no provenance."""
-    if not (old.about and new.about):
+    if not (old.texts and new.texts):
         return []
     renamed = _find_renamed_platform(old, new)
-    new_texts = {(renamed.get(where, where), subject): text for (where, subject), text in new.about.items()}
-    keys = dict.fromkeys([*old.about, *new_texts])
-    rows = [(*key, old.about.get(key, ""), new_texts.get(key, "")) for key in keys]
+    new_texts = {(renamed.get(where, where), subject): text for (where, subject), text in new.texts.items()}
+    keys = dict.fromkeys([*old.texts, *new_texts])
+    rows = [(*key, old.texts.get(key, ""), new_texts.get(key, "")) for key in keys]
     return [row for row in rows if row[2] != row[3]]
 
 

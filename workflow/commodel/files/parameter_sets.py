@@ -222,7 +222,7 @@ def _find_contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str |
         elif min(*errors.widening.values(), *errors.growth.values()) < 0:
             yield ("errors", name), "found a number below 0 in widening or growth"
         if {*errors.beyond} - {*SIZE_SIDES} or any(
-            low > high or more < 0 for low, high, more in errors.beyond.values()
+            low > high or growth < 0 for low, high, growth in errors.beyond.values()
         ):
             yield ("errors", name, "beyond"), f"wanted low, high and growth for {' or '.join(SIZE_SIDES)}"
         if errors.half_size < 0:

@@ -62,9 +62,9 @@ def check_unit(number: float, unit: str, wanted: str) -> None:
         right = "a number without a unit" if wanted in ("", "1") else f"a value in {wanted}"
         raise UserError(f"found the unit '{make_printable(unit, 20)}', wanted {right}")
     if number and wanted.startswith("s"):
-        alone = f"{number:g}".replace("e-0", "e-")
-        right = f"such as {suggest_time_units(alone, wanted[1:])}" if wanted in ("s", "s/B") else wanted
-        raise UserError(f"found '{alone}', wanted a unit with it, {right}")
+        number_text = f"{number:g}".replace("e-0", "e-")
+        right = f"such as {suggest_time_units(number_text, wanted[1:])}" if wanted in ("s", "s/B") else wanted
+        raise UserError(f"found '{number_text}', wanted a unit with it, {right}")
 
 
 MAX_ENTRIES = 100_000

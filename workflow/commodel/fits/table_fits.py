@@ -75,7 +75,7 @@ from commodel.units import format_bytes, format_seconds
 def stack_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:
     """Yield points stacked by shape: their numbers, their schedules, and a repeat count. A sum is split into its
     parts."""
-    for numbers, pattern in stack_points(points, many=True):
+    for numbers, pattern in stack_points(points, many_sizes=True):
         counted = pattern.iterate_parts() if isinstance(pattern, ScheduleSum) else [(1, pattern)]
         yield from ((numbers, part, count) for count, part in counted)
 

@@ -487,25 +487,27 @@ def _read_run_rows(path: Path, stated: StatedProperties, readings: Readings) -> 
         if run.unreadable_files:
             more_text = f", and {len(run.unreadable_files) - 1} more like it" if len(run.unreadable_files) > 1 else ""
             readings.remarks.append(f"{name}: {run.unreadable_files[0]}: the file is ignored{more_text}")
-        of_tests = {number: about for (job, number), about in metadata.items() if job == name}
+        of_tests = {number: test_metadata for (job, number), test_metadata in metadata.items() if job == name}
         moved: dict[str, list[str]] = defaultdict(list)
         for number, samples in sorted(run.tests.items()):
-            about = of_tests.get(number)
-            if about is None:
+            test_metadata = of_tests.get(number)
+            if test_metadata is None:
                 readings.left_out[f"test {number} of {name}, which is not in {file.name}"] += len(samples)
                 continue
             placement = choose_placement(
-                about.placement, about.gpu, [other.placement for other in of_tests.values()], run.allocs
+                test_metadata.placement, test_metadata.gpu, [other.placement for other in of_tests.values()], run.allocs
             )
             if not placement.layout:
                 readings.left_out[f"test {number} of {name}, whose placement is irregular"] += len(samples)
                 continue
-            if placement.size != about.placement.size:
-                difference = f"{file.name} has {about.placement}, {placement.file} {placement}, which is used"
+            if placement.size != test_metadata.placement.size:
+                difference = f"{file.name} has {test_metadata.placement}, {placement.file} {placement}, which is used"
                 moved[difference] += [number]
-            test = Test(name, number, about.collective, placement.ranks)
+            test = Test(name, number, test_metadata.collective, placement.ranks)
             for sample in sorted(samples, key=lambda sample: (sample.tool_name, sample.elements)):
-                source_row = SourceRow(path, 0, stated, placement.layout, f"{number}/{sample.file}", about.setting)
+                source_row = SourceRow(
+                    path, 0, stated, placement.layout, f"{number}/{sample.file}", test_metadata.setting
+                )
                 size, seconds = sample.elements * sample.element, sample.nanoseconds / NANOSECONDS_PER_SECOND
                 yield Row(source_row, test, sample.elements, size, seconds, sample.tool_name)
         for difference, numbers in moved.items():

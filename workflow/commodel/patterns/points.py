@@ -154,15 +154,15 @@ def make_library_points(setting: Setting, points: Iterable[Point]) -> Iterator[P
 
     For a tree, it is a collective of the front end and the back ends: one rank more than there are leaves.
     """
-    listed = set()
+    workloads = set()
     for point in points:
         if (
-            (point.workload, point.layout) in listed
+            (point.workload, point.layout) in workloads
             or is_pattern_file(point.operation)
             or not find_operation(point.operation).mpi
         ):
             continue
-        listed.add((point.workload, point.layout))
+        workloads.add((point.workload, point.layout))
         ranks = point.leaves + 1 if point.leaves else point.ranks
         combination = {"operation": point.operation, "algorithm": LIBRARY, "ranks": ranks, "bytes": point.bytes}
         try:

@@ -273,7 +273,7 @@ class Rectangle:
     width: int
     height: int
     fill: str
-    about: str = ""  # the tooltip
+    tooltip: str = ""  # the tooltip
 
     def font_size(self, unit: float) -> float:
         """Return the font size of the label in pixels, if a unit of the square has `unit` pixels; 0 if it does not
@@ -399,7 +399,7 @@ class Axis:
     bytes: bool = False  # ticks at powers of 16, written 4 KiB
     low: float | None = None
     high: float | None = None
-    whole: bool = False  # ticks at whole numbers from 0 on, such as levels of a tree
+    whole_numbers: bool = False  # ticks at whole numbers from 0 on, such as levels of a tree
     names: tuple[str, ...] = ()  # of the labels at 0, 1, 2, …; bars have such an axis
 
     @property
@@ -524,7 +524,7 @@ class Tile:
     figure: str
     sentence: str
     shares: tuple[tuple[str, int], ...] = ()  # a bar in place of the number: kinds and their counts
-    behind: SourceRows | None = None
+    source: SourceRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -533,10 +533,10 @@ class Cell:
     column: int
     text: str
     fill: str  # background colour, for dark letters
-    about: str  # text of the tooltip
+    tooltip: str  # text of the tooltip
     marked: bool = False  # outlined
     picks: tuple[tuple[str, str], ...] = ()  # filters that a click sets: names and values
-    behind: SourceRows | None = None
+    source: SourceRows | None = None
 
 
 @dataclass(frozen=True, slots=True)

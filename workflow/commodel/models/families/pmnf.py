@@ -124,8 +124,8 @@ def _leave_one_out(columns: Array) -> Array:
     q, r = np.linalg.qr(columns)
     scale = np.linalg.norm(columns, axis=1)
     is_valid = np.all(np.abs(np.diagonal(r, axis1=1, axis2=2)) > COLLINEAR * scale, axis=1)
-    ones = np.ones(columns.shape[1])
-    projected = np.swapaxes(q, 1, 2) @ ones
+    unit_target = np.ones(columns.shape[1])
+    projected = np.swapaxes(q, 1, 2) @ unit_target
     coefficients = np.linalg.solve(np.where(is_valid[:, None, None], r, np.eye(r.shape[-1])), projected[..., None])[
         ..., 0
     ]

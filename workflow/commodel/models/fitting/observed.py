@@ -128,8 +128,8 @@ class Fitted:
 
 
 def make_estimate(
-    draws: Array, unit: str, note: str = "", known: bool = True, reach: tuple[float, float] | None = None
+    draws: Array, unit: str, note: str = "", determined: bool = True, reach: tuple[float, float] | None = None
 ) -> Estimate:
     """Return the value of row 0 with the 95 % interval of the draws, or with the interval `reach`."""
     low, high = np.percentile(draws[1:], [2.5, 97.5]) if reach is None else reach
-    return Estimate(float(draws[0]), unit, float(min(low, draws[0])), float(max(high, draws[0])), note, known)
+    return Estimate(float(draws[0]), unit, float(min(low, draws[0])), float(max(high, draws[0])), note, determined)

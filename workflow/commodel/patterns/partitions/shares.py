@@ -197,10 +197,10 @@ def _make_rectangles(
     tiling: Rectangles, columns: list[list[int]], width: dict[int, int], height: dict[int, int]
 ) -> Rectangles:
     x, y, widths, heights = np.zeros((4, tiling.ranks), dtype=np.int64)
-    left = 0
+    x_edge = 0
     for column in columns:
         heights[column] = [height[rank] for rank in column]
-        x[column], widths[column] = left, width[column[0]]
+        x[column], widths[column] = x_edge, width[column[0]]
         y[column] = np.cumsum(heights[column]) - heights[column]
-        left += width[column[0]]
+        x_edge += width[column[0]]
     return Rectangles(x, y, widths, heights, tiling.side)

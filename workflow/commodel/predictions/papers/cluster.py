@@ -441,14 +441,14 @@ def tabulate_parameters(evidence: Evidence, printed: ParameterSet, fitted: Param
         latency = machine.latency(PACKET, ranks) if machine else nan
         rows.append(Row((f"L, {ranks} ranks", PACKET), paper.latency(PACKET, ranks), (latency,)))
     buffer = Row(("B_L",), paper("B_L", 0), (machine("B_L", 0) if machine else nan,))
-    found = (
+    buffer_text = (
         f"the fit found {machine('B_L', 0):.0f}" if machine and "B_L" in machine.values else "the fit found no limit"
     )
     return Figure(
         "Table 1",
         "the parameters of the cluster model",
         "Values of the table's formulas for packets of 40 and 1500 bytes, and the same of parameters fitted to probes "
-        f"on {evidence.platform}. The network's buffer has 1935 packets in the paper; {found}.",
+        f"on {evidence.platform}. The network's buffer has 1935 packets in the paper; {buffer_text}.",
         "the machine is another one; "
         + evidence.choose(
             "the simulated one has O_s, U_r, the ports' throughput and a latency from this table, but no O_r, since "

@@ -275,7 +275,7 @@ def make_channel(axis: Axis, chart: Chart, side: str) -> dict:
             "labelAngle": -SLANT if sum(map(len, axis.names)) > OVERLAPPING else 0,
         }
         scale |= {"domain": [-0.5, len(axis.names) - 0.5], "nice": False}
-    elif axis.whole:
+    elif axis.whole_numbers:
         axis_style |= {"values": list(range(0, math.ceil(axis.high), axis.step))}
     elif axis.bytes and values:
         ticks = choose_byte_ticks(values)
@@ -375,7 +375,7 @@ def specify_grid(content: Grid) -> dict:
             "f": cell.fill,
             "k": INK if cell.marked else cell.fill,
             "t": text,
-            "a": cell.about,
+            "a": cell.tooltip,
             "o": 1,
             "picks": cell.picks,
         }
@@ -471,7 +471,7 @@ def specify_tiling(content: Tiling) -> dict:
     cells, numbers = [], []
     for part in content.rectangles:
         ends = {"x": part.x, "x2": part.x + part.width, "y": part.y, "y2": part.y + part.height}
-        cells.append({key: round(unit * end, 2) for key, end in ends.items()} | {"f": part.fill, "a": part.about})
+        cells.append({key: round(unit * end, 2) for key, end in ends.items()} | {"f": part.fill, "a": part.tooltip})
         if size := part.font_size(unit):
             middle = {"x": unit * (part.x + part.width / 2), "y": unit * (part.y + part.height / 2)}
             middle = {key: round(value, 2) for key, value in middle.items()}

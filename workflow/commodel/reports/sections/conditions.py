@@ -111,12 +111,12 @@ def _find_flagged_networks(comparison: pd.DataFrame, paired: Collection[str]) ->
         why = flagged.mode().iloc[0]
         line = f"{len(flagged)} of {format_count(len(rows), 'prediction')} of the best model, {families.iloc[0]}, "
         line += "are flagged"
-        unseen = (
+        unprobed = (
             platform not in paired
             and Validity.parse(why).is_of(ValidityKind.CONTENTION)
             and rows["levels_crossed"].eq("").all()
         )
-        lines.append(Remark(platform, f"{line}: {why}.{NETWORK_HINT if unseen else ''}"))
+        lines.append(Remark(platform, f"{line}: {why}.{NETWORK_HINT if unprobed else ''}"))
     return lines
 
 

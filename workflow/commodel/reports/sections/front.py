@@ -169,7 +169,7 @@ def make_trust_grid(held_out: pd.DataFrame) -> Grid:
             FLAGGED_COLOUR if mostly_invalid else colour_error(row.mu_mean),
             link_mean_error(platform, row.operation, row.family),
         )
-        cells.append(Cell(*cell, format_mu(row.mu_mean), fill, words, picks=picks, behind=source))
+        cells.append(Cell(*cell, format_mu(row.mu_mean), fill, words, picks=picks, source=source))
     heads = tuple(("", family) for family in families)
     title = "Mean error by model and operation"
     if best is not None:
@@ -314,7 +314,7 @@ def make_front(
         simulated,
         describe_measurement(part, batches, simulated),
         tuple(
-            replace(tile, behind=source)
+            replace(tile, source=source)
             for tile, source in (
                 summarize_prediction(platform, held_out, best, recommended.evaluation),
                 (summarize_default_gains(part, bool(choices.cells)), SourceRows("Selection", where)),

@@ -67,8 +67,8 @@ def draw_tree(number: int, predicted: PredictedTree, simulated: set[str]) -> Cha
     nodes = Series("nodes", tuple(x), tuple(level), "dots", NODE, labels)
     ends = -AXIS_MARGIN, max(x) + AXIS_MARGIN
     axes = (
-        Axis("leaves, from the left", log=False, low=ends[0], high=ends[1], whole=True),
-        Axis("level", log=False, low=-AXIS_MARGIN, high=max(level) + AXIS_MARGIN, whole=True),
+        Axis("leaves, from the left", log=False, low=ends[0], high=ends[1], whole_numbers=True),
+        Axis("level", log=False, low=-AXIS_MARGIN, high=max(level) + AXIS_MARGIN, whole_numbers=True),
     )
     title = f"{label_platform(to_plain_value(waits.point.platform), simulated)}, {make_tree_name(predicted)}"
     return Chart(f"Tree {number}", title, *axes, (*lines, nodes))

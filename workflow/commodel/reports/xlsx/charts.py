@@ -150,7 +150,7 @@ def format_axis(axis: Axis) -> dict:
         options["num_format"] = "[>=1]#,##0;General"
     if axis.low is not None:
         options |= {"min": axis.low, "max": axis.high}
-    if axis.whole:
+    if axis.whole_numbers:
         options |= {"num_format": f'[<0]"";[>={axis.high:g}]"";0', "major_unit": axis.step}
     return options
 

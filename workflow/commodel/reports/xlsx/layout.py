@@ -183,7 +183,7 @@ class Places:
     tables: dict[str, Place] = field(default_factory=dict)  # by name; of several sheets the first
     rows: dict[tuple, dict[tuple, tuple[int, int]]] = field(default_factory=dict)
 
-    def behind(self, source: SourceRows | None) -> str:
+    def link_source(self, source: SourceRows | None) -> str:
         """Return a link to the rows that a number comes from, or to one cell of the first of them."""
         if source is None or (position := self.tables.get(source.table)) is None:
             return ""

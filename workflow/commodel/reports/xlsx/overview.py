@@ -117,7 +117,7 @@ class Overview:
             self.sheet.set_row(row, height)
         for tile, (first, last) in zip(self.front.tiles, self.quarters, strict=True):
             base = {"bg_color": GROUND, "left": 5, "left_color": INK, "indent": 1}
-            make_format, target = self.writer.make_format, places.behind(tile.behind)
+            make_format, target = self.writer.make_format, places.link_source(tile.source)
             self._write_across(self.row, first, last, tile.question, make_format(**base, bold=True, font_color=MUTED))
             cell_format = make_format(**base, bold=True, font_size=16, font_color=LINK if target else INK)
             self._write_across(self.row + 1, first, last, tile.figure, cell_format, target)
@@ -166,8 +166,8 @@ class Overview:
                     else {"border": 1, "border_color": "#FFFFFF"}
                 )
                 cell_format = make_format(bg_color=cell.fill, font_color="#111111", align="center", **edges)
-                column, target = first + names + cell.column, places.behind(cell.behind)
-                self._write_across(top + cell.row, column, column, cell.text, cell_format, target, cell.about)
+                column, target = first + names + cell.column, places.link_source(cell.source)
+                self._write_across(top + cell.row, column, column, cell.text, cell_format, target, cell.tooltip)
         self.sheet.ignore_errors({"number_stored_as_text": f"A{top + 1}:XFD{top + len(shown)}"})
         if hidden := len(grid.rows) - len(shown):
             text = f"and {hidden} rows more: on the sheet Selection"
@@ -194,7 +194,7 @@ class Overview:
             ("What if L doubles? Enter 2 in this cell of the calculator", calculator[1]),
             (
                 "Best model by operation and fan-in: marked in each row",
-                places.behind(SourceRows("Mean μ by fan_in", where)),
+                places.link_source(SourceRows("Mean μ by fan_in", where)),
             ),
         ]
         entries = [entry for entry in answers if entry[1]]
