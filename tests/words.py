@@ -2,8 +2,8 @@
 
 The list has words of the dialect that the code was first written in, and those that reviewers stumbled over. RIDDLES
 are looked for in docstrings, comments, messages, tables of columns, scripts of pages and documentation, IDENTIFIERS
-among Python names, LOCALS among arguments and locals of functions. The first line of a function's docstring is imperative.
-"""
+among Python names, LOCALS among arguments and locals of functions. The first line of a function's docstring is
+imperative."""
 
 import ast
 import io

@@ -66,7 +66,7 @@ def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_on
     assert set(far["interval_basis"]) == {f"{PARAMETERS}: nothing measured between nodes"}
     assert advice.interval == advice.rows["interval_basis"].iloc[0]
     (note,) = [note for note in advice.notes if note.startswith("NO INTERVAL OF ERRORS")]
-    assert "2 of 4 choices: nothing was measured between nodes" in note
+    assert "2 of 4 choices: no measurement between nodes" in note
 
 
 def test_where_both_were_measured_there_is_nothing_to_state():

@@ -148,7 +148,7 @@ def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):
         (
             "open-mpi",
             OPEN_MPI,
-            "image open-mpi.sif has Open MPI .* is of MPICH: every rank would believe that it is rank 0",
+            "image open-mpi.sif has Open MPI .* is of MPICH: every rank would run as rank 0",
         ),
         ("other", OTHER_SOURCES, r"image other.sif was built from other C sources .* build it again: make container"),
     ],

@@ -197,7 +197,7 @@ class Assessment:
             raise UserError(validity.text)
         seconds = np.broadcast_to(model.cost(pattern), model.rows)
         if not (np.isfinite(seconds).all() and seconds[0] > 0):
-            raise UserError("it predicts something at 0, or at no number")
+            raise UserError("it predicts a time of 0, or no number")
         period, of_stream = np.nan, validity
         if stream and predicts_streams(model.entry):
             period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))

@@ -195,5 +195,5 @@ def choose_ranking_family(evidence: Evidence, family: str | None) -> str:
         raise UserError(f"no values of family '{family}'; {suggest_name(family, families)}")
     seeing = ["taulop"] if "taulop" in families else [name for name in families if find_family(name).uses_bytes]
     if not (family or seeing):
-        raise UserError(f"found values of {', '.join(families)}, wanted a family that sees sizes, or --family")
+        raise UserError(f"found values of {', '.join(families)}, wanted a model of message sizes, or --family")
     return family or seeing[0]

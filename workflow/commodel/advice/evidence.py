@@ -121,12 +121,12 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
         reach = f"{_find_span(*ranks)} ranks and {_find_span(*map(format_bytes, sizes))}"
         notes.append(f"EXTRAPOLATED by {doublings:.1f} doublings: measured were {reach}; intervals are wider for that")
     if changed := describe_manual_values(evidence):
-        weights_note = "" if deciding.empty else "; weights are by the errors of what was fitted"
+        weights_note = "" if deciding.empty else "; weights come from the errors of the fitted sets"
         notes.append(f"SET BY HAND: {changed}, all else as in the sets{weights_note}")
     if sheets := sorted(
         parameters.family for parameters in evidence.sets if DATA_SHEET_SOURCE in parameters.provenance
     ):
-        notes.append(f"FROM DATA SHEETS: values of {', '.join(sheets)} that nobody has measured")
+        notes.append(f"FROM DATA SHEETS: values of {', '.join(sheets)} are not measured")
     return notes
 
 
@@ -134,9 +134,9 @@ def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:
     """Return a note on the alternatives without an interval from residuals, if others have one."""
     missing = Counter(filter(None, (IntervalBasis.parse(text).unmeasured for text in intervals)))
     return [
-        f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}, "
-        f"{'families count alike there' if where in PLACEMENT_NAMES.values() else 'weights come from nearer ranks'}, "
-        "and low and high are what the parameters leave open"
+        f"NO PREDICTION INTERVAL for {number} of {len(intervals)} choices: no measurement {where}; "
+        f"{'weights are equal' if where in PLACEMENT_NAMES.values() else 'weights come from nearer ranks'}, "
+        "low and high are the ends of the parameter interval"
         for where, number in missing.items()
     ]
 

@@ -31,7 +31,7 @@ def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str,
     low = min(find_fewest_senders(g_s, g_r), senders)
     if "B_L" not in values:
         high = window_size = senders
-        rule, full_after, delivered = "no B_L: nothing is known to be lost", None, None
+        rule, full_after, delivered = "no B_L: losses are not predicted", None, None
     else:
         buffer = float(values["B_L"][0, 0])
         high = find_most_senders(senders, packets * senders, g_s, g_r, buffer)

@@ -83,7 +83,7 @@ class RecalibrationRequest:
         nodes: int | None,
     ) -> RecalibrationRequest:
         if not (platform or source.platform):
-            raise UserError("--platform is missing: the sets do not say where to measure")
+            raise UserError("--platform is missing: the sets name no platform to measure on")
         loaded = load_platform(find_config_file("platform", platform or source.platform))
         if loaded.overlay:
             raise UserError(f"platform '{loaded.name}' is an overlay network: only MPI is calibrated")

@@ -98,7 +98,7 @@ def find_dialect(program: Path, start: Sequence[str] = ()) -> Dialect:
     if find_kind(version) == MPICH:
         own = selection.read_builtin_tree(find_shared_library(program))
         return replace(OF_MPICH, write=lambda choices, assumptions: selection.format_selection(choices, own))
-    raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH: no rules of others are known here")
+    raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH")
 
 
 def _open_mpi_environment(path: Path, operations: Iterable[str]) -> dict[str, str]:

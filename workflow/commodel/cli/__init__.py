@@ -20,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 GROUPS = {  # in the order of use: the module of each verb, and its sentence
     "Start": {
         "init": ("project", "Make a project with experiments, platforms and profiles."),
-        "doctor": ("project", "List the programs found here, and what each missing one would add."),
+        "doctor": ("project", "List installed programs, and the features that need each missing one."),
         "run": ("run", "Measure, fit, predict, compare and report an experiment."),
         "status": ("run", "Show the progress of an experiment, from any machine."),
     },

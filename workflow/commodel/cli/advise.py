@@ -164,7 +164,7 @@ def advise(
     if out and out.suffix not in OUT_SUFFIXES:
         raise UserError(f"found '{out.name}', wanted a file .csv, .xlsx or .conf")
     if score and settings:
-        raise UserError("--score is about what was fitted: leave --set out")
+        raise UserError("--score uses the fitted sets: omit --set")
     if not (score or pattern["operations"]):
         raise UserError("give --operation NAME; `commodel show operations` lists them")
     workloads = [] if score else list_workloads(**pattern)

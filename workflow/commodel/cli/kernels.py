@@ -178,7 +178,7 @@ def _make_prediction_row(row: dict) -> dict:
         "--format",
         "style",
         type=click.Choice(PARTITION_STYLES),
-        help="Format; csv is what summa:partition=PATH reads.  [default: as --out ends, else table]",
+        help="Format; summa:partition=PATH reads csv.  [default: as --out ends, else table]",
     ),
 )
 def partition(

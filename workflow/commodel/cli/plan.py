@@ -96,7 +96,7 @@ def _read_edited_workbook(workbook: Path, experiment: str | None, out: Path | No
     if experiment is not None or out is None:
         raise UserError("--from takes no EXPERIMENT, and -o FILE.yaml")
     if out.exists():
-        raise UserError("is there already; name another file, or remove it", file=out)
+        raise UserError("exists already; name another file, or remove it", file=out)
     with open_received(workbook) as book:
         sheets, max_rows = {}, editable_matrix.MAX_ROWS + editable_matrix.SPARE_ROWS + editable_matrix.HEADER_ROWS
         for name, width in (

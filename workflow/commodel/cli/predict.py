@@ -72,7 +72,7 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
     click.option("--partition", help="CSV of rank,x,y,width,height.  [default: an even grid]"),
     click.option("--grid", help="Rows x columns of processes, e.g. 4x2.  [default: nearly square]"),
     click.option("--iteration", help="Iteration of summa to predict, from 0.  [default: all]"),
-    click.option("--overlapped", is_flag=True, help="Overlap sends and multiplications; predict what stays visible."),
+    click.option("--overlapped", is_flag=True, help="Overlap sends and multiplications; predict the visible time."),
     click.option("--speeds", type=PATH, help="Speeds of processes for --overlapped.  [default: the partition's]"),
     experiment_option,
     folded=True,

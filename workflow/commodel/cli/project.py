@@ -52,7 +52,7 @@ def init(folder: Path) -> None:
     existing = [name for name in texts if _is_another(folder / name, texts[name])]
     existing += ["slurm"] if slurm.exists() and not slurm.samefile(folder / SLURM_PROFILE) else []
     if existing:
-        message = f"found another {existing[0]} there already, wanted a folder without one; nothing was written"
+        message = f"found another {existing[0]}, wanted a folder without one; nothing was written"
         raise UserError(message, file=folder)
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def doctor(need: str | None) -> None:
         if not path:
             rows[-1]["needed for"] += f"; install: {tool.installation}"
     missing = [row["tool"] for row in rows if row["found"] == "missing"]
-    answer = f"{len(rows) - len(missing)} of {len(rows)} programs are here"
+    answer = f"{len(rows) - len(missing)} of {len(rows)} programs are installed"
     answer += f"; missing: {', '.join(missing)}." if missing else "."
     notes = [f"Messages between two ranks here: {carrier}."] if (carrier := detect_node_transport()) else []
     notes.append(

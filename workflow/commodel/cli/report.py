@@ -25,7 +25,7 @@ from commodel.errors import UserError
     "Output",
     click.option("-o", "--out", type=PATH, help="Folder of the report.  [default: reports/NAME]"),
     click.option("--pictures", type=PATH, help="Write the charts here, as SVG and PNG; the report only with --out."),
-    click.option("--every-chart", is_flag=True, help="Write all charts of the page, not only those of its start."),
+    click.option("--every-chart", is_flag=True, help="Write all charts of the page, not only of its first screen."),
 )
 def report(
     folder: Path | None,

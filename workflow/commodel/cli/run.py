@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 @make_option_group(
     "What",
     click.option("--only", metavar="PLATFORM", help="Run only the part on this platform."),
-    click.option("--retry", is_flag=True, help="Measure again what failed: crash, timeout, budget, late."),
+    click.option("--retry", is_flag=True, help="Measure failed cases again: crash, timeout, budget, late."),
     click.option("--no-survey", is_flag=True, help="Do not learn levels that the platform file does not name."),
-    click.option("-n", "--dry-run", is_flag=True, help="Show what would run."),
+    click.option("-n", "--dry-run", is_flag=True, help="Show the jobs that would run."),
 )
 @make_option_group(
     "Where",

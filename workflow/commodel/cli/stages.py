@@ -84,7 +84,7 @@ def build(toolchain: str) -> None:
         "-o",
         "--out",
         type=PATH,
-        help="File of speeds, whose others stay; or folder of raw samples.  [default: raw/BATCH]",
+        help="File of speeds to update, or folder of raw samples.  [default: raw/BATCH]",
     ),
     quiet_option,
 )
@@ -126,7 +126,7 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     click.option(
         "--in", "plan_file", metavar="PLAN", type=PATH, required=True, help="Plan of the experiment, or its folder."
     ),
-    click.option("--unfinished", is_flag=True, help="Collect unfinished batches too; the rest is marked unmeasured."),
+    click.option("--unfinished", is_flag=True, help="Collect unfinished batches too; mark missing cases unmeasured."),
 )
 @make_option_group(
     "Output",

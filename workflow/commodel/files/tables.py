@@ -255,12 +255,12 @@ COMPARISON = (
         int,
         default=1,
         shown=Condition.WAVES,
-        note="of several, the times measured and predicted are those between two",
+        note="if several: measured and predicted times are those between two waves",
     ),
     Field("node_usage", str, old=("room",), shown=HIDDEN),
     Field("workload", str, old=("group",)),
     Field("simulated", bool, format="text"),
-    Field("batch", str, default="", note="the allocation that it was measured in"),
+    Field("batch", str, default="", note="measured in one allocation"),
     Field(
         "setting",
         str,
@@ -279,7 +279,7 @@ COMPARISON = (
     *_wave_fields(
         "first",
         head="first wave",
-        note="median, from the common start to its end at the last rank; n/a: clocks are not known well enough",
+        note="median, from the common start to its end at the last rank; n/a: clock offsets are too uncertain",
     ),
     *_wave_fields(
         "last",
@@ -294,7 +294,7 @@ COMPARISON = (
     _process_count_field("processes", note="on the host of the first rank", blank_without="processors"),
     _process_count_field(
         "processors",
-        note="of that host; where processes are more, they take turns",
+        note="of that host; if there are more processes, they take turns",
         blank_without="processors",
     ),
     Field("family", str, head="model"),
@@ -305,7 +305,7 @@ COMPARISON = (
         "corrected",
         default=nan,
         blank_without=SCHEDULE,
-        note="the prediction times the median factor by which it is wrong elsewhere; inside predicted low and high",
+        note="the prediction times its median error factor at other points; within predicted low and high",
     ),
     # The interval from the uncertainty of the parameters only. Older tables have no other interval.
     *_time_fields("parameters_low parameters_high", default=nan, blank_without=SCHEDULE),
@@ -314,7 +314,7 @@ COMPARISON = (
         str,
         default="",
         old=("interval",),
-        note="what predicted low and high rest on; they contain the corrected prediction",
+        note="data from which predicted low and high come; they contain the corrected prediction",
     ),
     Field("measurement", str),
     Field(

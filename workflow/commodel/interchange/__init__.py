@@ -110,7 +110,7 @@ class Readings:
             return
         ranks = source_row.stated.ranks or ranks
         if not ranks:
-            raise source_row.error("the file does not say how many ranks there were; give --ranks")
+            raise source_row.error("the file does not name the number of ranks; give --ranks")
         size = size if has_size(operation) else 0
         self._add(source_row, operation, algorithm_name, ranks, size, seconds, statistic)
 
@@ -204,7 +204,7 @@ def read_times(entry: Format, files: Iterable[Path], stated: StatedProperties) -
             explanation = (
                 f", only {describe_left_out(readings)}" if readings.left_out else f"; is it a file of {entry.title}?"
             )
-            raise UserError(f"found no time of an operation and algorithm known here{explanation}", file=file)
+            raise UserError(f"found no time of a known operation and algorithm{explanation}", file=file)
         joined.times += readings.times
         joined.left_out += readings.left_out
         joined.remarks += readings.remarks

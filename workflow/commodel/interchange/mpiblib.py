@@ -19,9 +19,7 @@ def read_file(path: Path, stated: StatedProperties) -> Readings:
         elif cells and columns:
             row = source_row.split(columns, cells)
             if not stated.operation:
-                raise source_row.error(
-                    "the file does not say what was measured; give --operation, e.g. bcast or pingpong"
-                )
+                raise source_row.error("the file does not name the operation; give --operation, e.g. bcast or pingpong")
             size, seconds = source_row.parse_whole(row["msg"]), source_row.parse_number(row["time"])
             if stated.operation == "pingpong":
                 readings.add_message(source_row, size, seconds / 2, "mean")

@@ -26,7 +26,7 @@ FOLDER = "networks"
 PROBE = "nodepairs"
 TITLE = "-survey-"  # between platform and digest in the name of a batch
 HEADER = """# The network of platform {platform}, learned from times between pairs of nodes. Written by a run.
-# Delete this file to survey the network again; `levels:` in the platform file goes before it.
+# Delete this file to survey the network again; `levels:` in the platform file has precedence.
 """
 
 Group = Annotated[tuple[Count, ...], Len(max_length=1 << 20)]

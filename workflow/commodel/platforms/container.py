@@ -127,7 +127,7 @@ def _check_image(image: Image, runtime: str, prefix: tuple[str, ...], starter: s
     if failure:
         raise UserError(f"the programs in image {image.file.name} do not start: {failure}")
     if reason := explain_mismatch(json.loads(description)["mpi"], starter, slurm_mpi):
-        wanted = "say mpi: pmix in its section slurm" if slurm_mpi else "put the mpiexec of that MPI on PATH"
+        wanted = "set `mpi: pmix` in its section slurm" if slurm_mpi else "put the mpiexec of that MPI on PATH"
         raise UserError(f"image {image.file.name} has {reason}; {wanted}")
     if image.mpi and not (loaded := _find_loaded_mpi(prefix, program)).startswith(f"{image.mpi}/"):
         raise UserError(

@@ -290,7 +290,7 @@ class Platform(FileMapping):
             )
         if self.overlay and self.simulated:
             raise make_refusal(
-                f"found '{self.substrate}', which no simulator runs: it is measured as itself", "substrate"
+                f"found '{self.substrate}', which no simulator runs; it can only be measured", "substrate"
             )
         if self.substrate == "mrnet" and self.launcher != "local":
             raise make_refusal(

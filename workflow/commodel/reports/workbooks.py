@@ -339,7 +339,7 @@ def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pa
     columns = [Column(key, key) for key in ("kind", "platform", "what")]
     columns += [Column(f"at {number}", name, "ratio") for number, name in enumerate(names, 1)]
     rows = tuple((line.kind, to_plain_value(line.platform), to_plain_value(line.name), *line.ratios) for line in lines)
-    note = "Over the first; of points the geometric mean of all that an operation has in common with it."
+    note = "Ratio to the first result; of points, the geometric mean over the points of an operation in both."
     blocks = [Table("History", "Ratios to the first", tuple(columns), rows, note=note, fixed=3)]
     for kind, title in ((POINT, "Measured points"), (PARAMETER, "Parameters")):
         drawn = sorted((line for line in lines if line.kind == kind), key=lambda line: -line.change)

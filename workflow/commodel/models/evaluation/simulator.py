@@ -166,4 +166,4 @@ def simulate(operations: Operations, times: Times, ranks: int) -> Array:
     failed = load_library().commodel_by_events(
         ctypes.byref(program), ctypes.byref(durations), c_void_p(finish.ctypes.data)
     )
-    return check_finished(failed, finish, "LogGOPSim would not come to an end")
+    return check_finished(failed, finish, "LogGOPSim would not terminate")

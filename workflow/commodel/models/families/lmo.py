@@ -29,7 +29,7 @@ def fit(observed: Observed) -> Fitted:
         one, two = select_common("bytes", *by_count)
         node_type, size, second = Pair.parse(pair).one, one["bytes"], np.maximum(two.seconds - one.seconds, 1e-12)
         C, t = by_type[node_type] = fit_line(size, second, 1 / one.seconds[0] ** 2)
-        curves.append(make_line_curve(f"what a second message adds, {node_type}", size, second, C, t, "C + t·m"))
+        curves.append(make_line_curve(f"cost of a second message, {node_type}", size, second, C, t, "C + t·m"))
     for node_type in observed.types or ("node",):
         if node_type not in by_type:
             raise UserError(f"no measurements of probe 'triplet' with a root of type {node_type}")

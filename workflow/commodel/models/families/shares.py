@@ -246,8 +246,8 @@ FAMILY = Family(
         Parameter("o_r", "s", "time the receiver's processor is busy with a message"),
         Parameter("L", "s", "latency between nodes of a distance class", "m", of="class"),
         Parameter("G", "s/B", "time per byte of a message alone, by distance class", "m", of="class"),
-        Parameter("O_s", "s", "what o_s is more for a message of m bytes, copied", "m", optional=True),
-        Parameter("O_r", "s", "what o_r is more for a message of m bytes, copied", "m", optional=True),
+        Parameter("O_s", "s", "increase of o_s for a copied message of m bytes", "m", optional=True),
+        Parameter("O_r", "s", "increase of o_r for a copied message of m bytes", "m", optional=True),
         Parameter("S", "B", "largest message whose sender does not wait for its receiver", optional=True),
         Parameter("E", "B", "largest message that leaves before its receiver is ready; 0: none does", optional=True),
         Parameter(
@@ -271,7 +271,7 @@ FAMILY = Family(
         Parameter(
             "back",
             "1",
-            "part of a message that comes back and is held up where it meets others; none: nothing is",
+            "share of the line of the opposite direction that a message takes; none: 0",
             optional=True,
             recalibrated=False,
         ),

@@ -100,7 +100,7 @@ def fit(observed: Observed) -> Fitted:
     values |= {make_key("o", letter): draws for letter, draws in zip(letters, trees.shape.T, strict=True)}
     notes, unknown = {"g": "left at 0: part of o, as in the paper"}, {}
     if values["o.a"][0] < 0:
-        notes["o.a"] = "below 0, as L holds what a phase pays once: only L + o is a cost"
+        notes["o.a"] = "below 0: L contains a cost of each phase, so only L + o is a cost"
     if not trees.growth_observed:
         unknown["o"] = f"growth with fan-in not observable from {len(fan)} fan-in(s)"
     if trees.C[0] == 0:

@@ -264,5 +264,5 @@ FAMILY = Family(
     },
     limits=describe_limits,
     by_class=BETWEEN,
-    ignores="that ranks reach a step at different times; what many messages cost their receiver beyond the channel",
+    ignores="that ranks reach a step at different times; the cost of many messages at a receiver beyond the channel",
 )

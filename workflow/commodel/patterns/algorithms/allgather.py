@@ -95,5 +95,5 @@ ALGORITHM = (
     Algorithm(
         "allgather", "recursive-doubling", "partners at distance 1, 2, 4, … give all they have", recursive_doubling
     ),
-    Algorithm("allgather", "ring", "every rank passes on the block it got last", around_the_ring),
+    Algorithm("allgather", "ring", "every rank forwards the block that it received last", around_the_ring),
 )

@@ -114,7 +114,7 @@ ALGORITHM = (
     Algorithm(
         "reduce-scatter",
         "recursive-halving",
-        "partners exchange halves of what is left",
+        "partners exchange halves of the remaining data",
         recursive_halving,
         order=ANY_ORDER,
     ),

@@ -297,8 +297,8 @@ def _refuse_unmatched_ends(
         return
     row = int(differ.argmax())
     if row == len(receives) or (row < len(sends) and tuple(sent[:, row]) < tuple(received[:, row])):
-        raise tasks.error(sends[row], f"{tasks.describe(sends[row])}, and no receive takes it")
-    raise tasks.error(receives[row], f"{tasks.describe(receives[row])}, and no send is left for it")
+        raise tasks.error(sends[row], f"{tasks.describe(sends[row])}, and it has no matching receive")
+    raise tasks.error(receives[row], f"{tasks.describe(receives[row])}, and it has no matching send")
 
 
 OPENING, SENDING, WAITING, WORKING = range(4)  # actions within a step, in this order; OPENING posts a receive

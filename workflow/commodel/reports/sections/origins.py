@@ -53,8 +53,8 @@ def make_sections(batches: Mapping[str, Mapping], traces: ExperimentProvenance, 
     if traces.tools:
         columns = [Column("program", PROGRAM), Column("version", VERSION)]
         entries = [{"program": name, "version": to_plain_value(value)} for name, value in traces.tools.items()]
-        blocks.append(make_table("Tools", "What it was written with", columns, make_object_frame(entries, columns)))
-    note = "Where the measurements come from. One batch is one allocation."
+        blocks.append(make_table("Tools", "Programs used for the report", columns, make_object_frame(entries, columns)))
+    note = "Provenance of the measurements. A batch is measured in one allocation."
     pages = [Section(SHEET, note, tuple(blocks))]
     if traces.texts:
         note = "The experiment and its platforms, word for word, as they were when this was planned."

@@ -72,7 +72,7 @@ def describe_overhead(pairs: pd.DataFrame, containers: Mapping[str, Mapping], si
             continue
         measured = pairs[pairs["platform"] == to_plain_value(name)] if len(pairs) else pairs
         container = f"{label_platform(to_plain_value(name), simulated)}, {describe_container(recorded)}"
-        where = f"{container}, beside {label_platform(native, simulated)} without it"
+        where = f"{container}, compared with {label_platform(native, simulated)} without it"
         if measured.empty:
             lines.append(f"{where}: no point was measured on both.")
             continue
@@ -172,7 +172,7 @@ def chart_overhead(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
             )
             for index, (operation, part) in enumerate(inside.groupby("operation"))
         ]
-        title = f"Container over native: {label_platform(name, simulated)} beside {label_platform(native, simulated)}"
+        title = f"Container over native: {label_platform(name, simulated)} / {label_platform(native, simulated)}"
         axes = Axis(f"{native} [µs]"), Axis("container / native [×]", log=False)
         drawn.append(Chart(f"Overhead {name}", title, *axes, tuple(series), "1: no overhead"))
     return drawn

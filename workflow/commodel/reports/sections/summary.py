@@ -222,7 +222,7 @@ def describe_certainty(part: pd.DataFrame, held_out: pd.DataFrame, best: pd.Seri
         return []
     half = ((points["measured_high"] - points["measured_low"]) / 2 / points["measured"]).median()
     line = f"{format_count(len(points), 'point')} measured; "
-    line += f"a median is typically known to ±{format_percent(half)} (95 % confidence)."
+    line += f"confidence intervals of medians are typically ±{format_percent(half)} (95 %)."
     skewed = int((points["skew"] > 0.1 * points["measured"]).sum())
     if skewed:
         skew = format_seconds(points["skew"].median())

@@ -327,7 +327,7 @@ def predict_taulop(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedT
     if f"L_{channel}" not in values.values.functions or f"o_{channel}" not in values.values.functions:
         raise UserError("its values differ from node type to node type")
     if values.find_setting("join") != "no" or (channel and values.find_setting("network") != "rdma"):
-        raise UserError("it joins stages or copies at both ends, of which there is no formula here")
+        raise UserError("joined stages, and copies at both ends, have no formula here")
     surface = values.put_surface(row, f"L_{channel}", pattern.bytes)
     overhead = row.put("taulop overhead", values.at(f"o_{channel}", pattern.bytes))
     port = values.find_setting("shared") == "port"
@@ -431,7 +431,7 @@ def predict_hockney(row: Row, values: ModelTerms, pattern: Pattern) -> Predicted
 
 def predict_logp(row: Row, values: ModelTerms, pattern: Pattern) -> PredictedTimes:
     if values.find_setting("capacity") == "finite":
-        raise UserError("of a finite capacity there is no closed form")
+        raise UserError("a finite capacity has no closed form")
     message = Message(values["o"], values["L"], values["o"], values["g"], values["g"])
     return predict_port_model(row, "logp", pattern, lambda _: message, values["gamma"])
 
