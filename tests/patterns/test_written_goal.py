@@ -188,9 +188,9 @@ SEND_ONE, TAKE_ONE = "a: send 8b to 1 tag 3", "a: recv 8b from 0 tag 3"
 MISTAKES = [
     (ranks(SEND_ONE, "calc 5"), 3, "rank 0 sends 8 bytes to rank 1 with tag 3, and it has no matching receive"),
     (ranks("calc 5", TAKE_ONE), 6, "rank 1 receives from rank 0 with tag 3, and it has no matching send"),
-    (ranks(SEND_ONE, TAKE_ONE.replace("3", "4")), 3, "and no receive takes it"),
-    (ranks(f"{SEND_ONE}\nb: send 8b to 1 tag 3", TAKE_ONE), 4, "no receive"),
-    (ranks(SEND_ONE, f"{TAKE_ONE}\nrecv 8b from 0 tag 3"), 7, "no send is left"),
+    (ranks(SEND_ONE, TAKE_ONE.replace("3", "4")), 3, "and it has no matching receive"),
+    (ranks(f"{SEND_ONE}\nb: send 8b to 1 tag 3", TAKE_ONE), 4, "no matching receive"),
+    (ranks(SEND_ONE, f"{TAKE_ONE}\nrecv 8b from 0 tag 3"), 7, "no matching send"),
     (
         ranks(f"{SEND_ONE}\na requires a", TAKE_ONE),
         3,
