@@ -1,5 +1,6 @@
 """Toolchains for tests that build or run something: made once, shared by all tests of a session."""
 
+import gc
 import os
 import signal
 from functools import partial
@@ -66,3 +67,9 @@ def built(factory: pytest.TempPathFactory, toolchain: str) -> Path:
 def pytest_collection_modifyitems(items):
     """Whole campaigns first: the files that take longest should not be what everybody waits for in the end."""
     items.sort(key=lambda item: not item.nodeid.startswith("tests/workflow/"))
+
+
+def pytest_collection_finish():
+    """Thousands of collected tests stay until the end: the garbage collector need not look through them again."""
+    gc.collect()
+    gc.freeze()
