@@ -1,5 +1,6 @@
 """Toolchains for tests that build or run something: made once, shared by all tests of a session."""
 
+import gc
 import os
 import signal
 from functools import partial
@@ -18,6 +19,8 @@ from tests.overlay import building as overlay
 settings.register_profile("same examples", deadline=None, derandomize=True)
 settings.register_profile("random", deadline=None, print_blob=True)
 settings.load_profile("same examples")
+
+LONGEST = ("tests/workflow/", *(f"tests/lab/test_slurm_{name}" for name in ("survey", "docs", "campaign")))
 
 # Tables have 100 columns without a terminal, whatever the terminal or the runner of the tests says of its own width.
 os.environ.pop("COLUMNS", None)
@@ -65,4 +68,10 @@ def built(factory: pytest.TempPathFactory, toolchain: str) -> Path:
 
 def pytest_collection_modifyitems(items):
     """Whole campaigns first: the files that take longest should not be what everybody waits for in the end."""
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/workflow/"))
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+def pytest_collection_finish():
+    """Thousands of collected tests stay until the end: the garbage collector need not look through them again."""
+    gc.collect()
+    gc.freeze()

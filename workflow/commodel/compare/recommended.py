@@ -37,7 +37,7 @@ from commodel.predictions.prediction_intervals import (
     PointSeries,
     cover_labels,
     find_residual_interval,
-    fit_bands,
+    outline_bands,
 )
 from commodel.predictions.residuals import (
     ABSENT_AT,
@@ -215,7 +215,7 @@ class Recommender:
     scales: Scales
     is_local: bool  # whether the local correction is applied
     factors: Mapping[str, float]  # of standard deviations, that cover 95 % of the points left out in each respect
-    bands: Mapping[str, Errors]  # which measured points an interval rests on
+    bands: Mapping[str, Errors]  # which measured points an interval rests on, without widths
 
     @classmethod
     def fit(cls, rows: pd.DataFrame, families: Collection[str] | None = None) -> Recommender | None:
@@ -233,9 +233,8 @@ class Recommender:
         places = Places.of_rows(points)
         weights = _fit_weights(logs, places)
         residuals = _combine_logs(logs.to_numpy(), weights)
-        enough = np.isfinite(residuals)
-        points, residuals = points[enough], residuals[enough]
-        places = Places.of_rows(points)
+        if not (enough := np.isfinite(residuals)).all():
+            points, residuals, places = points[enough], residuals[enough], places.only(enough)
         if points["workload"].nunique() < FEWEST_WORKLOADS:
             return None
         from scipy.special import stdtrit  # here, because it is slow to load
@@ -249,7 +248,7 @@ class Recommender:
         factors = {
             name: student * cover_labels(np.abs(e) / deviation, groups) for name, (e, deviation) in left_out.items()
         }
-        bands = fit_bands(collect_residuals(points, left_out[WORKLOAD][0]))
+        bands = outline_bands(collect_residuals(points, residuals))
         named = {name: float(weight) for name, weight in zip(logs.columns, weights, strict=True) if weight > 0}
         return cls(named, places, residuals, scales, is_local, factors, bands)
 
@@ -373,13 +372,13 @@ def _subtract_bias(values: Array, label: np.ndarray, operation: np.ndarray) -> A
 
 def choose_scales(places: Places, residuals: Array) -> Scales:
     """Return the scales with the largest marginal likelihood; their unit in closed form."""
-    from scipy.linalg import solve_triangular  # here, because it is slow to load
+    from scipy.linalg.lapack import dtrtrs  # here, because it is slow to load
 
     similarity = {reach: places.compare_with(places, reach) for reach in {scales.reach for scales in CANDIDATES}}
     scored, eye = [], np.eye(len(residuals))
     for number, scales in enumerate(CANDIDATES):
         factor = np.linalg.cholesky(similarity[scales.reach].covariance(scales) + NOISE**2 * eye)
-        white = solve_triangular(factor, residuals, lower=True)
+        white = dtrtrs(factor.T, residuals, lower=0, trans=1)[0]
         unit = max(float(np.sqrt(np.mean(white**2))), LEAST_DEVIATION)
         length = len(residuals) * np.log(unit) + np.sum(white**2) / (2 * unit**2) + np.sum(np.log(np.diag(factor)))
         scored.append((float(f"{length:.6g}"), number, replace(scales, unit=float(f"{unit:.6g}"))))

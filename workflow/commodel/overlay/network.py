@@ -1,16 +1,17 @@
 """Networks and streams (`Network`, `BackEnd`, `Stream`). Long waits are divided into short ones, so that Ctrl-C ends
 them."""
 
+from __future__ import annotations
+
 import ctypes
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import pandas as pd
 
 from commodel.overlay.library import (
     CLOSED,
@@ -31,6 +32,9 @@ from commodel.overlay.library import (
     make_last_error,
 )
 from commodel.overlay.packets import Packet
+
+if TYPE_CHECKING:
+    import pandas as pd  # slow to load, and of no use to a back-end
 
 SYNC_MODES = ("wait", "timeout", "none")  # as overlay.h has them, in its order
 LOSS_MODES = ("continue", "stop")
@@ -78,7 +82,7 @@ class Stream(_ClosableObject):
     """A stream of packets: down to the back-ends of a communicator, and up through a filter; for a back-end, to its
     front-end."""
 
-    def __init__(self, pointer: int, network: "_NetworkMember", by_front_end: bool) -> None:
+    def __init__(self, pointer: int, network: _NetworkMember, by_front_end: bool) -> None:
         self.pointer, self.network, self._closes = pointer, network, by_front_end
 
     @property
@@ -233,6 +237,8 @@ class Network(_NetworkMember):
         time, and the round trip to the parent. Back-ends answer when they receive: counters that have not arrived after
         `seconds` are missing.
         """
+        import pandas as pd
+
         rows = ctypes.POINTER(Metrics)()
         if (count := call_library("metrics", self.open_pointer, seconds, ctypes.byref(rows))) < 0:
             raise make_last_error()
@@ -243,6 +249,8 @@ class Network(_NetworkMember):
     def topology(self) -> pd.DataFrame:
         """Return the present tree: parent (-1: none, -2: the process is lost), depth, children and back-end of each
         node."""
+        import pandas as pd
+
         rows = []
         for node in range(call_library("nodes", self.open_pointer)):
             node_fields = Node()

@@ -18,8 +18,8 @@ network. Nearer levels keep their interval from residuals."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 from typing import TYPE_CHECKING
@@ -66,19 +66,45 @@ ROUNDING_OF_LOGARITHM = 1e-9  # tolerance for rounding errors
 
 def fit_bands(residuals: Residuals) -> dict[str, Errors]:
     """Return the residual band of each class with enough groups."""
+    return _list_bands(residuals, fit_band)
+
+
+def outline_bands(residuals: Residuals) -> dict[str, Errors]:
+    """Return the bands of `fit_bands` with widths of 0: which measured points each band rests on."""
+    return _list_bands(residuals, _outline_band)
+
+
+def _list_bands(residuals: Residuals, make: Callable[[Residuals], Errors | None]) -> dict[str, Errors]:
     bands = {}
     for name, part in list_classes(residuals, np.unique(residuals.operation).tolist()):
-        if name not in bands and (band := fit_band(part)) is not None:
+        if name not in bands and (band := make(part)) is not None:
             bands[name] = band
     return bands
 
 
+def _outline_band(part: Residuals) -> Errors | None:
+    """Return the band of one class with widths of 0; None if no group can be left out."""
+    if (count := len(np.unique(part.group))) < 2:
+        return None
+    zeros = dict.fromkeys((*part.axes, "operation"), 0.0)
+    return Errors(
+        0.0,
+        0.0,
+        count,
+        len(np.unique(part.allocation)),
+        tuple(np.unique(part.operation).tolist()),
+        {name: tuple(float(value) for value in np.unique(part.axes[name])) for name in part.axes},
+        zeros,
+        zeros,
+        levels_crossed=() if part.reach is None else tuple(np.unique(part.reach[part.reach != ""]).tolist()),
+    )
+
+
 def fit_band(part: Residuals) -> Errors | None:
     """Return the residual band of one class; None if no group can be left out."""
-    groups = number_labels(part.group)
-    count = int(groups.max(initial=-1)) + 1
-    if count < 2:
+    if (outline := _outline_band(part)) is None:
         return None
+    groups = number_labels(part.group)
     settings = part.setting is not None and len(np.unique(part.setting)) > 1  # the next allocation has another setting
     setting_excess = _measure_excess(part.logs, part.logs, number_labels(part.setting), groups) if settings else 0.0
     low, high = _cover_groups(part.logs, groups, setting_excess)
@@ -92,19 +118,15 @@ def fit_band(part: Residuals) -> Errors | None:
         if has_several
         else (high - low) / 2
     )
-    return Errors(
-        float(low),
-        float(high),
-        count,
-        len(np.unique(part.allocation)),
-        tuple(np.unique(part.operation).tolist()),
-        {name: tuple(float(value) for value in np.unique(part.axes[name])) for name in part.axes},
-        {name: float(value) for name, value in widening.items()},
-        {name: float(value) for name, value in growth.items()},
-        _extrapolate_sizes(part, groups, setting_excess, (low, high), half_size),
-        half_size,
-        () if part.reach is None else tuple(np.unique(part.reach[part.reach != ""]).tolist()),
-        _find_weighted_quantile(part.logs, _weigh_labels(groups), 0.5),
+    return replace(
+        outline,
+        low=float(low),
+        high=float(high),
+        widening={name: float(value) for name, value in widening.items()},
+        growth={name: float(value) for name, value in growth.items()},
+        beyond=_extrapolate_sizes(part, groups, setting_excess, (low, high), half_size),
+        half_size=half_size,
+        median=_find_weighted_quantile(part.logs, _weigh_labels(groups), 0.5),
     )
 
 
