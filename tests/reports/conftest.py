@@ -31,11 +31,11 @@ def evaluate_once():
     def evaluate(comparison):
         key = (*comparison, hashlib.sha256(pickle.dumps(comparison.to_dict("list"))).digest())
         if key not in known:
-            known[key] = recommended.evaluate(comparison)
+            known[key] = recommended.evaluate_recommended(comparison)
         return known[key].copy()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(standings, "evaluate", evaluate)
+        patch.setattr(standings, "evaluate_recommended", evaluate)
         yield
 
 
