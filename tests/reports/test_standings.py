@@ -86,7 +86,16 @@ def compared(workloads):
 
 def test_recommendations_have_ranges_of_size_and_gain_and_the_most_valuable_is_first():
     found = list_recommendations(compared(WORKLOADS))
-    fields = ("operation", "alternative", "smallest", "largest", "smallest_factor", "largest_factor", "workloads", "measured")
+    fields = (
+        "operation",
+        "alternative",
+        "smallest",
+        "largest",
+        "smallest_factor",
+        "largest_factor",
+        "workloads",
+        "measured",
+    )
     assert [tuple(getattr(entry, field) for field in fields) for entry in found] == [
         ("bcast", "chain", 4096, 65536, 1.5, 3.0, 2, 3),
         ("allreduce", "ring", 1 << 20, 1 << 20, 4.0, 4.0, 1, 1),
