@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.streams import make_arrow_schema, make_piece, write_stream
+from commodel.files.streamed_tables import make_arrow_schema, make_piece, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS
 from commodel.models.parameter_sets import describe_changes, read_set, replace_by_hand
 from commodel.parameters import ParameterSet

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.network import Network, tabulate_distance_classes
-from commodel.reports.shape import (
+from commodel.reports.elements import (
     MICRO,
     Answer,
     Column,

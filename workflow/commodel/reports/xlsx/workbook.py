@@ -13,9 +13,9 @@ import xlsxwriter
 from xlsxwriter.worksheet import Worksheet
 
 from commodel.files.atomic import make_temporary_folder, write_atomically
-from commodel.files.streams import return_freed_memory
+from commodel.files.streamed_tables import return_freed_memory
 from commodel.reports import received_workbooks
-from commodel.reports.shape import (
+from commodel.reports.elements import (
     COLOURS,
     TEXT_KINDS,
     Answer,
