@@ -1,6 +1,6 @@
 """The charts of a report, as values: predicted over measured times, time over message size, fitted curves.
 
-`predicted_measured`, `time_over_bytes` and `fitted` build them.
+`chart_predictions`, `chart_times` and `chart_fit` build them.
 """
 
 import math

@@ -1,10 +1,9 @@
-"""Opens a workbook from an untrusted source (`open_received`): nothing in it is computed or followed, and the sizes of
+"""Workbooks from untrusted sources (`open_received`): nothing in it is computed or followed, and the sizes of
 its parts are limited.
 
-`sets_of` returns the parameter sets of a report's workbook, with the changes that a reader made on its calculators: a
-factor, or a value in place of the fitted one. Curves and draws stay with the results, so predictions by these sets have
-no intervals.
-"""
+`read_changed_sets` returns the parameter sets of a report's workbook, with the changes that a reader made on its
+calculators: a factor, or a value in place of the fitted one. Curves and draws stay with the results, so predictions by
+these sets have no intervals. """
 
 import re
 import zipfile

@@ -1,5 +1,5 @@
-"""The one `Report` that every writer renders. `build_report` makes it from the tables of a campaign; `commands` lists
-commands that answer further questions."""
+"""The one `Report` that every writer renders. `build_report` makes it from the tables of a campaign; `list_commands`
+lists commands that answer further questions."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
-"""The report of a folder of results (`stored`), from nothing but the files that the stages left there. `commodel
-report` writes it, and `--verify` compares it with a workbook.
+"""The report of a folder of results (`build_stored_report`), from nothing but the files that the stages left there.
+`commodel report` writes it, and `--verify` compares it with a workbook.
 
-Names of machines are shortened to ranges (`ranges`), or replaced by numbers (`make_anonymizer`).
+Names of machines are shortened to ranges (`shorten_to_ranges`), or replaced by numbers (`make_anonymizer`).
 """
 
 import json

@@ -1,7 +1,7 @@
 """Kernels: partitions of the matrix as pictures and tables, speeds of processes (from files and measured kernels), and
 single iterations with their predictions.
 
-`sections` builds the sheet. Rectangles are coloured by speed if known, else by kind of process, else by node."""
+`make_sections` builds the sheet. Rectangles are coloured by speed if known, else by kind of process, else by node."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,5 +1,5 @@
 """The section on the network: latency and bandwidth between nodes, ordered by group, and slow nodes. The entry point is
-`sections`."""
+`make_sections`."""
 
 from collections.abc import Sequence
 
