@@ -229,6 +229,13 @@ class HalfTrip:
             values[sample("G", size)] = np.maximum(column - L, 0) / size
         return cls({"L": "constant", "G": TABLE}, values)
 
+    @property
+    def byte_sizes(self) -> list[int]:
+        """The sizes of the samples of G."""
+        return sorted(
+            parse(name).sample[0] for name in self.values if parse(name).function == "G" and parse(name).sample
+        )
+
     def parts(self, bytes: Array) -> tuple[Array, Array]:
         """Return the time before a message's bytes, and that of the bytes: (draws, sizes) each."""
         values = {name: draws[:, None] for name, draws in self.values.items()}
