@@ -101,7 +101,7 @@ LAB_TESTS = $(or $(wildcard tests/lab/test_$(LAB)*.py),$(error no lab '$(LAB)' i
 lab-test: $(READY)
 	@: $(LAB_TESTS)
 	@if [ "$$(id -u)" -eq 0 ]; then sh tests/lab/packages.sh $(LAB); fi
-	.venv/bin/python -m pytest -m 'lab$(if $(SLOW),, and not slow)' $(if $(filter slurm,$(LAB)),-n 3) $(LAB_TESTS)
+	.venv/bin/python -m pytest -m 'lab$(if $(SLOW),, and not slow)' $(if $(filter slurm,$(LAB)),-n 3 --maxschedchunk 1) $(LAB_TESTS)
 
 lab-network: $(READY)
 	rm -rf build/lab-network

@@ -1,5 +1,6 @@
 """Toolchains for tests that build or run something: made once, shared by all tests of a session."""
 
+import gc
 import os
 import signal
 from functools import partial
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from commodel.platforms.build import build, get_program_folder
+from commodel.platforms.build import build_toolchain, get_program_folder
 from commodel.platforms.tools import ROOT, find_tool
 from tests.once import made_once
 from tests.overlay import building as overlay
@@ -18,6 +19,8 @@ from tests.overlay import building as overlay
 settings.register_profile("same examples", deadline=None, derandomize=True)
 settings.register_profile("random", deadline=None, print_blob=True)
 settings.load_profile("same examples")
+
+LONGEST = ("tests/workflow/", *(f"tests/lab/test_slurm_{name}" for name in ("survey", "docs", "campaign")))
 
 # Tables have 100 columns without a terminal, whatever the terminal or the runner of the tests says of its own width.
 os.environ.pop("COLUMNS", None)
@@ -59,10 +62,16 @@ def checked_programs(tmp_path_factory):
 
 def built(factory: pytest.TempPathFactory, toolchain: str) -> Path:
     """By one worker at a time: all of them build in the same folder."""
-    made_once(factory, f"built-{toolchain}", lambda _: build(ROOT, toolchain))
+    made_once(factory, f"built-{toolchain}", lambda _: build_toolchain(ROOT, toolchain))
     return get_program_folder(ROOT, toolchain)
 
 
 def pytest_collection_modifyitems(items):
     """Whole campaigns first: the files that take longest should not be what everybody waits for in the end."""
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/workflow/"))
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+def pytest_collection_finish():
+    """Thousands of collected tests stay until the end: the garbage collector need not look through them again."""
+    gc.collect()
+    gc.freeze()

@@ -23,8 +23,15 @@ def call_verb(*words: str) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def loggp():
-    return commodel.fit(TABLE, "loggp", hold_out="ranks > 16")
+def table():
+    """Two operations of the example: a fit takes a third of the time."""
+    rows = pd.read_csv(TABLE)
+    return rows[rows["operation"].isin(["bcast", "gather"])]
+
+
+@pytest.fixture(scope="module")
+def loggp(table):
+    return commodel.fit(table, "loggp", hold_out="ranks > 16")
 
 
 @pytest.mark.parametrize(
@@ -60,9 +67,10 @@ def test_fit_holds_points_out_and_predicts_them(loggp):
     assert loggp.parameters.loc["L", "low"] <= loggp.parameters.loc["L", "value"] <= loggp.parameters.loc["L", "high"]
 
 
-def test_a_table_fits_as_its_file_does():
+def test_a_table_fits_as_its_file_does(table, tmp_path):
     """By a model with a fit in closed form: how a table is read does not depend on the model."""
-    ours, again = (commodel.fit(table, "pmnf", hold_out="ranks > 16") for table in (TABLE, pd.read_csv(TABLE)))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    ours, again = (commodel.fit(source, "pmnf", hold_out="ranks > 16") for source in (tmp_path / "t.csv", table))
     pd.testing.assert_frame_equal(again.parameters, ours.parameters)
     pd.testing.assert_frame_equal(again.held_out, ours.held_out)
 

@@ -8,8 +8,9 @@ import subprocess
 import pytest
 import yaml
 
+from commodel.platforms.slurm import find_node_levels
 from tests.lab.slurm_lab import HERE, make_project, running_slurm
-from tests.lab.test_slurm_campaign import MEASURE, TREE
+from tests.lab.test_slurm_campaign import MEASURE
 from tests.waiting import until
 
 pytestmark = pytest.mark.lab
@@ -24,6 +25,7 @@ matrix:
   - axes: {{operation: bcast, algorithm: linear, ranks: [2, 4], bytes: 8}}
     zips: {{placement: {{ranks_per_node: [1]}}}}
 """
+TREE = "SwitchName=s0 Nodes=n[0,2] LinkSpeed=100\nSwitchName=s1 Nodes=n[1,3]\nSwitchName=top Switches=s[0-1]\n"
 CABLE = """
 ip link add br1 type bridge
 ip link set br1 up
@@ -61,6 +63,9 @@ def clear(project):
 def test_jobs_run_on_the_surveyed_hosts_and_wait_for_them(tmp_path):
     """In the order of the file, which is made another one than Slurm's here."""
     with running_slurm(TREE) as slurm:
+        srun = str(slurm.folder / "bin" / "srun")
+        assert find_node_levels(srun, ("n0", "n1", "n2", "n3")).settings == {"leaf": [0, 1, 0, 1]}
+        assert find_node_levels(srun, ("n3", "n1", "n0")).settings == {"leaf": [0, 0, 1]}
         project = make_project(slurm, tmp_path)
         project.write(SMALL)
         run(project)
@@ -68,6 +73,10 @@ def test_jobs_run_on_the_surveyed_hosts_and_wait_for_them(tmp_path):
         print(path.read_text())
         assert (network["hosts"], network["pairs"]) == (HOSTS, 6)
         assert [nodes_of(project, batch) for batch in project.plan.batches] == [HOSTS, HOSTS, HOSTS[:2], HOSTS]
+        for batch in project.plan.batches:  # what Slurm says of the switches of a job's nodes
+            about = json.loads((project.raw(batch) / "provenance.json").read_text())
+            assert about["levels"] == {"leaf": [0, 1, 0, 1][: batch.nodes]}
+            assert set(about["processors"]) <= {"cache", "socket"}
         _, said = project.run("commodel", "show", "network", "mine")
         print(said)
         assert re.search(r"Slurm's topology (agrees with|differs from) the measured times", said), said
@@ -164,8 +173,9 @@ def test_a_survey_begins_again_on_other_hosts_and_all_that_follows(five_nodes, p
     assert all(list(project.raw(batch).glob("*.csv.other-nodes-1")) for batch in project.plan.batches[1:])
 
 
+@pytest.mark.slow
 def test_a_survey_that_fails_costs_only_its_levels(project):
-    """Its job is lost twice, as if its hosts had died."""
+    """Its job is lost twice, as if its hosts had died. What follows, tests/workflow/test_survey.py says as well."""
     project.write(SMALL)
     process, lost = project.start("commodel", "run", "mine", "--profile", "slurm"), set()
     while len(lost) < 2:

@@ -341,6 +341,29 @@ def test_jobs_that_could_not_be_queried_about_are_kept(cluster, look):
     assert cluster.succeeded == cluster.said == []
 
 
+def test_a_job_whose_output_has_appeared_is_looked_at_soon(cluster, look, monkeypatch, tmp_path):
+    """The extended executor looks less and less often, at last every three minutes."""
+    now, done = [0.0], tmp_path / "done"
+
+    async def sleep(seconds: float) -> None:
+        now[0] += seconds
+        if now[0] > 100:
+            done.touch()
+
+    executor = look.executor
+    executor.handed_in = {"1": SubmittedJobInfo(SimpleNamespace(output=[str(done)]), "1")}
+    executor.wait, executor._next_seconds_between_status_checks = True, 180
+    monkeypatch.setattr("snakemake_executor_plugin_slurm_patient.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("snakemake_executor_plugin_slurm_patient.asyncio.sleep", sleep)
+    looks = []
+    for _ in range(14):
+        asyncio.run(executor.sleep())
+        looks.append(now[0])
+    assert looks[0] == pytest.approx(100.5)
+    assert looks[1:3] == pytest.approx([102.5, 104.5])
+    assert looks[-1] - looks[-2] == 180  # it has not ended, though its output is there
+
+
 def with_resources(number, **resources):
     network = SimpleNamespace(network=["networks/here-1.yaml"])
     return SubmittedJobInfo(SimpleNamespace(resources=ResourceList(fromdict=resources), input=network), number)

@@ -7,12 +7,12 @@ import pytest
 from tests.reading import sentences
 
 from commodel.cli.run import print_outcome
-from commodel.compare.comparison import name_streams, summarize
+from commodel.compare.comparison import name_streams, summarize_errors
 from commodel.compare.model_ranking import rank_models
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, UNMEASURED, add_default_columns, list_columns
 from commodel.predictions.validity import Validity, ValidityKind
-from commodel.reports import build, build_stored_report
+from commodel.reports import build_report, build_stored_report
 from commodel.reports.frames import prepare_comparison
 from commodel.reports.sections import conditions
 
@@ -37,7 +37,7 @@ def on_this_machine(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
 
 @pytest.mark.parametrize(("ratio", "number"), [(2.0, 1), (1.0, 0)])
 def test_kernels_slower_than_predicted_are_an_anomaly(small, ratio, number):
-    lines = sentences(build(on_this_machine(small, ratio=ratio), experiment="cold"), BEST_MODEL)
+    lines = sentences(build_report(on_this_machine(small, ratio=ratio), experiment="cold"), BEST_MODEL)
     cold = [line for line in lines if line.startswith("ether16: Kernels took ")]
     assert len(cold) == number
     assert all("took 2 times the predicted time" in line and "caches" in line for line in cold)
@@ -159,7 +159,7 @@ def without(comparison, statuses):
 
 def test_gaps_are_counted_and_listed(small):
     _, frame, gaps = without(small, ["budget", "crash", "budget"])
-    report = build(frame, experiment="gaps", unmeasured=gaps)
+    report = build_report(frame, experiment="gaps", unmeasured=gaps)
     total = frame.loc[frame["platform"] == "ether16", "point"].nunique()
     first, second, *_ = describe_missing(frame)
     assert first == f"3 of {total} points were not measured: 2 budget and 1 crash."
@@ -173,7 +173,7 @@ def test_gaps_are_counted_and_listed(small):
 def test_nothing_missing_is_no_section(small):
     whole, _, gaps = without(small, [])
     for unmeasured in (None, gaps):
-        report = build(whole, experiment="whole", unmeasured=unmeasured)
+        report = build_report(whole, experiment="whole", unmeasured=unmeasured)
         assert "Not measured" not in [section.name for section in report.sections]
         assert not any("not measured" in line for line in sentences(report, MISSING))
 
@@ -184,10 +184,10 @@ def test_gaps_touch_no_score(small):
     never = whole[~whole["point"].isin(frame.loc[frame["measured"].isna(), "point"])]
     assert len(never) == len(whole) - 4 * small["family"].nunique()
     by = ["platform", "family"]
-    pd.testing.assert_frame_equal(summarize(frame, by), summarize(never, by))
+    pd.testing.assert_frame_equal(summarize_errors(frame, by), summarize_errors(never, by))
     tables = {}
     for name, part in (("gaps", frame), ("never", never)):
-        tables[name] = build(part, experiment=name).section("Standings").tables[0]
+        tables[name] = build_report(part, experiment=name).section("Standings").tables[0]
     assert tables["gaps"].column("mu_mean") == tables["never"].column("mu_mean")
 
 
@@ -202,7 +202,7 @@ def test_points_with_only_some_passes_are_counted(small):
 @pytest.mark.parametrize("waves", [np.nan, 50])
 def test_a_stream_without_a_measurement_shows_its_waves(small, waves):
     _, frame, gaps = without(small, ["budget", "crash"])
-    report = build(frame, experiment="gaps", unmeasured=gaps.assign(waves=[waves, np.nan]))
+    report = build_report(frame, experiment="gaps", unmeasured=gaps.assign(waves=[waves, np.nan]))
     (table,) = report.section("Not measured").tables
     keys = [column.key for column in table.columns]
     assert ("waves" in keys) == (waves == 50)
@@ -214,7 +214,7 @@ def test_probe_cases_without_samples_are_counted(small, number):
     probe = ["c", "b-0", "fattree", True, "probe", "pingpong", "", "block:1", 2, 2, np.nan, 8, np.nan]
     probe += ["timeout", "hung"]
     gaps = pd.DataFrame([probe] * number, columns=list_columns(UNMEASURED))
-    report = build(small, experiment="probes", unmeasured=gaps)
+    report = build_report(small, experiment="probes", unmeasured=gaps)
     words = {1: "1 probe case was", 2: "2 probe cases were"}[number]
     expected = f"{words} not measured: {number} timeout (pingpong {number})."
     assert sentences(report, MISSING).count(f"fattree (simulated): {expected}") == 1
@@ -228,7 +228,7 @@ def test_probe_cases_with_only_some_passes_are_counted(inputs, small, number, su
     raw = inputs["raw"].assign(passes=lambda frame: (frame["platform"] == "ether16") * 2 + 1)
     some = raw.index[(raw["kind"] == "probe") & (raw["platform"] == "ether16")][:number]
     raw.loc[some, "passes"] = 2
-    report = build(small, raw=raw, passes={"ether16": 3, "fattree": 1}, experiment="some")
+    report = build_report(small, raw=raw, passes={"ether16": 3, "fattree": 1}, experiment="some")
     lines = [line for line in sentences(report, MISSING) if "probe case" in line]
     assert len(lines) == bool(number)
     for line in lines:
@@ -244,7 +244,7 @@ def shared(comparison, processes):
 def test_oversubscribed_hosts_come_first(small):
     frame = shared(small, 65)
     about = {name: {"hosts": ["a1"]} for name in frame["batch"].unique()} if "batch" in frame else {}
-    report = build(frame, experiment="crowd", provenance=about)
+    report = build_report(frame, experiment="crowd", provenance=about)
     points = frame.loc[(frame["platform"] == "ether16") & frame["measured"].notna(), "point"].nunique()
     line = sentences(report, BEST_MODEL)[0]
     assert line.startswith("ether16: 65 processes share 2 processors on ")
@@ -256,7 +256,7 @@ def test_oversubscribed_hosts_come_first(small):
 
 def test_a_processor_for_each_process_is_no_anomaly(small):
     for frame in (small, shared(small, 2)):
-        report = build(frame, experiment="room")
+        report = build_report(frame, experiment="room")
         assert not any("processors" in line for line in sentences(report, BEST_MODEL))
         (table,) = report.section("Comparison").tables
         assert "processors" not in [column.key for column in table.columns]
@@ -275,7 +275,7 @@ def streamed(comparison):
         waves[name] = waves[name] / 5
     waves = waves.assign(waves=50, first=5 * waves["measured"], last=6 * waves["measured"])
     together = comparison.assign(waves=1, first=np.nan, last=np.nan)
-    return build(type(waves)(np.concatenate([together, waves]), columns=together.columns), experiment="streams")
+    return build_report(type(waves)(np.concatenate([together, waves]), columns=together.columns), experiment="streams")
 
 
 def rows_of(report):

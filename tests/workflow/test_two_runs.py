@@ -12,20 +12,22 @@ from tests.workflow.conftest import PLAIN, kill_all, samples
 STARTS = {"commodel": ("commodel", "run", "small"), "snakemake": ("snakemake", *PLAIN)}
 
 
-@pytest.mark.parametrize("first", ["commodel", pytest.param("snakemake", marks=pytest.mark.slow)])
-def test_the_second_is_refused_with_the_name_of_the_holder(finished, first):
+@pytest.mark.parametrize(
+    ("first", "then"), [("commodel", "snakemake"), pytest.param("snakemake", "commodel", marks=pytest.mark.slow)]
+)
+def test_the_second_is_refused_with_the_name_of_the_holder_and_works_once_that_is_killed(finished, first, then):
     """The first measures a batch that is not done any more, as after a damaged raw file was moved aside, though there
-    is a report."""
+    is a report. It is killed with all that it has started."""
     project, barrier = finished, finished.barrier()
-    before = project.raw_files()
+    before, measured = project.raw_files(), samples(project.folder)
     victim = project.victim()
     project.lose(victim)
     barrier.lower()
     at_work = project.start(*STARTS[first])
     barrier.await_one(at_work)
-    plan = project.folder / "results/small/plan.json"
-    planned = plan.read_bytes()
-    project.experiment("small", (project.folder / "params/experiments/small.yaml").read_text() + "seed: 7\n")
+    plan, experiment = project.folder / "results/small/plan.json", project.folder / "params/experiments/small.yaml"
+    planned, written = plan.read_bytes(), experiment.read_text()
+    project.experiment("small", f"{written}seed: 7\n")
     holder = (project.folder / "results/small/.holder").read_text().strip()
     assert f"on {os.uname().nodename}, process " in holder
     assert int(holder.partition("process ")[2].partition(",")[0]) in family(at_work.pid)
@@ -36,30 +38,18 @@ def test_the_second_is_refused_with_the_name_of_the_holder(finished, first):
     assert "This was a dry-run" in project.snakemake("--dry-run").stdout
     assert holder in project.verb("status", "small")
     assert plan.read_bytes() == planned
+    assert at_work.poll() is None
 
+    kill_all(at_work)
     barrier.lift()
+    project.experiment("small", written)
     shutil.rmtree(project.folder / "reports")
-    project.ended(at_work)
+    project.ended(project.start(*STARTS[then]))
     assert (project.folder / "reports/small/small.xlsx").exists()
     assert "no run is active" in project.verb("status", "small")
     after = project.raw_files()
     assert {name for name in after if after[name] != before[name]} == {victim.name}
-
-
-@pytest.mark.parametrize("then", [pytest.param("commodel", marks=pytest.mark.slow), "snakemake"])
-def test_after_a_kill_of_everything_the_next_run_just_works(finished, then):
-    project, barrier = finished, finished.barrier()
-    before = samples(project.folder)
-    shutil.rmtree(project.folder / "reports")
-    project.lose(project.victim())
-    barrier.lower()
-    at_work = project.start(*STARTS[then])
-    barrier.await_one(at_work)
-    kill_all(at_work)
-    barrier.lift()
-    project.ended(project.start(*STARTS[then]))
-    assert (project.folder / "reports/small/index.html").exists()
-    assert samples(project.folder) == before
+    assert samples(project.folder) == measured
 
 
 def test_a_job_of_the_workflow_neither_plans_nor_is_kept_out(project):

@@ -5,6 +5,7 @@ those of the executor that it extends, with `slurm-patient-` before them.
 """
 
 import asyncio
+import os
 import re
 import time
 from collections import Counter
@@ -25,6 +26,7 @@ __all__ = ["Executor", "ExecutorSettings", "common_settings"]
 UNLISTED = 3  # looks in a row in which Slurm does not know a job that has not been seen to end
 UNAVAILABLE = re.compile(r"ReqNodeNotAvail|NodeDown|UnavailableNodes", re.IGNORECASE)  # reasons why a job waits
 SLICE = 0.5  # seconds between two looks whether the run is over
+ENDING_SECONDS, ENDING_INTERVAL = 20.0, 2.0  # after the output of a job appeared, and between two looks at the job then
 
 
 class Executor(SlurmExecutor):
@@ -34,6 +36,7 @@ class Executor(SlurmExecutor):
         self.handed_in: dict[str, SubmittedJobInfo] = {}  # jobs that have not ended, as far as is known
         self.unlisted: Counter[str] = Counter()
         self.waiting: set[str] = set()  # jobs of which it was said that they wait for nodes
+        self.written: dict[str, float] = {}  # when the output of a job appeared
         super().__init__(workflow, logger)
 
     def run_job(self, job: JobExecutorInterface) -> None:
@@ -110,10 +113,22 @@ class Executor(SlurmExecutor):
         )
 
     async def sleep(self) -> None:
-        """Until the next look, but not beyond the end of the run, which waits for this."""
-        end = time.monotonic() + (5 * RETRY_INTERVAL if self.complaint else self.next_seconds_between_status_checks)
+        """Until the next look, but not beyond the end of the run, which waits for this. A job whose output is there
+        ends soon: the next look is not minutes later, as of a job that runs for hours."""
+        start = time.monotonic()
+        end = start + (5 * RETRY_INTERVAL if self.complaint else self.next_seconds_between_status_checks)
         while self.wait and (left := end - time.monotonic()) > 0:
             await asyncio.sleep(min(left, SLICE))
+            if not self.complaint and self._is_ending():
+                end = min(end, start + ENDING_INTERVAL)
+
+    def _is_ending(self) -> bool:
+        """Return whether the output of a job has appeared of late."""
+        now, jobs = time.monotonic(), {number: info.job for number, info in self.handed_in.items()}
+        for number, job in jobs.items():
+            if number not in self.written and all(os.path.exists(path) for path in job.output):
+                self.written[number] = now
+        return any(now - self.written.get(number, -ENDING_SECONDS) < ENDING_SECONDS for number in jobs)
 
     def cancel_jobs(self, active_jobs: list[SubmittedJobInfo]) -> None:
         """Also those that are being asked about at this moment."""
