@@ -329,7 +329,7 @@ def _add_sizes(shares: dict[int, Array], trip: HalfTrip) -> dict[int, Array]:
     """Return the capacities also at sizes between those measured at which G is known: relative to G, they are
     interpolated. A protocol that changes between two measured sizes is thus taken into account."""
     size = np.array(sorted(shares))
-    between = [place for place in trip.byte_sizes if size[0] < place < size[-1] and place not in shares]
+    between = [length for length in trip.byte_sizes if size[0] < length < size[-1] and length not in shares]
     if not between:
         return shares
     G, places = trip.parts(size.astype(float))[1] / size, np.array(between, dtype=float)
@@ -475,8 +475,10 @@ def shares_by_latency(observed: Observed, trips: TripsByClass, values: Values, p
     size = np.array([float(max((size for size, *_ in _list_patterns(observed, "unequal")), default=0))])
     if len(between) < 2 or between[-1].parts(size)[1][0, 0] > CLEAR_EXCESS * between[0].parts(size)[1][0, 0]:
         return False
-    ways = {way: replace(values, settings={**values.settings, "sharing": way}) for way in (EQUAL, BY_LATENCY)}
-    nearest = [way for _, way in distinguish_ways(observed, "unequal", ways, predict)]
+    behaviours = {
+        sharing: replace(values, settings={**values.settings, "sharing": sharing}) for sharing in (EQUAL, BY_LATENCY)
+    }
+    nearest = [sharing for _, sharing in distinguish_ways(observed, "unequal", behaviours, predict)]
     return nearest.count(BY_LATENCY) > len(nearest) / 2
 
 

@@ -232,9 +232,8 @@ class HalfTrip:
     @property
     def byte_sizes(self) -> list[int]:
         """The sizes of the samples of G."""
-        return sorted(
-            parse(name).sample[0] for name in self.values if parse(name).function == "G" and parse(name).sample
-        )
+        keys = map(parse_key, self.values)
+        return sorted(key.sample[0] for key in keys if key.function == "G" and key.sample)
 
     def parts(self, bytes: Array) -> tuple[Array, Array]:
         """Return the time before a message's bytes, and that of the bytes: (draws, sizes) each."""
