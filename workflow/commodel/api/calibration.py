@@ -17,7 +17,7 @@ import pandas as pd
 from commodel.advice.evidence import find_only_platform, find_platform_evidence, read_evidence
 from commodel.compare import recalibration as calibrating
 from commodel.compare.comparison_intervals import read_residuals
-from commodel.compare.recalibration import Calibrated, WitnessTime, Witness
+from commodel.compare.recalibration import Calibrated, Witness, WitnessTime
 from commodel.errors import UserError
 from commodel.files.cache import use_archived_inputs
 from commodel.files.parameter_sets import write_parameters
