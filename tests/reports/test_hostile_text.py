@@ -23,12 +23,11 @@ HOSTILE = [
     "http://example.org/x",
     "</script><script>alert(1)</script>",
     "a\u2028b\u2029c\u202ed",
-    "='file:///tmp/[x.xls]S'!A1",
-    "&F&P&A&[Date]",
-    "_x0041__x000D_",
+    "&F&P&A&[Date]_x0041__x000D_",
     "raw/../../../etc/passwd.csv",
 ]
-LIKE_THESE = ["+1", "-1+2", "@x", "<script>alert(1)</script>", "a&b\"'<!--", "$$x^2$$", "..//example.org/x"]
+LIKE_THESE = ["='file:///tmp/[x.xls]S'!A1", "+1", "-1+2", "@x", "<script>alert(1)</script>", "a&b\"'<!--"]
+LIKE_THESE += ["$$x^2$$", "..//example.org/x"]
 
 
 def hostile_inputs(comparison, text):
